@@ -1,4 +1,4 @@
-"""Agents: a model, the functions that it may call, and the type of what it ends with."""
+"""Agents: a model, the functions that it can call, and the type of its result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Agent"]
 NO_LIMITS = UsageLimits()
 
 _MAX_PARALLEL_CALLS = 128
-"""Calls in a step: each may have a thread of its own, and the language of several is a node inside a node."""
+"""Maximum of `max_parallel_calls`: each call can need a thread, and the grammar nests one node per call."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -43,7 +43,7 @@ D_contra = TypeVar("D_contra", contravariant=True, default=object)
 
 
 class AgentOptions(Options, total=False):
-    """The keyword arguments of an agent, besides those that say its types."""
+    """The keyword arguments of an agent, except those that determine its types."""
 
     instructions: str | None
     max_steps: int
@@ -53,16 +53,16 @@ class AgentOptions(Options, total=False):
 
 
 class Agent(Generic[T_co, D_contra]):
-    """A model that may call functions, and ends with a value of a type.
+    """A model that can call functions before it returns a value of a given type.
 
-    In each step the model writes either a call, `{"name": "f", "arguments": {"a": 1}}`, or the result, as JSON. Both
-    are decoded under one guide: no call is malformed, none is of a tool that is not there or has reached its limit, and
-    in the last step only the result remains. So a run ends in a value of the type, within `max_steps` steps. A call's
-    output, or its error, is told to the model, and the next step follows.
+    In each step the model generates either a call, `{"name": "f", "arguments": {"a": 1}}`, or the result, as JSON.
+    One guide constrains both: calls are well-formed, name an available tool that has not reached its limit, and the
+    last step allows only the result. A run therefore returns a value of the type within `max_steps` steps. The output
+    or the error of a call is added to the conversation before the next step.
 
-    An agent is a value: runs share nothing but compiled guides and what the model has read, and may go on at once in
-    several threads. The KV cache of a run is kept for one that goes on with its `messages`, as long as there is the
-    agent, and up to `Limits.kept_tokens`.
+    An agent is immutable. Runs share only compiled guides and the prefix cache, and can run concurrently in multiple
+    threads. The agent caches the KV cache of a run, up to `Limits.prefix_cache_tokens`, for a run that continues with
+    its `messages`.
 
     >>> from structkit.testing import ScriptedModel
     >>> def add(a: int, b: int) -> int:
@@ -126,39 +126,38 @@ class Agent(Generic[T_co, D_contra]):
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None:
-        """Read the tools and the result, and compile the language of the steps.
+        """Read the tools and the output type, and compile the grammar of the steps.
 
         Args:
-            model: A model, such as `structkit.load()`.
-            tools: Functions and methods, sync or async, and toolsets: signature and docstring say what the model is
-                told. What must be said otherwise is said with `structkit.tool`.
-            output_type: What a run ends with: anything that `structkit.extract` takes.
-            deps_type: The type of the `deps` that runs are given, so that type checkers know it, and that tools which
-                want others are refused.
+            model: A model, such as the one that `structkit.load()` returns.
+            tools: Functions and methods, sync or async, and toolsets. The signature and the docstring describe a tool
+                to the model; `structkit.tool` overrides them.
+            output_type: The type of the result: any target of `structkit.extract`.
+            deps_type: The type of the `deps` of runs, for type checkers. A tool that expects another type raises
+                `AgentError`.
             instructions: A system message for every run.
-            max_steps: How often the model is asked at most, the result included.
-            max_parallel_calls: How many calls the model may write in one step, where the format has several; they
-                are made at
-                once, and their outputs are told in order.
-            allow_text: Whether the model may say something before a call, and before a result that it gives although
-                it could
-                call: free text of up to 16 lines, without an empty one. It is kept in the messages. The value of a
-                run is the result all the same.
-            format: How calls are written. `"auto"`: as the model's chat template writes them, or as JSON where it
-                writes none that structkit knows. `"json"`: `{"name": "f", "arguments": {...}}`, told as plain turns.
-                `"hermes"`: the same between `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f",
-                "parameters": {...}}`, one in a step. `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
-            **options: Those of `structkit.extract`. `max_tokens` is for all steps of a run together, with what was
-                taken back: calls always leave the room that the result needs. `timeout` is for a run, too: after so
-                many seconds only the result remains, and is brought to its end. Calls are not waited for any longer,
-                so those of functions that are not async are made in threads of their own.
+            max_steps: Maximum number of steps, including the one that generates the result.
+            max_parallel_calls: Maximum number of calls in one step, if the format supports more than one. They are
+                executed concurrently, and their outputs are added in order.
+            allow_text: Whether the model may write free text before a call, and before a result in a step that also
+                allows calls: up to 16 lines, none of them empty. The messages contain the text; the value of a run
+                does not.
+            format: The format of calls. `"auto"`: that of the model's chat template, or JSON if structkit does not
+                know it. `"json"`: `{"name": "f", "arguments": {...}}`, in plain turns. `"hermes"`: the same between
+                `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f", "parameters": {...}}`, one per step.
+                `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
+            **options: Those of `structkit.extract`. `max_tokens` bounds all steps of a run together, including
+                discarded tokens; calls always leave enough tokens for the result. `timeout` bounds a run: after so
+                many seconds only the result is allowed, and is completed. Calls are not awaited longer than that, so
+                functions that are not async run in separate threads.
 
         Raises:
-            SchemaError: A tool's parameters, or the result, cannot be written; the error names tool and parameter.
-            AgentError: Two tools have one name, something is no tool or wants other `deps`, or the result could be
-                taken for a call.
-            ValueError: A number is out of its range, or there is no such format.
-            TypeError: An option is not what it should be.
+            SchemaError: The type of a parameter or of the result is not supported; the error names the tool and the
+                parameter.
+            AgentError: Two tools have the same name, an item is not a tool or expects other `deps`, or the result
+                could be mistaken for a call.
+            ValueError: A number is out of range, or the format is unknown.
+            TypeError: An option has the wrong type.
         """
         if not hasattr(model, "session"):
             raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
@@ -208,22 +207,23 @@ class Agent(Generic[T_co, D_contra]):
         deps: D_contra = None,  # type: ignore[assignment]
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
-        """Have the model call functions until it gives the result.
+        """Run steps until the model generates the result.
 
         Args:
-            prompt: What the user says.
-            messages: Those of an earlier run, to go on with its conversation.
-            deps: What tools with a `structkit.Context` are given.
-            usage_limits: What this run may take, where that is less than the agent allows.
+            prompt: The message of the user.
+            messages: The messages of an earlier run, to continue its conversation.
+            deps: The dependencies, which tools receive in their `structkit.Context`.
+            usage_limits: Limits of this run, if lower than those of the agent.
 
         Raises:
-            RunSuspended: A call needs approval; its `state` goes on with `resume`.
-            OutputValidationError: Validators refused the result and those written anew.
+            RunSuspended: A call requires approval; pass its `state` to `resume`.
+            OutputValidationError: Validators rejected the result and all retries.
             BudgetTooSmall: `max_tokens`, or the context, is smaller than the shortest result.
-            AgentError: A tool returned what cannot be written as JSON.
+            AgentError: A tool returned a value that cannot be written as JSON.
             StructkitError: See `structkit.generate`.
-            TypeError: The prompt is no text, the messages are none of an agent, or `deps` is not what a tool takes.
-            Exception: One that a tool declares as fatal.
+            TypeError: The prompt is not a string, the messages are not those of an agent, or `deps` has the wrong
+                type for a tool.
+            Exception: An exception in the `reraise` of a tool.
         """
         return self._typed(drive_sync(self._start(prompt, messages, deps, usage_limits), self._config.model))
 
@@ -235,7 +235,7 @@ class Agent(Generic[T_co, D_contra]):
         deps: D_contra = None,  # type: ignore[assignment]
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
-        """`run` for async programs: the model, and tools that are not async, work in threads."""
+        """Async version of `run`; the model, and tools that are not async, run in threads."""
         return self._typed(
             await drive_async(self._start(prompt, messages, deps, usage_limits), self._config.model)
         )
@@ -248,12 +248,11 @@ class Agent(Generic[T_co, D_contra]):
         deps: D_contra = None,  # type: ignore[assignment]
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentStream[T_co]:
-        """`run`, told while it happens.
+        """Run as `run` does, and stream events.
 
         Returns:
             An iterator of `ThinkingEvent`, `PreambleDelta`, `ToolCallStart`, `ToolCallDelta`, `ToolResult`,
-            `PartialOutput`,
-            `StepRetracted` and at last `RunEnd`. What is wrong with the run is raised there.
+            `PartialOutput`, `StepRetracted` and a final `RunEnd`. It raises the errors of the run.
 
         >>> from structkit.testing import ScriptedModel
         >>> def add(a: int, b: int) -> int:
@@ -281,7 +280,7 @@ class Agent(Generic[T_co, D_contra]):
         deps: D_contra = None,  # type: ignore[assignment]
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AsyncAgentStream[T_co]:
-        """`stream` for async programs."""
+        """Async version of `stream`."""
         return AsyncAgentStream(
             drive_events_async(self._start(prompt, messages, deps, usage_limits), self._config.model)
         )
@@ -294,20 +293,20 @@ class Agent(Generic[T_co, D_contra]):
         deps: D_contra = None,  # type: ignore[assignment]
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
-        """Go on with a run that was paused, in this process or another.
+        """Continue a suspended run, in this process or another.
 
         Args:
-            state: That of `RunSuspended`, or of `RunState.loads`.
-            approvals: For each call that waits, by its id, whether it may be made; a text says why not, and the model
-                is told. `True` or `False` for all of them. A call that nothing is said of waits on.
-            deps: As for `run`.
-            usage_limits: As for `run`; they are for the whole run, and are not kept in its state.
+            state: The state of `RunSuspended`, or the one that `RunState.loads` returns.
+            approvals: For each pending call, by id, whether it is approved; a string denies the call and is the
+                reason for the model. `True` or `False` applies to all. A call without a decision remains pending.
+            deps: See `run`.
+            usage_limits: See `run`; they apply to the complete run, and the state does not contain them.
 
         Raises:
-            AgentError: The state is that of an agent with other tools, another result or tighter limits, or no run
-                leaves it behind, or a call that is decided about does not wait.
-            BudgetTooSmall: The tokens of the run that are left do not suffice for the shortest result.
-            TypeError: The state is none, or a decision is neither a bool nor a text.
+            AgentError: The tools, the output type or the limits of this agent do not fit the state, the state is
+                inconsistent, or a decision is about a call that is not pending.
+            BudgetTooSmall: The remaining tokens of the run do not suffice for the shortest result.
+            TypeError: The state is not a `RunState`, or a decision is neither a bool nor a string.
             Exception: See `run`.
         """
         run, decisions = self._resume(state, approvals, deps, usage_limits)
@@ -321,14 +320,14 @@ class Agent(Generic[T_co, D_contra]):
         deps: D_contra = None,  # type: ignore[assignment]
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AgentResult[T_co]:
-        """`resume` for async programs."""
+        """Async version of `resume`."""
         run, decisions = self._resume(state, approvals, deps, usage_limits)
         return self._typed(await drive_async(run, self._config.model, decisions))
 
     def with_model(self, model: LogitsModel) -> Agent[T_co, D_contra]:
-        """The same agent with another model, such as a scripted one in a test.
+        """Return a copy of the agent with another model, such as a scripted one in a test.
 
-        With `format="auto"` calls are written as that model's chat template has them.
+        With `format="auto"`, calls use the format of the chat template of that model.
 
         >>> from structkit.testing import RandomModel, ScriptedModel
         >>> agent = Agent(RandomModel())
@@ -350,17 +349,17 @@ class Agent(Generic[T_co, D_contra]):
         return made
 
     def as_tool(self, name: str, description: str | None = None) -> Tool[..., T_co]:
-        """This agent as a tool of another one: the model writes its prompt, and is told its value.
+        """Return this agent as a tool of another agent: the argument is the prompt, and the output is the value.
 
-        It is given the dependencies of the run that calls it, and none of its conversation. What it takes is part of
-        the usage of that run, and it has no more tokens and seconds than are left there.
+        The tool receives the dependencies of the calling run, but not its conversation. Its usage counts as usage of
+        the calling run, and the remaining tokens and seconds of that run bound it.
 
         Args:
-            name: What the other model calls it by.
-            description: What the other model is told of it; by default its instructions.
+            name: The name of the tool.
+            description: The description of the tool for the other model; by default the instructions.
 
         Raises:
-            AgentError: One of its tools requires approval, for which nobody could be asked.
+            AgentError: A tool of this agent requires approval, which a nested run cannot request.
         """
         asking = [each.name for each in self._config.tools if each.tool.requires_approval]
         if asking:

@@ -1,4 +1,4 @@
-"""Functions as targets: a model writes the arguments, and a bound call comes back."""
+"""Functions as targets: a model generates the arguments, and the result is a bound call."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_annotations_of_local_types_are_found() -> None:
         """Lose it."""
 
     with pytest.raises(sk.SchemaError, match=r"Local.*top of its module"):
-        read_signature(take)  # no closure holds it, so nothing leads from the function to it
+        read_signature(take)  # no closure references it, so the function does not lead to it
     take.__annotations__["it"] = Local  # what is returned may be anything
     assert sk.extract(ScriptedModel(['{"it": {"x": 1}}']), "x", take).run() == Local(x=1)
     with pytest.raises(sk.SchemaError, match="Lost"):

@@ -1,4 +1,4 @@
-"""JSON Schemas as targets: any order of keys, closed objects, and what is checked after decoding."""
+"""JSON Schemas as targets: any order of keys, closed objects, and validation after decoding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TWO = {"allOf": [{"format": "date"}, {"format": "email"}]}
 
 
 def holds(target: AnyTarget, value: object) -> bool:
-    """Whether the value can be written with its keys in their order."""
+    """Return whether the language contains the value with its keys in the given order."""
     text = json.dumps(value, ensure_ascii=False)
     return Reader(link(read_target(target).rules(order="any"))).accepts(text.encode())
 
@@ -122,7 +122,7 @@ def cursor_mask(cursor: sk.Cursor) -> set[int]:
 
 
 def test_a_shortest_value_does_not_go_round_in_circles() -> None:
-    """The cheaper of the two keys that a group must have leads to another group, or to a dearer leaf."""
+    """The cheaper of the two required keys of a group leads to another group, or to a more expensive leaf."""
     schema = {
         "$ref": "#/$defs/group",
         "$defs": {

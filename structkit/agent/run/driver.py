@@ -1,4 +1,4 @@
-"""What runs a run: it has the model write, has calls made, and tells the run what came of them."""
+"""Drivers of runs: they perform the actions that a run requests, and send it the results."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def drive_sync(
 
     Args:
         run: The run.
-        model: Its model.
-        decisions: Those about calls that wait.
-        reuse_prefix: Whether what the model has read in one step is kept for the next.
-        cancelled: When it is set, all is given up before the model's next step.
+        model: The model of the agent.
+        decisions: The decisions about pending calls.
+        reuse_prefix: Whether a step reuses the tokens that the model has read in earlier steps.
+        cancelled: If set, the run stops before the next step of the model.
     """
     talk = _Driver(run, model, decisions, reuse_prefix=reuse_prefix)
     with Executor() as executor:
@@ -63,7 +63,7 @@ def _run_step(talk: _Driver, step: GenerateStep, cancelled: Event | None) -> Res
 async def drive_async(
     run: Run, model: LogitsModel, decisions: Decisions | None = None
 ) -> AgentResult[object]:
-    """Run a run to its end, the model in a thread while the event loop goes on."""
+    """Run a run to its end; the model runs in a thread and does not block the event loop."""
     talk = _Driver(run, model, decisions)
     while (asked := talk.action) is not None:
         if not isinstance(asked, GenerateStep):
@@ -71,7 +71,7 @@ async def drive_async(
             continue
         try:
             result = await in_thread(partial(_run_step, talk, asked))
-        except Exception as error:  # a model is anyone's code, and the run most often raises it again
+        except Exception as error:  # a model is user code; the run usually raises the error again
             talk.throw(error)
         else:
             talk.send(result)
@@ -79,7 +79,7 @@ async def drive_async(
 
 
 def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Events:
-    """Run a run to its end, and tell what happens."""
+    """Run a run to its end, and yield its events."""
     talk = _Driver(run, model, decisions)
     with Executor() as executor:
         while (asked := talk.action) is not None:
@@ -95,7 +95,7 @@ def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = Non
 
 
 async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> AsyncEvents:
-    """`events` for async programs: each step of the model is awaited from a thread."""
+    """Async version of `drive_events`; each step of the model runs in a thread."""
     talk = _Driver(run, model, decisions)
     while (asked := talk.action) is not None:
         if isinstance(asked, GenerateStep):
@@ -105,7 +105,7 @@ async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions 
                     for event in told:
                         yield event
             finally:
-                # A step of the model that a cancelled task left behind is waited for.
+                # Wait for a step of the model that a cancelled task left running.
                 await asyncio.to_thread(steps.close)
             talk.send_outcome(steps.result)
         else:
@@ -116,11 +116,11 @@ async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions 
 
 
 class _Driver:
-    """A run that is asked and told, one after the other, and what its model remembers.
+    """A run, its requested action, and the cached row of its model.
 
     Attributes:
         run: The run.
-        action: What it asks for now; `None` when it has ended, or waits for somebody to decide.
+        action: The requested action; `None` when the run has ended or is suspended.
     """
 
     def __init__(
@@ -138,10 +138,10 @@ class _Driver:
 
     @property
     def result(self) -> AgentResult[object]:
-        """What came of it.
+        """The result of the run.
 
         Raises:
-            RunSuspended: It waits for somebody to decide.
+            RunSuspended: The run awaits approval of calls.
         """
         if self._result is None:
             raise RuntimeError("the run has not ended")
@@ -150,13 +150,13 @@ class _Driver:
         return self._result
 
     def new_results(self) -> list[ToolResult]:
-        """The calls that something came of since this was asked."""
+        """Return the calls that have an outcome since the last call of this method."""
         made = self.run.results[self._reported :]
         self._reported += len(made)
         return [ToolResult(call) for call in made]
 
     def start(self, action: GenerateStep) -> tuple[Request, Prepared | Exception, Batch]:
-        """The request of a step, prepared, and the rows for it."""
+        """Return the request of a step, the prepared request, and the batch for it."""
         request = Request(
             model=self._model,
             prompt=action.prompt,
@@ -170,7 +170,7 @@ class _Driver:
         return request, prepared, self._batch(action, prepared)
 
     def _batch(self, action: GenerateStep, prepared: Prepared | Exception) -> Batch:
-        """The rows of a step: those of the last one, or of a run before, where they remember it."""
+        """Return the batch of a step: the cached row of the last step or of an earlier run, or else a new batch."""
         if self._row is None:
             ids = () if isinstance(prepared, Exception) else prepared.prompt_ids
             if self._reuse_prefix and (begun := self.run.prefix_cache.take(ids)):
@@ -184,18 +184,18 @@ class _Driver:
         return self._row
 
     def send(self, answer: ActionResult) -> None:
-        """Answer what was asked."""
+        """Send the result of the requested action."""
         self._advance(lambda: self._flow.send(answer))
 
     def throw(self, error: Exception) -> None:
-        """Tell that it failed; most often this raises the error."""
+        """Throw the error of the requested action into the run, which usually raises it again."""
         self._advance(lambda: self._flow.throw(error))
 
     def send_outcome(self, work: Callable[[], Result[object]]) -> None:
-        """Answer with what work returns, or tell that it failed."""
+        """Send the return value of `work`, or throw its error."""
         try:
             answer = work()
-        except Exception as error:  # a model is anyone's code
+        except Exception as error:  # a model is user code
             self.throw(error)
         else:
             self.send(answer)
@@ -211,14 +211,14 @@ class _Driver:
             self._store_row()
 
     def _store_row(self) -> None:
-        """Keep what the model has read for a run that goes on from here; after an error it may be anything."""
+        """Cache the row for a run that continues this one; after an error its contents are undefined."""
         if self._row is not None:
             self.run.prefix_cache.put(self._row)
             self._row = None
 
 
 class _StepStream:
-    """A step being written: an iterator of what can be told after each step of the model."""
+    """A step that is being generated: an iterator of the events after each step of the model."""
 
     def __init__(self, driver: _Driver, action: GenerateStep) -> None:
         self._request, self._prepared, self._batch = driver.start(action)
@@ -236,12 +236,12 @@ class _StepStream:
             return next(self._events)
 
     def close(self) -> None:
-        """Give up."""
+        """Stop the generation."""
         with self._lock:
             self._events.close()
 
     def result(self) -> Result[object]:
-        """What was written, or the error that ended it."""
+        """Return the result of the step, or raise the error that ended it."""
         if not isinstance(self._outcome, Result):
             raise cast("Exception", self._outcome)
         return self._outcome
@@ -250,7 +250,7 @@ class _StepStream:
         steps = run_flows([write(self._prepared, self._generated)], self._batch, 1)
         try:
             while True:
-                with MODEL_LOCKS.acquire(*self._request.models):  # others may use the model between two steps
+                with MODEL_LOCKS.acquire(*self._request.models):  # others may use the model between steps
                     step = next(steps)
                 if step is not None:
                     break

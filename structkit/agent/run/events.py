@@ -1,4 +1,4 @@
-"""What happens in a run while it happens."""
+"""Events of a run of an agent."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ThinkingEvent:
-    """What the model thought before a step, with `thinking=...`."""
+    """The thoughts of the model before a step, with `thinking=...`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class PreambleDelta:
-    """The model says something before a call or the result, with `text=True`.
+    """Text was added before a call or the result, with `allow_text=True`.
 
     Attributes:
-        text: The characters that were added.
+        text: The added characters.
     """
 
     text: str
@@ -48,11 +48,11 @@ class PreambleDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallStart:
-    """The model has decided to call a tool; its arguments follow.
+    """A call started: the name of its tool is known, and its arguments follow.
 
     Attributes:
-        id: What names the call.
-        name: The tool.
+        id: The id of the call.
+        name: The name of the tool.
     """
 
     id: str
@@ -61,11 +61,11 @@ class ToolCallStart:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """The arguments of a call go on.
+    """Text was added to the arguments of a call.
 
     Attributes:
-        id: That of the call.
-        text: The JSON that was added.
+        id: The id of the call.
+        text: The added JSON.
     """
 
     id: str
@@ -74,10 +74,10 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """Something came of a call: it was made, or denied, or its arguments were refused for good.
+    """A call has an outcome: it was executed or denied, or its arguments were rejected in every attempt.
 
     Attributes:
-        call: It, with its output or error.
+        call: The call, with its output or error.
     """
 
     call: ToolCall
@@ -85,10 +85,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class PartialOutput:
-    """The result goes on.
+    """The result has grown.
 
     Attributes:
-        partial: The value as far as it is certain; see `structkit.Stream.partial`.
+        partial: The part of the value that is final; see `structkit.Stream.partial`.
     """
 
     partial: object
@@ -96,15 +96,15 @@ class PartialOutput:
 
 @dataclass(frozen=True, slots=True)
 class StepRetracted:
-    """Validators refused what was written in this step: what was told of it no longer holds, and it is told anew."""
+    """Validators rejected the text of this step: discard its events; new events replace them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnd(Generic[T_co]):
-    """The result is complete and validated: always the last event.
+    """The result is complete and validated; always the last event.
 
     Attributes:
-        result: What `Agent.run` would have returned.
+        result: The result that `Agent.run` returns for the same run.
     """
 
     result: AgentResult[T_co]
@@ -114,18 +114,18 @@ AgentEvent: TypeAlias = (
     "ThinkingEvent | PreambleDelta | ToolCallStart | ToolCallDelta | ToolResult | PartialOutput | StepRetracted "
     "| RunEnd[T_co]"
 )
-"""What `Agent.stream` yields."""
+"""The events that `Agent.stream` yields."""
 
 StepEvent: TypeAlias = "PreambleDelta | ToolCallStart | ToolCallDelta | PartialOutput | StepRetracted"
 
 
 class StepEventEmitter:
-    """Tells events from the text of a step that is being written.
+    """Derives events from the text of a step that is being generated.
 
     Args:
-        generated: The text.
-        target: Its language.
-        calls: How many calls there were before.
+        generated: The generated tokens.
+        target: The target of the step.
+        calls: Number of calls before the step.
     """
 
     def __init__(self, generated: GeneratedTokens, target: StepTarget, calls: int) -> None:
@@ -142,7 +142,7 @@ class StepEventEmitter:
         self._read = 0
 
     def poll(self) -> Iterator[StepEvent]:
-        """What happened since the last time."""
+        """Yield the events since the last call."""
         written = self._generated
         if written.stable_length < (self._read if self._result is None else self._reader.start):
             self._reset()
@@ -173,7 +173,7 @@ class StepEventEmitter:
         return f"call_{self._number}"
 
     def _output_events(self, emitter: EventEmitter) -> Iterator[StepEvent]:
-        looked = list(emitter.poll())  # to its end, whatever is found
+        looked = list(emitter.poll())  # all events must be consumed
         if any(isinstance(event, FieldRetracted) for event in looked):
             yield StepRetracted()
         partial = emitter.partial

@@ -1,4 +1,4 @@
-"""Calls made: one in the caller's thread, several at once, async ones on an event loop."""
+"""Execution of calls: one in the caller's thread, several in parallel, async calls on an event loop."""
 
 from __future__ import annotations
 
@@ -25,19 +25,22 @@ __all__ = ["Executor", "perform_async"]
 T = TypeVar("T")
 
 _GRACE = 0.5
-"""Seconds for what ends by itself: an async tool that is cancelled, an agent as a tool when the run's time is over."""
+"""Seconds to wait for work that ends by itself: a cancelled async tool, or a nested agent after the timeout."""
 
 _DEEPEST = 8
-"""Calls inside each other. Python's own limit does not end agents that call themselves through threads or tasks:
-each of them starts with an empty stack."""
+"""Maximum depth of nested calls.
+
+The recursion limit of Python does not stop agents that call themselves through threads or tasks: each starts with an
+empty stack.
+"""
 
 _depth: ContextVar[int] = ContextVar("structkit.agent.run.execute", default=0)
 
 
 class Executor:
-    """Makes calls for a run that is not async. Async tools share one event loop, which runs as long as the run does.
+    """Executes the calls of a run that is not async; a context manager.
 
-    A context manager.
+    Async tools share one event loop, which runs until the context exits.
     """
 
     def __init__(self) -> None:
@@ -46,20 +49,20 @@ class Executor:
         self._lock = Lock()
 
     def perform(self, action: ExecuteCalls | AwaitAvailability) -> list[CallOutcome] | bool:
-        """Make calls, or wait for what is asked."""
+        """Execute calls, or await the availability of a tool."""
         if isinstance(action, ExecuteCalls):
             return self.execute(action.calls)
         return asyncio.run_coroutine_threadsafe(_is_available(action), self._shared_loop()).result()
 
     def execute(self, calls: Sequence[PreparedCall]) -> list[CallOutcome]:
-        """Make calls.
+        """Execute calls.
 
         Returns:
-            What came of each, in their order.
+            The outcome of each call, in order.
         """
         alone = len(calls) == 1
         if alone and not calls[0].tool.is_async and _timeout_of(calls[0]) is None:
-            # In this thread, where a connection to a database may be at home.
+            # Use this thread: resources such as database connections can be bound to it.
             return [self._execute(calls[0])]
         begun = time.perf_counter()
         futures = [self._submit(each) for each in calls]
@@ -82,7 +85,7 @@ class Executor:
             return self._loop
 
     def _execute(self, call: PreparedCall) -> CallOutcome:
-        """The outcome of a function that does not look async, and may return what must be awaited."""
+        """Return the outcome of a function that is not declared async, but may return an awaitable."""
         outcome = _invoke(call)
         if not inspect.isawaitable(outcome.result):
             return outcome
@@ -102,7 +105,7 @@ class Executor:
     ) -> CallOutcome:
         timeout = _timeout_of(call)
         if timeout is not None:
-            # An async tool ends itself, if it does not keep its event loop busy.
+            # An async tool times out by itself unless it blocks its event loop.
             grace = 0.0 if loop is None else _GRACE
             timeout = max(0.0, timeout + grace - (time.perf_counter() - started_at))
         try:
@@ -110,7 +113,7 @@ class Executor:
         except Late:
             call.context.cancelled.set()
             with self._lock:
-                if self._loop is loop:  # a tool keeps it busy: it is left to itself, and others get another
+                if self._loop is loop:  # a tool blocks the loop: abandon it, later tools get a new one
                     self._loop = self._thread = None
             return CallOutcome(error=_timeout_error(call), seconds=time.perf_counter() - started_at)
 
@@ -126,14 +129,14 @@ class Executor:
 
 
 async def perform_async(action: ExecuteCalls | AwaitAvailability) -> list[CallOutcome] | bool:
-    """`Executor.answer` for a run that is async: async tools as tasks, others in threads."""
+    """Async version of `Executor.perform`: async tools run as tasks, others in threads."""
     if isinstance(action, AwaitAvailability):
         return await _is_available(action)
     return list(await asyncio.gather(*(_execute_async(each) for each in action.calls)))
 
 
 async def _is_available(action: AwaitAvailability) -> bool:
-    """Whether a tool is available; it is not if that is not known in time."""
+    """Return whether a tool is available; `False` after the timeout."""
     task = asyncio.ensure_future(_await_bool(action.available))
     try:
         done, _ = await asyncio.wait({task}, timeout=action.seconds)
@@ -158,7 +161,7 @@ async def _execute_async(call: PreparedCall) -> CallOutcome:
         raise
     if not done:
         call.context.cancelled.set()
-        task.cancel()  # it may not heed that, so nobody waits for its end
+        task.cancel()  # the task may ignore the cancellation, so do not wait for it
         return CallOutcome(error=_timeout_error(call), seconds=time.perf_counter() - begun)
     if task.cancelled():
         return CallOutcome(error=asyncio.CancelledError(), seconds=time.perf_counter() - begun)
@@ -174,7 +177,7 @@ async def _run(call: PreparedCall) -> CallOutcome:
 
 
 async def _await_result(outcome: CallOutcome, cancelled: Event) -> CallOutcome:
-    """What came of awaiting what a call returned."""
+    """Await the return value of a call, and return the outcome."""
     begun = time.perf_counter()
     try:
         with _nested():
@@ -182,17 +185,17 @@ async def _await_result(outcome: CallOutcome, cancelled: Event) -> CallOutcome:
             output = await output if inspect.isawaitable(output) else output
     except asyncio.CancelledError:
         raise
-    except BaseException as error:  # a tool is anyone's code, and the run judges, which knows what is fatal
+    except BaseException as error:  # a tool is user code; the run decides which errors are fatal
         return CallOutcome(error=error, seconds=outcome.seconds + time.perf_counter() - begun)
     return CallOutcome(output, seconds=outcome.seconds + time.perf_counter() - begun)
 
 
 @contextmanager
 def _nested() -> Iterator[None]:
-    """Count a call, in its thread or task and in those that it starts.
+    """Increment the depth in the thread or task of a call, and in those that the call starts.
 
     Raises:
-        RecursionError: The call is inside too many others.
+        RecursionError: The depth exceeds `_DEEPEST`.
     """
     before = _depth.set(_depth.get() + 1)
     try:
@@ -210,15 +213,15 @@ def _invoke(call: PreparedCall) -> CallOutcome:
     try:
         with _nested():
             output = _collect(call.tool.invoke(call.call, call.context), call.context.cancelled)
-    except (Exception, GeneratorExit, asyncio.CancelledError) as error:  # a tool is anyone's: the run judges
+    except (Exception, GeneratorExit, asyncio.CancelledError) as error:  # the run decides which are fatal
         return CallOutcome(error=error, seconds=time.perf_counter() - begun)
     return CallOutcome(output, seconds=time.perf_counter() - begun)
 
 
 def _collect(result: object, cancelled: Event) -> object:
-    """What a call returned; the items of an iterator, which is part of the call and can be read only once.
+    """Return the output of a call; for an iterator, a list of its items.
 
-    It may have no end, so it is read no further when nobody waits for it.
+    An iterator can be infinite, so reading stops when the call is cancelled.
     """
     if isinstance(result, Iterator):
         return list(takewhile(lambda _: not cancelled.is_set(), result))
@@ -229,12 +232,12 @@ async def _items(output: AsyncIterator[object]) -> list[object]:
     items = []
     async for item in output:
         items.append(item)
-        await asyncio.sleep(0)  # it may never wait for anything, and be cancelled
+        await asyncio.sleep(0)  # an iterator that never waits must be cancellable
     return items
 
 
 def _timeout_of(call: PreparedCall) -> float | None:
-    """For how long a call is waited for: as its tool says, or until the time of the run is over and a little longer."""
+    """Return the timeout of a call in seconds: that of its tool, or the remaining time of the run plus `_GRACE`."""
     own, left = call.tool.tool.timeout, call.context.seconds_left
     return left if left is None or left == own else min_limit(own, left + _GRACE)
 
@@ -246,15 +249,15 @@ def _timeout_error(call: PreparedCall) -> ToolError:
 
 
 def _in_thread(work: Callable[[], T]) -> Future[T]:
-    """Begin work in a thread of its own, which does not keep the program alive: it may hang."""
+    """Start work in a daemon thread: work that hangs must not keep the process alive."""
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # whoever stops waiting for it does not stop it
+    future.set_running_or_notify_cancel()  # cancelling the future does not stop the thread
     context = copy_context()
 
     def run() -> None:
         try:
             future.set_result(context.run(work))
-        except BaseException as error:  # raised again where somebody waits for it
+        except BaseException as error:  # the waiting thread raises it again
             future.set_exception(error)
 
     Thread(target=run, daemon=True, name="structkit-tool").start()
@@ -267,7 +270,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """End an event loop and what still runs on it."""
+    """Cancel the running tasks of an event loop, and stop the loop."""
     others = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task(loop)]
     for task in others:
         task.cancel()

@@ -1,7 +1,7 @@
-"""The run of an agent, written once, without a model and without calling anything.
+"""The run of an agent as a generator, without I/O.
 
-It is a generator: it asks for a step to be written, or for calls to be made, and is told what came of them. What runs
-it (sync, async, as a stream) is in `drive.py`.
+The generator yields actions, such as a step to generate or calls to execute, and receives their results. The sync,
+async and streaming drivers in `driver.py` perform the actions.
 """
 
 from __future__ import annotations
@@ -175,12 +175,12 @@ class Run:
         """Run steps until the result is generated.
 
         Args:
-            decisions: Those about the calls that the state waits for.
+            decisions: The decisions about the pending calls of the state.
 
         Raises:
             BudgetTooSmall: The tokens of the run do not suffice for the shortest result.
-            RunSuspended: A call waits for somebody to decide.
-            OutputValidationError: Validators refused the result and those written anew.
+            RunSuspended: A call requires approval.
+            OutputValidationError: Validators rejected the result and all retries.
         """
         if self._state.pending:
             waiting = self._pending_calls()

@@ -1,4 +1,4 @@
-"""A run as a value: what happened so far, so that it can wait for somebody and go on in another process."""
+"""The state of a suspended run, which can be stored and resumed in another process, and the result of a run."""
 
 from __future__ import annotations
 
@@ -30,89 +30,89 @@ NO_USAGE = Usage(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A call that was made in a run."""
+    """A call of a run that has an outcome."""
 
     id: str
-    """What names it in the messages."""
+    """The id of the call in the messages."""
 
     name: str
-    """The tool."""
+    """The name of the tool."""
 
     arguments: dict[str, object]
-    """The values of its parameters, in the types that the function declares."""
+    """The arguments, in the types that the function declares."""
 
     output: object = None
-    """What it returned; after a run was resumed, what the model was told of the calls before."""
+    """The return value; for calls before a run was resumed, the content of the output message."""
 
     error: str | None = None
-    """What the model was told went wrong, if something did."""
+    """The error message that the model received, if the call failed."""
 
     raised: Exception | None = field(default=None, compare=False)
-    """What it raised, if it raised something in this process."""
+    """The exception, if the call raised one in this process."""
 
     seconds: float = 0.0
-    """How long it took."""
+    """The duration of the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCall:
-    """A call that waits for somebody to decide."""
+    """A call awaiting approval."""
 
     id: str
-    """What names it, for `Agent.resume`."""
+    """The id of the call, for `Agent.resume`."""
 
     name: str
-    """The tool."""
+    """The name of the tool."""
 
     arguments: str
-    """JSON: what the model wrote."""
+    """The arguments that the model generated, as JSON."""
 
     reason: str = ""
-    """What the tool said when it paused."""
+    """Why the call requires approval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """A run that waits: all that is needed to go on with it. `dumps` and `loads` store it as JSON."""
+    """A suspended run, with everything needed to resume it; `dumps` and `loads` convert it to and from JSON."""
 
     agent_fingerprint: str
-    """What tells the agent's tools and result from those of others."""
+    """A hash of the tools and the output type of the agent."""
 
     messages: tuple[Message, ...]
-    """The conversation so far, the waiting calls included."""
+    """The conversation so far, including the pending calls."""
 
     pending: tuple[PendingCall, ...]
-    """The calls that wait."""
+    """The pending calls."""
 
     tool_results: tuple[Output, ...] = ()
-    """What came of the other calls of the same step."""
+    """The outputs of the other calls of the same step."""
 
     usage: Usage = NO_USAGE
-    """What the run took so far."""
+    """The usage so far."""
 
     elapsed_seconds: float = 0.0
-    """How long the run was at work."""
+    """How long the run was active, without the time it was suspended."""
 
     @property
     def first_message(self) -> int:
-        """How many of the messages are of earlier runs: a run begins with what the user said last."""
+        """The index of the first message of this run: the last message of the user."""
         return max((at for at, each in enumerate(self.messages) if isinstance(each, User)), default=0)
 
     @property
     def steps(self) -> int:
-        """The steps that were made: each left a message of calls."""
+        """Number of completed steps; each has one message with calls."""
         return sum(isinstance(each, Calls) for each in self.messages[self.first_message :])
 
     def dumps(self) -> str:
-        """The state as JSON."""
+        """Return the state as JSON."""
         return _json_codec().dumps(self)
 
     @classmethod
     def loads(cls, text: str | bytes) -> RunState:
-        """The state from what `dumps` wrote.
+        """Parse a state that `dumps` wrote.
 
         Raises:
-            AgentError: The text is something else.
+            AgentError: The text is not a state.
         """
         try:
             return _json_codec().loads(text)
@@ -121,10 +121,10 @@ class RunState:
 
 
 class RunSuspended(StructkitError):
-    """A run stopped before calls that somebody must decide about; `Agent.resume` goes on with it.
+    """A run stopped before calls that require approval; `Agent.resume` continues the run.
 
     Attributes:
-        state: The run.
+        state: The state of the run.
     """
 
     def __init__(self, message: str, *, state: RunState, place: str | None = None) -> None:
@@ -134,26 +134,29 @@ class RunSuspended(StructkitError):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentResult(Generic[T_co]):
-    """What came of a run."""
+    """The result of a run."""
 
     value: T_co
-    """The validated value of the result's type."""
+    """The validated value of the output type."""
 
     calls: tuple[ToolCall, ...]
     """The calls, in order."""
 
     messages: tuple[Message, ...]
-    """The whole conversation, that of earlier runs included; see `structkit.messages`."""
+    """The complete conversation, including earlier runs; see `structkit.messages`."""
 
     usage: Usage
-    """Tokens and seconds of all steps together; each step's prompt holds those before it."""
+    """Tokens and seconds of all steps together; the prompt of each step contains the earlier steps."""
 
     steps: int
-    """How often the model was asked."""
+    """Number of steps, including the one that generated the result."""
 
     finish_reason: Literal["stop", "steps", "budget"]
-    """`"stop"`: the model gave the result when it chose to. `"steps"`: nothing else was left to it, for the steps or
-    the calls were used up. `"budget"`: the tokens or the time were, or they bent the result."""
+    """Why the run ended.
+
+    `"stop"`: the model chose to generate the result. `"steps"`: no step or no call was left, so only the result was
+    allowed. `"budget"`: no tokens or no time were left for a call, or they constrained the result.
+    """
 
     def __repr__(self) -> str:
         calls = ", ".join(call.name for call in self.calls)
@@ -164,17 +167,17 @@ class AgentResult(Generic[T_co]):
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:
-    """What two generations took together."""
+    """Return the sum of two usages."""
     return Usage(**{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(Usage)})
 
 
 def call_counts(messages: Sequence[Message]) -> Counter[str]:
-    """How often each tool was called."""
+    """Return the number of calls of each tool."""
     return Counter(call.name for each in messages if isinstance(each, Calls) for call in each.calls)
 
 
 def failure_counts(messages: Sequence[Message]) -> dict[str, int]:
-    """How often in a row each tool failed at last."""
+    """Return the number of consecutive failures of each tool up to its last call."""
     failures: dict[str, int] = {}
     for each in messages:
         if isinstance(each, Output):
@@ -183,14 +186,14 @@ def failure_counts(messages: Sequence[Message]) -> dict[str, int]:
 
 
 def last_call_number(messages: Sequence[Message]) -> int:
-    """The number after which calls are named: ids are `call_1`, `call_2` and so on, through all runs."""
+    """Return the highest number of a call id; ids are `call_1`, `call_2` and so on, across all runs."""
     ids = [call.id for each in messages if isinstance(each, Calls) for call in each.calls]
     numbers = [int(found[1]) for id in ids if (found := re.fullmatch(r"call_(\d+)", id, re.ASCII))]
     return max(len(ids), *numbers, 0)
 
 
 def new_calls(messages: Sequence[Message], calls: Sequence[tuple[str, str]], preamble: str = "") -> Calls:
-    """The message of calls, each with an id of its own, and of what was said before them."""
+    """Return the message of new calls, each with a new id, and of the text before them."""
     begun = last_call_number(messages)
     return Calls(
         calls=tuple(
@@ -202,7 +205,7 @@ def new_calls(messages: Sequence[Message], calls: Sequence[tuple[str, str]], pre
 
 
 def with_note(results: Sequence[Output], note: str) -> tuple[Output, ...]:
-    """The outputs, the last with a note."""
+    """Return the outputs, with a note added to the last one."""
     return (*results[:-1], replace(results[-1], note=note)) if note and results else tuple(results)
 
 

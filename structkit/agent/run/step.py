@@ -54,8 +54,8 @@ class Preamble:
 
     Attributes:
         text: The free text.
-        body: What was written after it.
-        value: What that means.
+        body: The text after it.
+        value: The parsed value of `body`.
     """
 
     text: str

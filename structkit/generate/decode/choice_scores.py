@@ -1,8 +1,8 @@
-"""Choices: how likely the model finds each of the values among which the schema lets it choose.
+"""The probabilities that the model assigns to the values of a choice in the schema.
 
-A value's probability is that of its text, in the tokens that the model's tokenizer writes for it, by the chain rule:
-the first token's from the logits at hand, the others' from one more look of the model at all branches. They are made
-to sum to 1 over the values.
+The probability of a value is that of its text, encoded with the tokenizer of the model, by the chain rule: that of the
+first token comes from the current logits, those of the others from one more forward pass over all branches. The
+probabilities are normalized to sum to 1 over the values.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from structkit.schema.view.choices import OTHER, Member
 __all__ = ["ChoicePoint", "ChoiceScorer", "ChoicesAt"]
 
 ChoicesAt: TypeAlias = "Callable[[Path], Sequence[Member] | None]"
-"""The texts of the values that are possible at a place, if they can be listed; see `choices_at`."""
+"""Returns the texts of the possible values at a path, if they can be listed; see `choices_at`."""
 
 
 @dataclass(slots=True)
 class ChoicePoint:
-    """A choice that begins.
+    """The start of a choice.
 
     Attributes:
-        path: Where.
-        start: The byte at which the value begins.
-        texts: The values that can be written.
-        branches: The tokens that are left to write for each.
-        is_open: Whether other values are possible too.
-        probabilities: The probability of each value, once it is known.
+        path: The path of the value.
+        start: The byte at which the value starts.
+        texts: The possible values.
+        branches: The remaining tokens of each value.
+        is_open: Whether other values are also possible.
+        probabilities: The probability of each value, once known.
     """
 
     path: Path
@@ -56,13 +56,13 @@ class ChoicePoint:
         """Compute the probabilities.
 
         Args:
-            sampled: With the log-probability of each first token.
-            scores: Those of the tokens after it.
+            sampled: The sampled token, with the log-probability of each first token.
+            scores: For each branch, the log-probabilities of its tokens; the first is 0 and not used.
         """
         logprobs = [
             first + float(score[1:].sum()) for first, score in zip(sampled.candidates, scores, strict=True)
         ]
-        # Only their ratios count if there are no others; those of long texts would be 0 as they are.
+        # Without other values only the ratios matter; the unscaled probabilities of long texts would underflow.
         top = 0.0 if self.is_open else max(logprobs)
         chances = [math.exp(logprob - top) if logprob > -math.inf else 0.0 for logprob in logprobs]
         whole = [chance - self._longer_probability(chances, number) for number, chance in enumerate(chances)]
@@ -74,7 +74,7 @@ class ChoicePoint:
                 self.probabilities[OTHER] = max(0.0, 1 - sum(self.probabilities.values()))
 
     def _longer_probability(self, probabilities: Sequence[float], number: int) -> float:
-        """The probability of values that begin with the tokens of this one: "low" and "low" + "er"."""
+        """Return the probability of the values whose tokens start with those of this one: "low" and "low" + "er"."""
         mine = self.branches[number]
         longer = [
             n
@@ -92,12 +92,12 @@ class ChoicePoint:
 
 
 class ChoiceScorer:
-    """Finds where choices begin in a text that is being written.
+    """Detects the starts of choices in a text that is being generated.
 
     Args:
-        cursor: Where the sequence stands.
-        choices: The values that are possible at a place.
-        reader: What reads the text, if it is JSON; whoever takes text back rewinds it.
+        cursor: The cursor of the sequence.
+        choices: Returns the possible values at a path.
+        reader: The reader of the text, if it is JSON; the caller rewinds it when text is taken back.
     """
 
     def __init__(self, cursor: Cursor, choices: ChoicesAt, reader: JsonReader | None) -> None:
@@ -109,14 +109,14 @@ class ChoiceScorer:
     def start_choice(
         self, text: bytearray, tokenize: Callable[[str], list[int]], max_tokens: int
     ) -> ChoicePoint | None:
-        """The choice that begins at the end of a text, if one does.
+        """Return the choice that starts at the end of a text, if there is one.
 
         Args:
-            text: What was written; it goes on from the text of the last call.
-            tokenize: The tokens of a text; none if it cannot be written.
-            max_tokens: The most tokens that can be written: values that need more are not possible.
+            text: The generated text; it continues the text of the last call.
+            tokenize: Returns the tokens of a text; an empty list if the text cannot be encoded.
+            max_tokens: The remaining tokens; values that need more are not possible.
         """
-        # The next token may write what is forced, and the beginning of a value too.
+        # The next token may contain the forced bytes and also the start of a value.
         pending = self._cursor.pending_prompt
         forced = self._cursor.forced_bytes()[len(pending) :]
         here: tuple[Path, int] | None = ((), 0)
@@ -141,7 +141,7 @@ class ChoiceScorer:
         return choice
 
     def truncate(self, length: int) -> None:
-        """Forget what lies past the first bytes of the text."""
+        """Discard the choices that start after the first `length` bytes of the text."""
         self._started = {
             path: choice
             for path, choice in self._started.items()
@@ -149,7 +149,7 @@ class ChoiceScorer:
         }
 
     def probabilities(self) -> Mapping[Path, Mapping[Member, float]]:
-        """The probabilities found."""
+        """Return the probabilities by path."""
         return {
             path: choice.probabilities
             for path, choice in self._started.items()
@@ -181,13 +181,13 @@ class ChoiceScorer:
     def _branch(
         self, text: bytes, prefix: bytes, forced: str, tokenize: Callable[[str], list[int]]
     ) -> list[int]:
-        """The tokens that are left to write, to the end of a value; none if the language does not allow it here."""
+        """Return the remaining tokens of a value; an empty list if the language does not allow the value here."""
         if not text.startswith(prefix):
             return []
         rest = text[len(prefix) :]
         is_json = self._reader is not None
         if is_json and text.startswith(b'"') and len(rest) > 1:
-            rest = rest[:-1]  # the closing quote may be a token with what follows
+            rest = rest[:-1]  # one token may contain the closing quote and later text
         for space in (b"", b" ") if is_json and not prefix else (b"",):
             try:
                 ids = tokenize(forced + (space + rest).decode())

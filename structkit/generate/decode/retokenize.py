@@ -1,4 +1,4 @@
-"""Text in the tokens that the model's own tokenizer would write for it."""
+"""Tokenization of generated text with the tokenizer of the model."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["Retokenizer", "Tokenize", "complete_characters"]
 
 _CONTINUATIONS = ('"', "a", "0", "-", "{", "}", "[", "]", " ")
-"""What may follow a text, of each kind that a tokenizer cuts differently."""
+"""Sample continuations of a text, one for each class of characters that a tokenizer splits differently."""
 
 Tokenize: TypeAlias = Callable[[str], Sequence[int]]
-"""Text to the tokens that the model's own tokenizer would write for it."""
+"""Encodes text with the tokenizer of the model."""
 
 
 class Retokenizer:
-    """A tokenizer, and what it wrote already.
+    """A tokenizer with a cache.
 
     Args:
-        tokenize: The tokenizer; `None` for one that writes nothing.
-        vocabulary: The tokens that it should write.
+        tokenize: The tokenizer; `None` if there is none, and every text encodes as an empty list.
+        vocabulary: The vocabulary of the tokens.
     """
 
     def __init__(self, tokenize: Tokenize | None, vocabulary: Vocabulary) -> None:
@@ -33,16 +33,16 @@ class Retokenizer:
         self._stable_counts: dict[str, int] = {}
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text; none if the tokenizer cannot write exactly that."""
+        """Return the tokens of a text; an empty list if the tokenizer cannot encode exactly that text."""
         if text not in self._encoded:
             self._encoded[text] = self._encode_exact(text)
         return self._encoded[text]
 
     def stable_count(self, text: str) -> int:
-        """How many of the tokens of a text stay what they are when more is written, as far as samples of that tell.
+        """Return how many leading tokens of a text do not change when text follows, estimated with samples.
 
-        The last one may become longer. Those before it may change with it: `:{"` is `:` and `{"`, and `:{""` is `:{`
-        and `""`.
+        The last token can become longer, and earlier tokens can change with it: `:{"` is `:` and `{"`, but `:{""` is
+        `:{` and `""`.
         """
         if text not in self._stable_counts:
             ids = self.encode(text)
@@ -66,7 +66,7 @@ class Retokenizer:
 
 
 def complete_characters(text: bytes) -> str:
-    """The text up to the first character that is not whole: forced bytes may end, or begin, inside of one."""
+    """Return the text before the first incomplete character: forced bytes can start or end inside a character."""
     try:
         return text.decode()
     except UnicodeDecodeError as error:

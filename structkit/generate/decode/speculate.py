@@ -1,8 +1,7 @@
-"""Drafts: tokens that a sequence may well go on with, so that the model can read them together and be asked after each.
+"""Drafts for speculative decoding: likely next tokens, which the model reads in one step (Leviathan et al. 2023).
 
-What a draft says decides nothing. Every token is still chosen from the model's logits under its own mask; where it is
-the drafted one, the logits of the next are there already (Leviathan et al. 2023). So what is written is the same with
-drafts and without.
+A draft does not change the output. Every token is chosen from the logits of the model under its own mask; if the
+chosen token is the drafted one, the logits of the next token are already computed.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["AssistantDrafter", "Drafter", "DrafterFactory", "PromptLookup", "PromptLookupDrafter"]
 
 _MAX_MATCH = 32
-"""Bytes that are looked for in the prompt at most."""
+"""Maximum bytes to search for in the prompt."""
 
 _MIN_MATCH = 6
-"""Bytes that must be found in the prompt where they are not the beginning of a value."""
+"""Minimum bytes of a match that is not the start of a value."""
 
 _MAX_OCCURRENCES = 8
-"""Places in the prompt that are looked at to find a word that begins so."""
+"""Maximum occurrences in the prompt to check for the start of a word."""
 
 _MAX_COPIED = 256
-"""Bytes of the prompt that are copied at most."""
+"""Maximum bytes to copy from the prompt."""
 
 _NUMBER = re.compile(rb"(?P<begun>-?\d[\d.eE+-]*)\Z")
 _STRING = re.compile(rb'"(?P<begun>[^"\\:,\[\]{}][^"\\]*)\Z')
@@ -48,13 +47,13 @@ _NUMBER_STOP = re.compile(rb"[^\d.eE+-]|\.(?!\d)")
 _CLOSINGS = (b'"', b"}", b", ", b",", b"]")
 
 _MIN_PROBABILITY = 0.3
-"""A draft model goes on as long as it finds its draft at least so likely."""
+"""A draft model stops when the probability of its draft falls below this."""
 
 
 class PromptLookup:
-    r"""Finds in a prompt what is being written, and what follows it there (Saxena 2023, "prompt lookup decoding").
+    r"""Finds the end of the generated text in a prompt, to copy what follows (Saxena 2023, "prompt lookup decoding").
 
-    It looks for text, not for tokens, which depend on what is before them: a name after a quote is written in other
+    The search compares text instead of tokens, which depend on the text before them: a name after a quote has other
     tokens than after a space.
 
     Args:
@@ -72,11 +71,11 @@ class PromptLookup:
         self._text = b"".join(tokens[token] for token in self._ids)
 
     def continuation(self, text: bytes) -> tuple[bytes, list[int]] | None:
-        """What follows in the prompt what a text ends with.
+        """Return the text that follows the end of `text` in the prompt.
 
         Returns:
-            It, up to where a value may well end, and its tokens in the prompt if it is made of whole ones, else none;
-            `None` if the prompt has nothing like the text.
+            The continuation up to a likely end of a value, and its tokens in the prompt (empty if it starts or ends
+            inside a token); `None` without a match.
         """
         string = _STRING.search(text)
         number = None if string else _NUMBER.search(text)
@@ -90,7 +89,7 @@ class PromptLookup:
         return self._text[start:stop], self._ids[first:last] if whole else []
 
     def _match_end(self, text: bytes, value: re.Match[bytes] | None) -> int | None:
-        """Where what a text ends with ends in the prompt."""
+        """Return the end of the match in the prompt for the end of a text."""
         begun = value["begun"] if value else b""
         longest = self._longest_suffix(text)
         if longest > max(_MIN_MATCH, len(begun)):
@@ -98,7 +97,7 @@ class PromptLookup:
         return self._word_end(begun) if begun else None
 
     def _word_end(self, prefix: bytes) -> int | None:
-        """The end of the first word that begins so; only the first places are looked at."""
+        """Return the end of `prefix` in the first word that starts with it, among the first occurrences."""
         at = -1
         for _ in range(_MAX_OCCURRENCES):
             at = self._text.find(prefix, at + 1)
@@ -109,7 +108,7 @@ class PromptLookup:
         return None
 
     def _longest_suffix(self, text: bytes) -> int:
-        """How many bytes at the end of a text are together in the prompt."""
+        """Return the length of the longest suffix of a text that the prompt contains."""
         low, high = 0, min(_MAX_MATCH, len(text))
         while low < high:
             middle = (low + high + 1) // 2
@@ -121,24 +120,24 @@ class PromptLookup:
 
 
 class Drafter(Protocol):
-    """What drafts the rest of one sequence."""
+    """Drafts tokens of one sequence."""
 
     def draft(self, cursor: Cursor, max_tokens: int) -> Draft:
-        """Draft what follows.
+        """Draft the next tokens.
 
         Args:
-            cursor: Where the sequence stands; it is there again afterwards.
-            max_tokens: Tokens at most.
+            cursor: The cursor of the sequence; it is moved and restored.
+            max_tokens: Maximum tokens of the draft.
         """
         ...
 
 
 DrafterFactory: TypeAlias = "Callable[[Sequence[int], Vocabulary, Retokenizer], Drafter]"
-"""Begins the drafts of a sequence, of which it is given the prompt."""
+"""Creates the drafter of a sequence from the tokens of its prompt."""
 
 
 class _DraftBuilder:
-    """A draft that grows, and a cursor that goes with it."""
+    """A draft under construction, and a cursor that advances with it."""
 
     def __init__(self, cursor: Cursor, retokenizer: Retokenizer, max_tokens: int) -> None:
         self.draft = Draft()
@@ -148,11 +147,11 @@ class _DraftBuilder:
 
     @property
     def remaining(self) -> int:
-        """The tokens that there is room for."""
+        """The number of tokens that can be added."""
         return self._max_tokens - len(self.draft.token_ids)
 
     def append(self, token_ids: Sequence[int], *, guess_count: int) -> None:
-        """Draft tokens, as far as the language allows them and there is room; the first `guess_count` are guesses."""
+        """Append tokens until the language rejects one or the draft is full; the first `guess_count` are guesses."""
         for number, token in enumerate(token_ids[: self.remaining]):
             try:
                 self.cursor.advance(token)
@@ -162,11 +161,11 @@ class _DraftBuilder:
             self.draft.is_guess.append(number < guess_count)
 
     def append_forced(self) -> None:
-        """Draft the text that must come next, but for its last token, which may be another with what follows."""
+        """Append the tokens of the forced text, except the last, which later text may retokenize."""
         self.append(self.encode(self.cursor.forced_bytes())[:-1], guess_count=0)
 
     def encode_string(self, text: bytes) -> list[int]:
-        """The tokens of a text, with the quote of a string after it if the language allows one there."""
+        """Return the tokens of a text, followed by a closing quote if the language allows one."""
         quoted, taken = self.encode(text + b'"') if text else [], 0
         try:
             for token in quoted:
@@ -178,22 +177,22 @@ class _DraftBuilder:
         return quoted or self.encode(text)
 
     def encode(self, text: bytes) -> list[int]:
-        """The tokens of a text, as far as its characters are whole."""
+        """Return the tokens of the complete characters of a text."""
         return self._retokenizer.encode(complete_characters(text))
 
     def finish(self) -> Draft:
-        """The draft; the cursor is where it was."""
+        """Restore the cursor, and return the draft."""
         self.cursor.rollback(len(self.draft.token_ids))
         return self.draft
 
 
 class PromptLookupDrafter:
-    """Drafts without a model: text that must come next, and values that are copied from the prompt; see `Drafts`.
+    """Drafts forced text and values copied from the prompt, without a model; see `Drafter`.
 
     Args:
         prompt_ids: The prompt.
-        vocabulary: The tokens.
-        retokenizer: The model's tokenizer.
+        vocabulary: The vocabulary of the model.
+        retokenizer: The tokenizer of the model.
     """
 
     def __init__(self, prompt_ids: Sequence[int], vocabulary: Vocabulary, retokenizer: Retokenizer) -> None:
@@ -202,7 +201,7 @@ class PromptLookupDrafter:
         self._retokenizer = retokenizer
 
     def draft(self, cursor: Cursor, max_tokens: int) -> Draft:
-        """See `Drafts.draft`."""
+        """See `Drafter.draft`."""
         walk, before = _DraftBuilder(cursor, self._retokenizer, max_tokens), max_tokens + 1
         while 0 < walk.remaining < before:
             before = walk.remaining
@@ -215,11 +214,11 @@ class PromptLookupDrafter:
         return walk.finish()
 
     def _written_suffix(self, cursor: Cursor) -> bytes:
-        """What was written last."""
+        """Return the last bytes of the generated text."""
         return b"".join(self._tokens[token] for token in cursor.token_ids[-_MAX_MATCH:])[-_MAX_MATCH:]
 
     def _closing_ids(self, walk: _DraftBuilder) -> list[int]:
-        """The end of a value, if it may end here, and what must follow."""
+        """Return the tokens of the end of a value and of the forced text after it; empty if it cannot end here."""
         for closing in _CLOSINGS:
             taken = 0
             try:
@@ -237,13 +236,13 @@ class PromptLookupDrafter:
 
 
 class AssistantDrafter:
-    """Drafts by a smaller model of the same tokens, greedily and under the mask; see `Drafts`.
+    """Drafts with a smaller model of the same vocabulary, greedily and under the mask; see `Drafter`.
 
     Args:
         model: The smaller model.
         prompt_ids: The prompt.
-        vocabulary: The tokens.
-        retokenizer: The model's tokenizer.
+        vocabulary: The vocabulary of the model.
+        retokenizer: The tokenizer of the model.
     """
 
     def __init__(
@@ -257,10 +256,10 @@ class AssistantDrafter:
         self._retokenizer = retokenizer
 
     def draft(self, cursor: Cursor, max_tokens: int) -> Draft:
-        """See `Drafts.draft`.
+        """See `Drafter.draft`.
 
         Raises:
-            ModelError: The smaller model broke, or its logits are useless.
+            ModelError: The smaller model failed, or its logits are unusable.
         """
         walk, sure, begin = _DraftBuilder(cursor, self._retokenizer, max_tokens), 1.0, time.perf_counter()
         mask = np.zeros(self._vocabulary.mask_words, np.uint32)
@@ -283,7 +282,7 @@ class AssistantDrafter:
         return draft
 
     def _logits(self, sequence: list[int]) -> NDArray[np.float32] | None:
-        """The logits after a sequence; `None` if it is longer than the model can read."""
+        """Return the logits after a sequence; `None` if the sequence exceeds the context of the model."""
         longest = self._model.context_length
         if longest is not None and len(sequence) > longest:
             return None
@@ -301,7 +300,7 @@ class AssistantDrafter:
 
 
 def _argmax(logits: NDArray[np.float32], mask: NDArray[np.uint32], location: str) -> tuple[int, float]:
-    """The likeliest allowed token, and its probability among them."""
+    """Return the most likely allowed token, and its probability among the allowed tokens."""
     ids, row = allowed_logits(logits, mask)
     total = logsumexp(row)
     if not np.isfinite(total):

@@ -36,7 +36,7 @@ _Queue: TypeAlias = "list[tuple[int, Prepared | Exception]]"
 """Requests with their numbers; an error takes the place of a request that could not be prepared."""
 
 _MAX_ROWS = 32
-"""Samples of one prompt that are generated at once: each takes memory for its own part of the KV cache."""
+"""Maximum samples of one prompt that are generated at once; each needs memory for its part of the KV cache."""
 
 
 def run(request: Request, cancelled: threading.Event | None = None) -> Result[object]:
@@ -47,10 +47,10 @@ def run(request: Request, cancelled: threading.Event | None = None) -> Result[ob
 def run_samples(
     request: Request, count: int, cancelled: threading.Event | None = None
 ) -> list[Result[object]]:
-    """Generate several values for one prompt, which the model reads once; each has its own random numbers.
+    """Generate multiple values for one prompt, which the model reads once; each has its own random numbers.
 
     Args:
-        request: The request; its models are locked meanwhile.
+        request: The request; its models are locked during the call.
         count: The number of values.
         cancelled: See `run_flows`.
 
@@ -77,7 +77,7 @@ def run_many(
     """Generate a value for each prompt.
 
     Args:
-        model: The model; it is locked meanwhile.
+        model: The model; it is locked during the call.
         prompts: Texts or messages.
         targets: The target of each prompt.
         settings: The options of the call.
@@ -133,7 +133,7 @@ def _outcomes(
     cancelled: threading.Event | None,
     location: str = "prompts",
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
-    """The result or the error of each request, with its number, in the order in which they end."""
+    """Yield the number of each request and its result or error, in order of completion."""
     compiled = [settle(compile_request, request) for request in until_cancelled(requests, cancelled)]
     queue = [(request.number, each) for request, each in zip(requests, share_examples(compiled), strict=True)]
     with (
@@ -157,7 +157,7 @@ def _outcomes(
 def run_request(
     request: Request, prepared: Prepared | Exception, batch: Batch, cancelled: threading.Event | None = None
 ) -> Result[object]:
-    """Generate the value of one request; its models are locked meanwhile.
+    """Generate the value of one request; its models are locked during the call.
 
     Args:
         request: The request.
@@ -208,7 +208,7 @@ def start_batch(model: LogitsModel, settings: Settings) -> Batch:
 def _start(
     model: LogitsModel, queue: _Queue, settings: Settings, cancelled: threading.Event | None
 ) -> tuple[Batch, _Queue]:
-    """Rows for the requests, and the requests in the order in which they start."""
+    """Return a batch for the requests, and the requests in the order in which they start."""
     rows = start_batch(model, settings)
     if rows.max_rows == 1 or len(queue) == 1:
         return rows, queue

@@ -1,4 +1,4 @@
-"""Events: what happens while a value is written, as it becomes certain."""
+"""Events of a value that is being generated, each emitted once its content is final."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class FieldStart:
-    """A value begins: its name and its kind are certain.
+    """A value started: its path and its kind are known.
 
     Attributes:
-        path: Where it is, such as `items[2].name`; `$` for the whole.
+        path: The path of the value, such as `items[2].name`; `$` for the complete value.
         kind: `object`, `array`, `string`, `number` or `literal` (true, false and null).
     """
 
@@ -36,11 +36,11 @@ class FieldStart:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A string goes on.
+    """Text was added to a string.
 
     Attributes:
-        path: Where it is.
-        text: The characters that were added, without escapes.
+        path: The path of the string.
+        text: The added characters, with escapes decoded.
     """
 
     path: str
@@ -52,8 +52,8 @@ class FieldEnd:
     """A value is complete.
 
     Attributes:
-        path: Where it is.
-        value: It, validated as far as it can be without the rest: an instance of a model for an object, say.
+        path: The path of the value.
+        value: The value, with the validation that does not need the rest, e.g. an instance of a model for an object.
     """
 
     path: str
@@ -62,12 +62,12 @@ class FieldEnd:
 
 @dataclass(frozen=True, slots=True)
 class FieldRetracted:
-    """The type's validators refused the complete value, so what was written from here on is taken back.
+    """Validators rejected the complete value, so a part is discarded and generated again.
 
-    It may come again for the same value, when the first tokens of another one led to nothing that is allowed.
+    The event can repeat for the same value, if the first tokens of the new value lead to rejected texts only.
 
     Attributes:
-        path: The value that is written anew; what was told of it, and of what came after it, no longer holds.
+        path: The path of the value that is generated again. Discard its events and those of all later values.
     """
 
     path: str
@@ -75,28 +75,28 @@ class FieldRetracted:
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd(Generic[T_co]):
-    """The value is complete and validated: always the last event.
+    """The value is complete and validated; always the last event.
 
     Attributes:
-        result: What `generate` would have returned.
+        result: The result that `generate` returns for the same call.
     """
 
     result: Result[T_co]
 
 
 Event: TypeAlias = "FieldStart | TextDelta | FieldEnd | FieldRetracted | StreamEnd[T_co]"
-"""What `stream` yields."""
+"""The events that `stream` yields."""
 
 
 class EventEmitter:
-    """Tells events from the text of a sequence that is being written.
+    """Derives events from the text of a sequence that is being generated.
 
     Args:
-        generated: The sequence.
-        part: The validators of the target's parts, if it has any.
-        choices: The values that are possible at a place, if they can be listed.
-        is_json: Whether the text is JSON; other text only grows.
-        start: The byte at which it begins; what comes before is somebody else's.
+        generated: The generated tokens.
+        part: The validators of the parts of the target, if it has any.
+        choices: Returns the possible values at a path, if they can be listed.
+        is_json: Whether the text is JSON; other text is one string.
+        start: The byte at which the value starts; earlier bytes are ignored.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class EventEmitter:
             self._open.append(Field((), "string", -1))
 
     def poll(self) -> Iterator[FieldStart | TextDelta | FieldEnd | FieldRetracted]:
-        """What happened since the last time."""
+        """Yield the events since the last call."""
         written = self._generated
         kept = max(0, written.stable_length - self._start)
         if kept < self._read:
@@ -142,7 +142,7 @@ class EventEmitter:
         self._read, written.stable_length = length, len(written.text)
 
     def finish(self) -> Iterator[FieldStart | TextDelta | FieldEnd | FieldRetracted]:
-        """The last of what happened: the text is complete."""
+        """Yield the last events; the text is complete."""
         yield from self.poll()
         self._fields.finish()
         for field, _ in self._fields.take_changes():
@@ -150,7 +150,7 @@ class EventEmitter:
 
     @property
     def partial(self) -> object:
-        """The value as far as it is certain."""
+        """The part of the value that is final."""
         if not self._open:
             return self._complete_value
         known = self._open[-1].kind == "string" and self._streams_text(self._open[-1].path)
@@ -163,7 +163,7 @@ class EventEmitter:
         return value
 
     def _streams_text(self, path: Path) -> bool:
-        """Whether the beginning of a string is shown: half a choice, or half a date, is none."""
+        """Whether a prefix of the string is a valid partial value; a prefix of a choice or of a date is not."""
         part = self._part_at(path)
         texts = self._choices(path)
         return (part is None or part.accepts_prefix) and (texts is None or OTHER in texts)
@@ -172,11 +172,11 @@ class EventEmitter:
         return [field for field in self._open if field.kind in ("object", "array")]
 
     def _open_key(self, field: Field) -> str | int:
-        """The name or position of the open value inside of an open one."""
+        """Return the key or index of the open value in an open container."""
         return self._open[self._open.index(field) + 1].path[-1]
 
     def _rewind(self, length: int) -> None:
-        """Read the text anew up to a byte."""
+        """Reset, and read the first `length` bytes of the text again."""
         kept_text = bytes(self._fields.text[:length])
         self._reset()
         self._fields.read(kept_text)
@@ -226,7 +226,7 @@ class EventEmitter:
             try:
                 return part.validate(text)
             except ValueError:
-                pass  # it is refused when the whole is complete, with its place
+                pass  # validation of the complete value rejects it, with its path
         value: object = json.loads(text)
         return value
 
@@ -243,7 +243,7 @@ _ESCAPES = re.compile(
 
 
 class _StringDecoder:
-    r"""The characters of a string whose bytes come piece by piece.
+    r"""An incremental decoder of the bytes of a string.
 
     >>> decoder = _StringDecoder(escaped=True)
     >>> decoder.read(b"a\xc3"), decoder.read(b"\xa9\\u00"), decoder.read(b"e9")
@@ -256,7 +256,7 @@ class _StringDecoder:
         self._undecoded = ""
 
     def read(self, more: bytes) -> str:
-        """The characters that are certain now."""
+        """Return the characters that the added bytes complete."""
         text = self._undecoded + self._bytes.decode(more)
         if not self._escaped or "\\" not in text:
             self._undecoded = ""

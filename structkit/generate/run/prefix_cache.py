@@ -1,4 +1,4 @@
-"""A row that outlives its sequences: one that begins as the last one did reads only what is new."""
+"""The prefix cache: a new sequence reuses the cached state of a row with which it shares a prefix."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ __all__ = ["CachedRow", "PrefixCache", "with_cached_row"]
 
 
 def with_cached_row(batch: Batch) -> Batch:
-    """Rows that remember the sequence that ended, where they can take tokens back; else the rows themselves."""
+    """Return a `CachedRow` if the batch can roll back at little cost; otherwise, return the batch."""
     return CachedRow(batch) if batch.max_rows is None and isinstance(batch, SupportsLookahead) else batch
 
 
 class CachedRow:
-    """One row; see `Rows`. The steps of a conversation are such sequences: a prompt goes on where the last text ended.
+    """A `Batch` of one row that keeps its state when a sequence ends, for a next sequence with a common prefix.
+
+    The steps of a conversation are such sequences: each prompt continues the text of the last step.
 
     Attributes:
-        read_tokens: How many tokens the model has read.
+        read_tokens: Number of tokens that the model has read.
     """
 
     max_rows = 1
@@ -34,16 +36,16 @@ class CachedRow:
 
     @property
     def token_ids(self) -> Sequence[int]:
-        """Those that the model remembers."""
+        """The tokens of the cached state."""
         return self._token_ids
 
     @property
     def overhead(self) -> int:
-        """See `Rows.overhead`."""
+        """See `Batch.overhead`."""
         return self._batch.overhead
 
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
-        """Begin a sequence: what it shares with the last one is not read again."""
+        """Start a sequence; the model reads only the tokens after the common prefix with the last sequence."""
         (ids,) = sequences
         shared = _common_length(self._token_ids, ids)
         if not shared:
@@ -55,12 +57,12 @@ class CachedRow:
         return self.feed([ids[shared:]])
 
     def feed(self, token_ids: Sequence[Sequence[int]]) -> Logits:
-        """See `Rows.feed`."""
+        """See `Batch.feed`."""
         self._record(token_ids)
         return self._batch.feed(token_ids)
 
     def feed_multi(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> Logits:
-        """See `ReadsAhead.read`."""
+        """See `SupportsLookahead.feed_multi`."""
         self._record(token_ids)
         rows = self._batch
         return (
@@ -70,20 +72,20 @@ class CachedRow:
         )
 
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """See `Rows.score`."""
+        """See `Batch.score`."""
         return self._batch.score(row, branches)
 
     def rollback(self, row: int, count: int) -> None:
-        """See `Rows.back`."""
+        """See `Batch.rollback`."""
         if count:
             self._batch.rollback(row, count)
             del self._token_ids[len(self._token_ids) - count :]
 
     def select(self, rows: Sequence[int]) -> None:
-        """A row that is let go of is remembered for the next sequence."""
+        """Do nothing: a row that is not selected stays cached for the next sequence."""
 
     def shrink(self) -> None:
-        """See `Shrinking.shrink`."""
+        """See `SupportsShrink.shrink`."""
         if isinstance(self._batch, SupportsShrink):
             self._batch.shrink()
 
@@ -97,9 +99,9 @@ class CachedRow:
 
 
 class PrefixCache:
-    """Rows of conversations that may go on, up to so many tokens together; those put there last stay.
+    """Cached rows of conversations, up to `max_tokens` tokens together; the oldest rows are evicted first.
 
-    A row is on the shelf or with one run, so runs of several threads may take and put.
+    Thread-safe: a row is either in the cache or owned by one run.
     """
 
     def __init__(self, max_tokens: int) -> None:
@@ -108,7 +110,10 @@ class PrefixCache:
         self._lock = Lock()
 
     def take(self, ids: Sequence[int]) -> CachedRow | None:
-        """The row that a sequence goes on with; `None` if there is none of which it has at least half."""
+        """Remove and return the row with the longest common prefix.
+
+        Return `None` if there is no row, or if at most half of the tokens of that row are in the prefix.
+        """
         with self._lock:
             shared = [_common_length(row.token_ids, ids) for row in self._rows]
             best = max(range(len(shared)), key=shared.__getitem__, default=0)
@@ -117,7 +122,7 @@ class PrefixCache:
             return self._rows.pop(best)
 
     def put(self, row: CachedRow) -> None:
-        """Put a row there, and let go of the oldest."""
+        """Add a row, and evict the oldest rows above the maximum."""
         if len(row.token_ids) <= self._max_tokens:
             row.shrink()
         with self._lock:
@@ -130,6 +135,6 @@ class PrefixCache:
 
 
 def _common_length(cached: Sequence[int], ids: Sequence[int]) -> int:
-    """How many tokens two sequences begin with alike, but for the last of the second, whose logits are wanted."""
+    """Return the length of the common prefix, without the last token of `ids`, whose logits are needed."""
     most = min(len(cached), len(ids) - 1)
     return next((at for at in range(most) if cached[at] != ids[at]), most)

@@ -1,4 +1,4 @@
-"""Runs of an agent with random models that like to begin calls, one for each seed."""
+"""Runs of an agent with random models that often start calls, one for each seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VOCABULARY = small_vocabulary()
 
 
 def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentResult[Any]]:
-    """The results of `n` runs; calls that wait are approved or denied at random."""
+    """Return the results of `n` runs; pending calls are approved or denied at random."""
     setup = agent._config
     begins = setup.format.start_delimiters(multiple=setup.max_calls > 1)
     openings = [
@@ -47,7 +47,7 @@ def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentRes
 
 
 class _Caller(RandomModel):
-    """Noise; two of three steps begin with a call."""
+    """A random model; two of three steps start with a call."""
 
     def __init__(self, chance: random.Random, openings: Sequence[bytes]) -> None:
         super().__init__(chance.randrange(2**32), VOCABULARY, brevity=chance.uniform(1, 6))
@@ -61,7 +61,7 @@ class _Caller(RandomModel):
 
 
 class _Opening:
-    """Noise after an opening; see `Session`."""
+    """Random logits after a fixed opening; see `Session`."""
 
     def __init__(self, noise: Session, model: _Caller, prompt_tokens: int, opening: bytes) -> None:
         self.noise, self.model, self.prompt_tokens, self.opening = noise, model, prompt_tokens, opening

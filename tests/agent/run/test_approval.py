@@ -1,4 +1,4 @@
-"""Runs that wait for somebody to decide, and go on here or elsewhere."""
+"""Runs that are suspended for approval, and resumed in this process or another."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_other_calls_of_a_step_are_made_once() -> None:
         ["call_2"],
         ["call_1", "call_3"],
     )
-    with pytest.raises(sk.RunSuspended) as caught:  # nothing was said of the third
+    with pytest.raises(sk.RunSuspended) as caught:  # the third call has no decision
         run.resume(state, approvals={"call_1": True})
     assert [each.id for each in caught.value.state.pending] == ["call_3"]
     result = run.resume(caught.value.state, approvals=False)
@@ -219,7 +219,7 @@ def test_states_that_were_changed_are_refused() -> None:
     _, made, output, due = state.messages
     other = replace(state.pending[0], arguments='{"euros": 1}')
     for changed in (
-        replace(state, pending=(other,)),  # what somebody approves of is what is done
+        replace(state, pending=(other,)),  # the approved arguments are executed
         replace(state, messages=()),
         replace(state, messages=(made, due)),
         replace(state, tool_results=(output,)),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a run may take: its tokens, with those that are taken back and those of other agents, and its time."""
+"""The budget of a run: its tokens, including discarded tokens and those of nested agents, and its time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_is_taken_back_is_counted() -> None:
     vocabulary = byte_vocabulary()
     result = sk.generate(ScriptedModel([first, second], vocabulary), "x", Report)
     assert result.value.title == "abc"
-    # From the opening quote of the value that was refused; the rest, its forced text too, is written again.
+    # From the opening quote of the rejected value; the rest, including its forced text, is generated again.
     assert result.usage.discarded_tokens == len(first) - len('{"title": ')
     assert result.usage.generated_tokens == len(second)
     with pytest.raises(sk.OutputValidationError) as caught:
@@ -123,7 +123,7 @@ def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
     three = "[" + ", ".join([call("helper", prompt="a")] * 3) + "]"
     for most in (60, 120, 400):
         for seed in range(6):
-            inner = inner_agent(RandomModel(seed), max_tokens=300)  # strings without an end
+            inner = inner_agent(RandomModel(seed), max_tokens=300)  # strings that never end
             model = ScriptedModel([three, '"ok"'])
             outer = sk.Agent(model, tools=[inner.as_tool("helper")], max_parallel_calls=3, max_tokens=most)
             result = outer.run("x")

@@ -1,4 +1,4 @@
-"""How tools are called: where, how long they are waited for, and what comes of what they raise."""
+"""Execution of tools: threads and event loops, timeouts, and exceptions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_function_that_returns_what_must_be_awaited(options: dict[str, Any]) -
     agent = agent_of(*tools, script=script, max_parallel_calls=2)
 
     async def in_a_loop() -> list[sk.AgentResult[str]]:
-        return [agent.run("x"), await agent.arun("x")]  # the first as in a notebook
+        return [agent.run("x"), await agent.arun("x")]  # the first runs in an event loop, as in a notebook
 
     for result in [agent_of(*tools, script=script, max_parallel_calls=2).run("x"), *asyncio.run(in_a_loop())]:
         assert [each.output for each in result.calls] == ["A", "B", "C", None]
@@ -124,7 +124,7 @@ def test_a_recursion_error_ends_a_run(timeout: float | None) -> None:
 
 @pytest.mark.parametrize("kind", ["function", "thread", "async"])
 def test_an_agent_that_calls_itself_ends(kind: str) -> None:
-    """Threads and tasks have stacks of their own, so Python's limit alone does not end it."""
+    """Each thread and task has its own stack, so Python's recursion limit does not stop the recursion."""
 
     def again() -> str:
         runs.append(kind)
@@ -201,7 +201,7 @@ class Lazy(BaseModel):
 
 
 def test_what_a_tool_does_with_its_arguments_is_not_recorded() -> None:
-    """Neither what it changes, nor what it reads out; not even beside what cannot be copied."""
+    """Neither mutation nor iteration changes the recorded arguments, even beside a value that cannot be copied."""
 
     def spoil(lazy: Lazy, words: list[str], more: Iterable[int]) -> int:
         words.clear()
@@ -226,7 +226,7 @@ def test_an_iterator_that_fails_or_has_no_end_is_told() -> None:
 
 
 def test_an_iterator_is_read_no_further_when_nobody_waits() -> None:
-    """Else one without an end would fill the memory."""
+    """An infinite iterator would otherwise fill the memory."""
     read: list[int] = []
 
     def counted() -> Iterator[int]:

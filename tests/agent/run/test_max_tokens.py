@@ -1,4 +1,4 @@
-"""Parts of arguments that have had their tokens are brought to their end, in every format of calls."""
+"""Parts of arguments that reach their token limit are closed, in every format of calls."""
 
 from __future__ import annotations
 

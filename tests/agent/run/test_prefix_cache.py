@@ -1,4 +1,4 @@
-"""What a model has read in one step is not read again in the next."""
+"""A step does not read the tokens of earlier steps again."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_turn_reads_only_what_is_new() -> None:
 def test_what_was_read_is_let_go_of() -> None:
     needs_demo()
     agent = conversing()
-    for number in range(4):  # other conversations, each of some hundred tokens
+    for number in range(4):  # other conversations of several hundred tokens each
         agent.run(f"Calculate {number} * 23.")
     kept = [weakref.ref(row) for row in agent._config.prefix_cache._rows]
     assert 1 < len(kept) <= 4

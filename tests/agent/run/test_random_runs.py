@@ -1,4 +1,4 @@
-"""The random model runs any agent: no call is malformed, every run ends in a value, within all its limits."""
+"""The random model runs any agent: all calls are well-formed, and every run returns a value within its limits."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ RESULTS: list[Any] = [
 
 
 MADE: Counter[str] = Counter()
-"""How often each tool was really called."""
+"""Number of executed calls of each tool."""
 
 
 def some_tool(chance: random.Random, number: int) -> tuple[sk.Tool[..., Any], dict[str, Any]]:
-    """A tool of random parameters, which checks what it is given, and may fail."""
+    """Return a tool of random parameters, which checks its arguments and may fail, and its limits."""
     types = {f"p{n}": chance.choice(TYPES) for n in range(chance.randrange(4))}
     required = {name: chance.random() < 0.7 for name in types}
     fails = chance.random() < 0.2
@@ -94,7 +94,7 @@ def some_tool(chance: random.Random, number: int) -> tuple[sk.Tool[..., Any], di
 
 
 def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, dict[str, Any]]) -> None:
-    """A run kept to everything that was said, and no call was made twice."""
+    """Check that a run respects all settings of its agent, and that no call is executed twice."""
     assert Counter(call.name for call in result.calls) == MADE
     assert 1 <= result.steps <= agent["max_steps"]
     assert result.usage.generated_tokens <= agent["max_tokens"]
@@ -104,7 +104,7 @@ def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, 
         assert call.name in limits
         in_a_row[call.name] = in_a_row[call.name] + 1 if call.error else 0
         assert in_a_row[call.name] <= limits[call.name]["retries"] + agent["max_parallel_calls"]
-        assert call.error in (None, "not today")  # else the tool was given something wrong
+        assert call.error in (None, "not today")  # otherwise the tool received invalid arguments
     for name, limit in limits.items():
         made = sum(call.name == name for call in result.calls)
         assert limit["max_calls"] is None or made <= limit["max_calls"]
@@ -117,7 +117,7 @@ def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, 
 
 
 def some_agent(chance: random.Random) -> tuple[sk.Agent[Any], dict[str, Any]]:
-    """An agent of everything at once, and what it may not do."""
+    """Return an agent with random settings, and these settings."""
     told = {
         "max_steps": chance.randrange(2, 8),
         "max_parallel_calls": chance.choice([1, 2, 4]),
@@ -150,7 +150,7 @@ def some_agent(chance: random.Random) -> tuple[sk.Agent[Any], dict[str, Any]]:
 
 
 def test_agents_of_everything_at_once() -> None:
-    """Parallel and async calls, failures, approval, pauses, and agents as tools, each of them really met."""
+    """Parallel and async calls, failures, approvals, suspensions and nested agents all occur."""
     met: Counter[str] = Counter()
     for group in range(16):
         agent, told = some_agent(random.Random(group))

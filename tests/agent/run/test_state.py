@@ -1,4 +1,4 @@
-"""Stored runs and histories: what does not fit together is refused before anything is called."""
+"""Stored runs and histories: inconsistent parts raise an error before any call is executed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ SCRIPTS = [
 
 @cache
 def stored() -> list[str]:
-    """States of real runs, with and without earlier turns, some of whose calls were made already."""
+    """States of real runs, with and without earlier turns, some with calls that were already executed."""
     history = agent(ScriptedModel([call("look"), '"Hi."'])).run("Hello.").messages
     found = []
     for script in SCRIPTS:
