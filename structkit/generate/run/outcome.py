@@ -1,4 +1,4 @@
-"""The outcome of a request, and the result or the error that it gives."""
+"""The outcome of a request, and its conversion to a result or an error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Outcome", "result_of"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a request gave.
+    """The outcome of a request.
 
     Attributes:
         request: The request.
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def result_of(flow_result: FlowResult[Outcome]) -> Result[object] | Exception:
-    """The result of a request, or its error."""
+    """Return the result of a request, or its error."""
     outcome = flow_result.outcome
     if isinstance(outcome, Exception):
         return outcome
@@ -92,7 +92,7 @@ def _validation_error(outcome: Outcome, rejection: RejectedSpan, usage: Usage) -
 
 
 def _usage(outcome: Outcome, flow_result: FlowResult[Outcome]) -> Usage:
-    """The usage of all attempts; the tokens of a rejected text count as discarded."""
+    """Return the usage of all attempts; the tokens of a rejected text count as discarded."""
     decoded, generated = outcome.decoded, outcome.generated
     accepted = decoded.rejection is None
     return Usage(

@@ -1,4 +1,4 @@
-"""The progress bar of many generations: the only file that imports tqdm."""
+"""The progress bar of a batch; the only module that imports tqdm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """A bar on the standard error, or nothing; a context manager.
+    """A progress bar on standard error, or none; a context manager.
 
     >>> with Progress(3, enabled=False) as progress:
     ...     progress.advance()
@@ -25,11 +25,11 @@ class Progress:
         """Show a bar.
 
         Args:
-            total: Steps.
-            enabled: Whether it is shown; `None` for only in a terminal.
+            total: Number of steps.
+            enabled: Whether to show the bar; `None` shows it only in a terminal.
 
         Raises:
-            StructkitError: It is wanted, and tqdm is not installed.
+            StructkitError: The bar is enabled, and tqdm is not installed.
         """
         self._bar: tqdm[None] | None = None
         if enabled and importlib.util.find_spec("tqdm") is None:
@@ -43,7 +43,7 @@ class Progress:
         return self
 
     def advance(self) -> None:
-        """One step is done."""
+        """Advance the bar by one step."""
         if self._bar is not None:
             self._bar.update()
 

@@ -15,7 +15,7 @@ __all__ = ["locate_rejected", "retry_prompt"]
 
 
 def locate_rejected(rejected: Rejected, values: Sequence[Field]) -> RejectedSpan:
-    """The bytes of the rejected value, or of the innermost value around it that the text contains.
+    """Return the bytes of the rejected value, or of the innermost value around it that the text contains.
 
     >>> from structkit.generate.output.json_reader import read_values
     >>> rejected = Rejected(("age",), "too young", ValueError("too young"))
@@ -25,7 +25,7 @@ def locate_rejected(rejected: Rejected, values: Sequence[Field]) -> RejectedSpan
 
     Args:
         rejected: Why the text was rejected.
-        values: The values in the text; the first is the whole text.
+        values: The values in the text; the first is the complete text.
     """
     fields = {value.path: value for value in values}
     path = rejected.path
@@ -35,7 +35,7 @@ def locate_rejected(rejected: Rejected, values: Sequence[Field]) -> RejectedSpan
 
 
 def retry_prompt(prompt: Prompt, text: str, message: str) -> Prompt:
-    r"""The prompt of another attempt: with the rejected answer and the reason.
+    r"""Return the prompt of another attempt, with the rejected answer and the reason.
 
     >>> retry_prompt("How old?", "-1", "it is negative")
     'How old?\n\nThe answer -1 is wrong: it is negative. Give another.'

@@ -1,4 +1,4 @@
-"""From a request to its outcome: compile the target, encode the prompt, decode, and decode once more if rejected."""
+"""The stages of a request: compile the target, encode the prompt, decode, and retry after a rejection."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ R = TypeVar("R")
 S = TypeVar("S")
 
 DEFAULT_MAX_TOKENS = 1_024
-"""Maximum tokens of an answer without `max_tokens`: a model that finds no end stops within about a minute."""
+"""Maximum tokens of an answer without `max_tokens`: a model that never ends its answer stops after about a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A request and what was made for it.
+    """A request and its prepared parts.
 
     Attributes:
         request: The request.
@@ -55,8 +55,8 @@ class Prepared:
         target: The target.
         compiled: The compiled target; `None` for one with quotes, which `write` compiles for each source.
         examples: The rendered examples; `None` until they are rendered.
-        prompt: The prompt with the description of the target, once it is encoded.
-        prompt_ids: The tokens of the prompt; none until it is encoded.
+        prompt: The prompt with the description of the target, once encoded.
+        prompt_ids: The tokens of the prompt; empty until it is encoded.
     """
 
     request: Request
@@ -69,7 +69,7 @@ class Prepared:
 
 
 def settle(step: Callable[[S], R], value: S | Exception) -> R | Exception:
-    """Apply a step to a value, unless an error took its place; return what the step returns or raises.
+    """Return the return value of a step, or the error that it raises; an error as `value` is returned unchanged.
 
     >>> settle(int, "3"), settle(int, KeyError("x"))
     (3, KeyError('x'))
@@ -111,7 +111,7 @@ def share_examples(prepared: Iterable[Prepared | Exception]) -> list[Prepared | 
 
 
 def encode_request(prepared: Prepared) -> Prepared:
-    """Build the prompt and encode it, unless that was done."""
+    """Build and encode the prompt, unless it is already encoded."""
     if prepared.prompt_ids:
         return prepared
     request = prepared.request
@@ -121,7 +121,7 @@ def encode_request(prepared: Prepared) -> Prepared:
 
 
 def unhealed_ids(prepared: Prepared, compiled: CompiledTarget | None) -> Sequence[int]:
-    """The tokens of the prompt without those that are written again with the answer; see `HealedCursor`."""
+    """Return the tokens of the prompt without those that are generated again with the answer; see `HealedCursor`."""
     settings, ids = prepared.request.settings, prepared.prompt_ids
     heals = settings.fast_forward and not settings.max_thinking_tokens
     if compiled is None or not heals or not continues_text(prepared.request.model, prepared.prompt):
@@ -175,7 +175,7 @@ def _attempt(
 
 
 def _start(prepared: Prepared, compiled: CompiledTarget) -> tuple[Sequence[int], Cursor, int]:
-    """The tokens that begin the sequence, a cursor that continues from them, and the budget."""
+    """Return the tokens that start the sequence, a cursor that continues from them, and the budget."""
     model, settings = prepared.request.model, prepared.request.settings
     context, thoughts = model.context_length, settings.max_thinking_tokens
     guide, ids, kept = compiled.guide, prepared.prompt_ids, unhealed_ids(prepared, compiled)
@@ -190,7 +190,7 @@ def _start(prepared: Prepared, compiled: CompiledTarget) -> tuple[Sequence[int],
 
 
 def _validate(target: Target[object], generated: GeneratedTokens, text: str) -> object:
-    """The value of a text, or its rejection."""
+    """Return the value of a text, or its rejection."""
     try:
         value = target.parse(text)
     except Exception as error:  # validators are user code
@@ -202,14 +202,14 @@ def _validate(target: Target[object], generated: GeneratedTokens, text: str) -> 
 
 
 def _retry(prepared: Prepared, settings: Settings, text: str, rejection: RejectedSpan) -> Prepared:
-    """The request of the last attempt, with the rejected answer and the reason in its prompt."""
+    """Return the request of the last attempt, with the rejected answer and the reason in its prompt."""
     request = replace(prepared.request, settings=settings)
     prompt = retry_prompt(prepared.prompt, text, rejection.rejected.message)
     return replace(prepared, request=request, prompt=prompt, prompt_ids=_encode(prepared.request, prompt))
 
 
 def _last_settings(settings: Settings, generated: GeneratedTokens, guide: Guide) -> Settings | None:
-    """The settings of the last attempt; `None` without retries, or without budget for it."""
+    """Return the settings of the last attempt; `None` without retries, or without budget for one."""
     if not settings.retries:
         return None
     if settings.charge_discarded and settings.max_tokens is not None:
@@ -243,17 +243,17 @@ def prepare_prompt(
     settings: Settings,
     examples: Sequence[Example] = (),
 ) -> Prompt:
-    """The prompt with what the settings add to it."""
+    """Return the prompt with the additions of the settings."""
     description = target.description() if settings.include_schema else None
     turns = not isinstance(model, SupportsMessages) or model.takes_messages
     return build_prompt(prompt, description, settings.system, examples, as_messages=turns)
 
 
 def token_budget(guide: Guide, max_tokens: int | None, context: int | None, prompt_tokens: int) -> int:
-    """How many tokens the answer may have.
+    """Return the maximum number of tokens of the answer.
 
-    What was asked for, or else `MAX_TOKENS`, or what the shortest value needs if that is more; and never more
-    than the context leaves.
+    This is the requested maximum, or else the larger of `DEFAULT_MAX_TOKENS` and the tokens of the shortest value; it
+    never exceeds the remaining context.
     """
     if max_tokens is None:
         cursor = guide.cursor()

@@ -1,4 +1,4 @@
-"""Iterators that end in a result: what the streams of values and of agents share, once sync and once async."""
+"""Base classes of streams: iterators of events that end with a result, sync and async."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class _Outcome(ABC, Generic[E_co, R_co]):
-    """What the events came to: a result, an error, or neither yet."""
+    """The outcome of the events: a result, an error, or `None` before the end."""
 
     _result: R_co | None = None
     _error: Exception | None = None
@@ -26,7 +26,7 @@ class _Outcome(ABC, Generic[E_co, R_co]):
     @staticmethod
     @abstractmethod
     def _result_of(event: object) -> R_co | None:
-        """The result that an event carries; `None` for all but the last."""
+        """Return the result in an event; `None` for all events except the last."""
 
     def _note(self, event: object) -> None:
         found = self._result_of(event)
@@ -34,7 +34,7 @@ class _Outcome(ABC, Generic[E_co, R_co]):
             self._result = found
 
     def _ended(self) -> R_co:
-        """The result of a stream that was read to its end."""
+        """Return the result of a stream that was read to its end."""
         if self._error is not None:
             raise self._error
         if self._result is None:
@@ -43,29 +43,29 @@ class _Outcome(ABC, Generic[E_co, R_co]):
 
 
 class AsyncEvents(Protocol[E_co]):
-    """What an `AsyncResultStream` reads; async generators are such."""
+    """The source of an `AsyncResultStream`, such as an async generator."""
 
     async def __anext__(self) -> E_co:
-        """The next event."""
+        """Return the next event."""
         ...
 
     async def aclose(self) -> None:
-        """Give up what is left."""
+        """Discard the remaining events."""
         ...
 
 
 class ResultStream(_Outcome[E_co, R_co]):
-    """An iterator of events, the last of which carries a result."""
+    """An iterator of events, the last of which contains a result."""
 
     _events: Generator[E_co, None, None]
 
     @property
     def result(self) -> R_co:
-        """The result; what is left of the stream is read for it.
+        """The result; access reads the rest of the stream.
 
         Raises:
             GenerationError: The stream was closed before its end.
-            Exception: What ended the stream.
+            Exception: The error that ended the stream.
         """
         for _ in self:
             pass
@@ -86,7 +86,7 @@ class ResultStream(_Outcome[E_co, R_co]):
         return event
 
     def close(self) -> None:
-        """Give up; the model lets go of the sequence."""
+        """Stop the generation, and free the sequence of the model."""
         self._events.close()
 
     def __enter__(self) -> Self:
@@ -99,7 +99,7 @@ class ResultStream(_Outcome[E_co, R_co]):
 
 
 class AsyncResultStream(_Outcome[E_co, R_co]):
-    """`ResultStream` for async programs, with `async for` and `async with`."""
+    """Async version of `ResultStream`, with `async for` and `async with`."""
 
     _events: AsyncEvents[E_co]
 
@@ -124,7 +124,7 @@ class AsyncResultStream(_Outcome[E_co, R_co]):
         return event
 
     async def aclose(self) -> None:
-        """See `ResultStream.close`; a step of the model that a cancelled task has left behind is waited for."""
+        """See `ResultStream.close`; waits for a step of the model that a cancelled task left running."""
         await self._events.aclose()
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What validators refuse is taken back and written anew, and never written twice."""
+"""A rejected value is discarded and generated again, and no rejected text is generated twice."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_what_a_model_raises_is_its_fault_wherever_it_raises_it(breaks: str) -> 
 
     wrong = sk.ModelError if breaks != "nothing" else sk.OutputValidationError
     if breaks == "back":
-        wrong = sk.OutputValidationError  # it was needed to write the value anew
+        wrong = sk.OutputValidationError  # the retry needs the rollback
     with pytest.raises(wrong) as caught:
         sk.generate(Own(), "x", Answer, max_tokens=20)
     cause = caught.value.__cause__
@@ -262,7 +262,7 @@ def test_no_target_is_read_that_nobody_waits_for() -> None:
 
 
 def test_no_flow_is_begun_that_nobody_waits_for() -> None:
-    """What is compiled for each prompt anew is compiled there."""
+    """A flow compiles the target of a prompt with quotes when it starts."""
     cancelled, begun = threading.Event(), []
 
     def flow(number: int) -> Flow:
