@@ -252,4 +252,4 @@ def test_an_empty_line_before_calls_is_allowed_in_every_format(name: Any) -> Non
 def test_a_call_is_described_as_it_is_written() -> None:
     model = ScriptedModel(['"Three."'])
     sk.Agent(model, tools=[count], format="pythonic").run("How many?")
-    assert '\n[count({"title": string} /* How many copies there are. */)]\n' in model.prompts[0]
+    assert '\n[count({"title": string} /* The number of copies. */)]\n' in model.prompts[0]

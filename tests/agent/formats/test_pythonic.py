@@ -99,7 +99,7 @@ def test_random_logits_write_valid_python(
     monkeypatch: pytest.MonkeyPatch, order: Any, whitespace: Any
 ) -> None:
     """Every step of random agents is a Python expression with the values of the calls."""
-    read = StepTarget.value
+    read = StepTarget.parse
     calls: list[str] = []
 
     def checked(self: StepTarget, text: str) -> object:
@@ -114,7 +114,7 @@ def test_random_logits_write_valid_python(
                 calls.append(call.func.id)
         return value
 
-    monkeypatch.setattr(StepTarget, "value", checked)
+    monkeypatch.setattr(StepTarget, "parse", checked)
     tools = [move, take, keep, rest]
     odd = [
         sk.Tool(function=lambda **given: 1, name=f"odd_{n}", schema=schema)
