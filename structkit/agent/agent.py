@@ -166,7 +166,7 @@ class Agent(Generic[T_co, D_contra]):
         if not isinstance(instructions, (str, NoneType)):
             raise TypeError(f"instructions are a text, not {instructions!r:.60}")
         if not isinstance(allow_text, bool):
-            raise TypeError(f"text must be True or False, not {allow_text!r:.60}")
+            raise TypeError(f"allow_text must be True or False, not {allow_text!r:.60}")
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options)
