@@ -217,9 +217,11 @@ class _Printer:
         name, comma = f"unique{self.groups}", _literal(separator.value)
         head, tail = seq(*parts[:index]), seq(*parts[index + 1 :])
         skip, between = (f"(?:{self.parenthesize(entry, _SEQUENCE)}{comma})*" for _ in range(2))
-        start, end = self.parenthesize(head, _SEQUENCE), self.parenthesize(tail, _SEQUENCE)
-        first = f"{start}(?P<{name}>{self.text(parts[index])}){end}"
-        second = f"{start}(?P={name}){end}"
+        # Printed twice: the group names inside differ each time.
+        first, second = (
+            f"{self.parenthesize(head, _SEQUENCE)}{group}{self.parenthesize(tail, _SEQUENCE)}"
+            for group in (f"(?P<{name}>{self.text(parts[index])})", f"(?P={name})")
+        )
         return rf"(?!{self.text(before)}{skip}{first}{comma}{between}{second}(?:{comma}|[\]}}]))"
 
     def multiple(self, of: int) -> str:
