@@ -55,6 +55,6 @@ if __name__ == "__main__":
     result = agent.run("This is Ana Souza. Please cancel Salt.", deps=database)
     for call in result.calls:
         arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-        print(f"{call.name}({arguments}) -> {call.output}")
+        print(f"{call.name}({arguments}) -> {call.tool_result}")
     print(repr(result.value))
     database.close()

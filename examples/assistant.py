@@ -77,6 +77,6 @@ if __name__ == "__main__":
         print(question)
         for call in result.calls:
             arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-            print(f"  {call.name}({arguments}) -> {call.output}")
+            print(f"  {call.name}({arguments}) -> {call.tool_result}")
         print(repr(result.value))
     shop.close()

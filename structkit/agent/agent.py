@@ -69,7 +69,7 @@ class Agent(Generic[T_co, D_contra]):
     ...     return a + b
     >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
     >>> result = Agent(model, tools=[add], output_type=str).run("What is 2 + 3?")
-    >>> result.value, [(call.name, call.arguments, call.output) for call in result.calls]
+    >>> result.value, [(call.name, call.arguments, call.tool_result) for call in result.calls]
     ('It is 5.', [('add', {'a': 2, 'b': 3}, 5)])
     """
 

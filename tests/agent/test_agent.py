@@ -61,7 +61,7 @@ def test_a_run_calls_tools_and_ends_with_a_typed_value() -> None:
     model = ScriptedModel([call("weather", city="Porto"), call("weather", city="Braga", days=3), ANSWER])
     result = sk.Agent(model, tools=[weather], output_type=Answer, max_steps=8).run("How warm is Porto?")
     assert result.value == Answer(city="Porto", celsius=18)
-    assert [(each.name, each.arguments, each.output, each.error) for each in result.calls] == [
+    assert [(each.name, each.arguments, each.tool_result, each.error) for each in result.calls] == [
         ("weather", {"city": "Porto", "days": 1}, {"celsius": 18}, None),
         ("weather", {"city": "Braga", "days": 3}, {"celsius": 20}, None),
     ]
@@ -97,7 +97,11 @@ def test_async_runs_are_equal() -> None:
     later = asyncio.run(agent.arun("x"))
     now = agent.run("x")
     assert later.value == now.value == "done"
-    assert [each.output for each in later.calls] == [each.output for each in now.calls] == ["PORTO", "porto"]
+    assert (
+        [each.tool_result for each in later.calls]
+        == [each.tool_result for each in now.calls]
+        == ["PORTO", "porto"]
+    )
     assert seen == ["MainThread", "structkit-tool", "structkit-tools", "MainThread"]
 
 
@@ -204,7 +208,7 @@ def stock(context: sk.Context[Db], item: str) -> int:
 def test_the_context_is_passed_and_not_generated() -> None:
     agent = sk.Agent(ScriptedModel([call("stock", item="lamp"), '"3"']), tools=[stock])
     result = agent.run("x", deps=Db({"lamp": 3}))
-    assert (result.calls[0].output, result.calls[0].arguments) == (3, {"item": "lamp"})
+    assert (result.calls[0].tool_result, result.calls[0].arguments) == (3, {"item": "lamp"})
     for deps in (None, {"lamp": 3}):
         with pytest.raises(TypeError, match=r"stock takes a Context\[Db\].*pass deps="):
             agent.run("x", deps=deps)
@@ -220,7 +224,7 @@ def test_dependencies_are_checked_against_deps_type() -> None:
     def agent(**options: Any) -> sk.Agent[str, Any]:
         return sk.Agent(ScriptedModel([call("stock", item="lamp"), '"3"']), [stock, weather], **options)
 
-    assert agent(deps_type=Shop).run("x", deps=Shop({"lamp": 3})).calls[0].output == 3
+    assert agent(deps_type=Shop).run("x", deps=Shop({"lamp": 3})).calls[0].tool_result == 3
     with pytest.raises(sk.AgentError, match=r"stock takes a Context\[Db\], and deps_type is dict"):
         agent(deps_type=dict)
     for deps in (Db({"lamp": 3}), None):
@@ -282,7 +286,7 @@ def test_a_call_has_typed_arguments_and_seconds() -> None:
     for result in (agent.run("x"), asyncio.run(agent.arun("x"))):
         first, second = result.calls
         assert first.arguments == {"answer": Plain(city="Porto", celsius=18), "day": date(2026, 1, 1)}
-        assert (first.output, second.error) == (Plain(city="Porto", celsius=18), "no")
+        assert (first.tool_result, second.error) == (Plain(city="Porto", celsius=18), "no")
         assert all(0.1 <= each.seconds < 10 for each in result.calls)
 
 
@@ -315,7 +319,7 @@ def test_an_agent_as_a_tool() -> None:
     )
     model = ScriptedModel([call("counter", prompt="How much tea?"), '"two"'])
     result = sk.Agent(model, tools=[inner.as_tool("counter")]).run("Tea?", deps=Db({"tea": 2}))
-    assert (result.value, result.calls[0].output) == ("two", "two teas")
+    assert (result.value, result.calls[0].tool_result) == ("two", "two teas")
     assert "/* Count. */" in model.prompts[0]
 
 
@@ -346,7 +350,7 @@ def test_arguments_that_validators_reject() -> None:
     mended = sk.Agent(
         ScriptedModel([call("half", number=3), call("half", number=4), '"2"']), tools=[half]
     ).run("x")
-    assert [each.output for each in mended.calls] == [2]
+    assert [each.tool_result for each in mended.calls] == [2]
     model = ScriptedModel([call("half", number=3), '"never"'])
     told = sk.Agent(model, tools=[half], retries=0).run("x")
     assert told.calls[0].arguments == {"number": 3}
@@ -368,7 +372,7 @@ def test_parallel_calls_run_concurrently_and_are_reported_in_order() -> None:
     three = "[" + ", ".join([call("meet", name="a"), call("ameet", name="b"), call("meet", name="c")]) + "]"
     agent = sk.Agent(ScriptedModel([three, '"met"'] * 2), tools=[meet, ameet], max_parallel_calls=3)
     for result in (agent.run("x"), asyncio.run(agent.arun("x"))):
-        assert [each.output for each in result.calls] == ["a", "b", "c"]
+        assert [each.tool_result for each in result.calls] == ["a", "b", "c"]
         assert [each.id for each in result.calls] == ["call_1", "call_2", "call_3"]
         assert result.steps == 2
 
@@ -467,7 +471,10 @@ def test_methods_and_decorated_methods_are_tools() -> None:
     shop = Shop({"tea": 4})
     assert shop.sale("tea") == 2
     model = ScriptedModel([call("price", item="tea"), call("sale-price", item="tea"), '"4"'])
-    assert [each.output for each in sk.Agent(model, tools=[shop.price, shop.sale]).run("x").calls] == [4, 2]
+    assert [each.tool_result for each in sk.Agent(model, tools=[shop.price, shop.sale]).run("x").calls] == [
+        4,
+        2,
+    ]
 
 
 class Callish(BaseModel):

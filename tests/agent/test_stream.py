@@ -52,7 +52,7 @@ def story(events: list[sk.AgentEvent[Answer]]) -> list[object]:
             else:
                 told.append(event.text)
         elif isinstance(event, sk.ToolResult):
-            told.append((event.call.output, event.call.error))
+            told.append((event.call.tool_result, event.call.error))
         elif not isinstance(event, sk.PartialOutput):
             told.append(event if isinstance(event, sk.ToolCallStart) else type(event).__name__)
     return told
@@ -103,7 +103,7 @@ def test_several_calls_and_texts_that_are_not_json() -> None:
     )
     events = list(agent.stream("x"))
     assert [event.id for event in events if isinstance(event, sk.ToolCallStart)] == ["call_1", "call_2"]
-    assert [event.call.output for event in events if isinstance(event, sk.ToolResult)] == [18, 18]
+    assert [event.call.tool_result for event in events if isinstance(event, sk.ToolResult)] == [18, 18]
     last = events[-1]
     assert isinstance(last, sk.RunEnd)
     assert last.result.value == "yes"
@@ -216,7 +216,7 @@ def test_calls_before_a_suspension_are_streamed() -> None:
 
     with pytest.raises(sk.RunSuspended):
         asyncio.run(main())
-    assert [event.call.output for event in events if isinstance(event, sk.ToolResult)] == [18, 18]
+    assert [event.call.tool_result for event in events if isinstance(event, sk.ToolResult)] == [18, 18]
     assert [each.id for each in caught.value.state.tool_results] == ["call_1"]
 
 

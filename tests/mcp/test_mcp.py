@@ -95,7 +95,7 @@ def test_a_run_calls_tools_of_a_server_and_plain_functions(server: Connection) -
 
     model = ScriptedModel([call("add", a=2, b=3), call("double", number=5), '"It is 10."'])
     result = sk.Agent(model, tools=[*server.tools(), double]).run("What is 2 * (2 + 3)?")
-    assert [(each.name, each.arguments, each.output) for each in result.calls] == [
+    assert [(each.name, each.arguments, each.tool_result) for each in result.calls] == [
         ("add", {"a": 2, "b": 3}, 5),
         ("double", {"number": 5}, 10),
     ]
@@ -113,30 +113,30 @@ def test_an_async_run_in_a_running_loop(server: Connection) -> None:
         agent = sk.Agent(ScriptedModel([both, '"Done."']), tools=tools, max_parallel_calls=2)
         waited = await agent.arun("Go.")
         blocking = agent_of(server, call("add", a=1, b=4)).run("Go.")  # as in a notebook
-        return [each.output for each in (*waited.calls, *blocking.calls)]
+        return [each.tool_result for each in (*waited.calls, *blocking.calls)]
 
     assert asyncio.run(main()) == [2, 4, 5]
 
 
 def test_several_threads_share_a_connection(server: Connection) -> None:
     with ThreadPoolExecutor(8) as pool:
-        outputs = pool.map(lambda n: called(server, "add", a=n, b=1).output, range(16))
+        outputs = pool.map(lambda n: called(server, "add", a=n, b=1).tool_result, range(16))
         assert list(outputs) == [n + 1 for n in range(16)]
 
 
 def test_names_and_arguments_of_any_kind(stdio: Connection) -> None:
-    assert called(stdio, "files_read_2", self="a", name="b").output == "a:b"
+    assert called(stdio, "files_read_2", self="a", name="b").tool_result == "a:b"
     names = [tool.name for tool in stdio.tools().prefix("x.")]
     assert names[:3] == ["x.add", "x.weather", "x.files_read_2"]
 
 
 def test_outputs_of_calls(server: Connection) -> None:
-    assert called(server, "weather", city="Porto").output == {"city": "Porto", "celsius": 18}
-    assert called(server, "picture").output == "a chart:\n[image, image/png, 1,000 bytes]"
-    assert called(server, "resources").output == (
+    assert called(server, "weather", city="Porto").tool_result == {"city": "Porto", "celsius": 18}
+    assert called(server, "picture").tool_result == "a chart:\n[image, image/png, 1,000 bytes]"
+    assert called(server, "resources").tool_result == (
         "[resource file:///a.txt]\nthe text\n[resource notes, file:///notes]"
     )
-    assert called(server, "environment", name="NO_SUCH_VARIABLE").output is None
+    assert called(server, "environment", name="NO_SUCH_VARIABLE").tool_result is None
 
 
 def test_an_error_is_reported_to_the_model(server: Connection) -> None:
@@ -157,7 +157,7 @@ def test_a_call_that_times_out_is_cancelled(stdio: Connection) -> None:
             await task
 
     asyncio.run(main())
-    assert called(stdio, "add", a=1).output == 2  # the connection is still open
+    assert called(stdio, "add", a=1).tool_result == 2  # the connection is still open
     for _ in range(200):
         if "cancelled late" in stdio.log and "cancelled early" in stdio.log:
             break
@@ -211,7 +211,7 @@ def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) ->
         with connect(f"http://127.0.0.1:{port}/mcp") as server:
             agent = agent_of(server, *[call("add", a=1)] * 3)
             process = restarted(process, port)  # between two runs
-            assert agent_of(server, call("add", a=1)).run("Go.").calls[0].output == 2
+            assert agent_of(server, call("add", a=1)).run("Go.").calls[0].tool_result == 2
 
             def stop() -> None:
                 process.kill()
@@ -226,7 +226,7 @@ def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) ->
                 agent.run("Go.")
             process = listening(port)
             patient(30.0)
-            assert [each.output for each in agent.run("Go.").calls] == [2, 2, 2]
+            assert [each.tool_result for each in agent.run("Go.").calls] == [2, 2, 2]
 
             patient(0.2)
             model = ScriptedModel([call("stop"), '"Done."'])
@@ -300,7 +300,7 @@ def test_a_server_that_restarts_during_a_call(monkeypatch: pytest.MonkeyPatch) -
         with connect(f"http://127.0.0.1:{port}/mcp") as server:
             result = agent_of(server, call("add", a=1), call("die", code=3), call("add", a=4)).run("Go.")
         first, died, last = result.calls
-        assert (first.output, last.output) == (2, 5)
+        assert (first.tool_result, last.tool_result) == (2, 5)
         assert "nobody knows whether it was made; it is there again" in (died.error or "")
     finally:
         watching.join()
@@ -313,7 +313,7 @@ def test_the_list_changes(stdio: Connection) -> None:
     before = agent_of(stdio, call("learn"))
     before.run("Go.")
     assert "learned" not in [tool.name for tool in before.tools]
-    assert called(stdio, "learned").output == "yes"
+    assert called(stdio, "learned").tool_result == "yes"
 
 
 def test_the_random_model_writes_no_rejected_call(stdio: Connection) -> None:
@@ -377,8 +377,8 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_subprocess_inherits_few_environment_variables(
     stdio: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert called(stdio, "environment", name="TOKEN").output == "abc"
-    assert called(stdio, "environment", name="STRUCTKIT_CACHE_DIR").output is None  # set in this process
+    assert called(stdio, "environment", name="TOKEN").tool_result == "abc"
+    assert called(stdio, "environment", name="STRUCTKIT_CACHE_DIR").tool_result is None  # set in this process
 
 
 def hostile(
@@ -408,7 +408,7 @@ def test_an_agent_outside_of_the_block() -> None:
     with connect(cast("Any", hostile(listed("odd")))) as server:
         with pytest.raises(sk.AgentError, match="a connection can be opened only once"), server:
             pass
-        assert called(server, "odd").output == "fine"
+        assert called(server, "odd").tool_result == "fine"
     with pytest.raises(sk.AgentError, match="the connection is not open"):
         connect(cast("Any", hostile())).tools()
 
@@ -440,7 +440,7 @@ def test_a_pending_call_at_the_end_of_the_block() -> None:
 def test_large_outputs_are_truncated() -> None:
     def output(result: CallToolResult) -> object:
         with connect(cast("Any", hostile(listed("odd"), result=result)), max_characters=100) as server:
-            return called(server, "odd").output
+            return called(server, "odd").tool_result
 
     def text(size: int) -> CallToolResult:
         return CallToolResult(content=[TextContent(type="text", text="x" * size)])
@@ -457,7 +457,7 @@ def test_large_outputs_are_truncated() -> None:
 def test_invalid_names(name: str) -> None:
     with connect(cast("Any", hostile(listed(name)))) as server:
         (tool,) = server.tools()
-        assert called(server, tool.name).output == "fine"
+        assert called(server, tool.name).tool_result == "fine"
 
 
 def test_duplicate_names() -> None:
@@ -516,4 +516,4 @@ def test_unenforced_schemas_can_be_validated() -> None:
 def test_unusual_results(result: CallToolResult, output: object, error: str | None) -> None:
     with connect(cast("Any", hostile(listed("odd"), result=result))) as server:
         made = called(server, "odd")
-        assert (made.output, made.error) == (output, error)
+        assert (made.tool_result, made.error) == (output, error)

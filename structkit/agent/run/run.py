@@ -386,7 +386,7 @@ class Run:
             id=call.id,
             name=call.tool.name,
             arguments=call.arguments,
-            output=result,
+            tool_result=result,
             error=error,
             raised=exception,
             seconds=seconds,
@@ -439,7 +439,7 @@ class Run:
                 record, output = self._records.get(part.id), told[part.id]
                 if record is None:
                     arguments = self._arguments(part)
-                    said = {"error": output.content} if output.failed else {"output": output.content}
+                    said = {"error": output.content} if output.failed else {"tool_result": output.content}
                     record = ToolCall(id=part.id, name=part.name, arguments=arguments, **said)  # type: ignore[arg-type]
                 calls.append(record)
         return tuple(calls)

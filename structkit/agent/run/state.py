@@ -41,7 +41,7 @@ class ToolCall:
     arguments: dict[str, object]
     """The arguments, in the types that the function declares."""
 
-    output: object = None
+    tool_result: object = None
     """The return value; for calls before a run was resumed, the content of the output message."""
 
     error: str | None = None

@@ -150,7 +150,7 @@ def test_the_template_chooses_the_format(real: TransformersModel, form: Format) 
 def test_hostile_texts_stay_text(real: TransformersModel, form: Format, text: str) -> None:
     model = Script([_step(form, ("say", {"text": text})), json.dumps(text, ensure_ascii=False)], real, form)
     result = sk.Agent(model, tools=[say], instructions="Be brief.", max_steps=3).run(f"Say it: {text}")
-    assert [(call.arguments, call.output) for call in result.calls] == [({"text": text}, text)]
+    assert [(call.arguments, call.tool_result) for call in result.calls] == [({"text": text}, text)]
     assert result.value == text
     calm = Script([_step(form, ("say", {"text": "x"})), '"x"'], real, form)
     sk.Agent(calm, tools=[say], instructions="Be brief.", max_steps=3).run("Say it: x")
@@ -194,7 +194,7 @@ def test_several_calls_in_a_step(real: TransformersModel, form: Format) -> None:
     steps = [_step(form, *three)] if form.multiple_calls else [_step(form, each) for each in three]
     model = Script([*steps, '"Done."'], real, form)
     result = sk.Agent(model, tools=[say, now], max_parallel_calls=3, max_steps=5).run("Go.")
-    assert [call.output for call in result.calls] == ["a", "12:00", "b"]
+    assert [call.tool_result for call in result.calls] == ["a", "12:00", "b"]
     assert result.steps == len(steps) + 1
 
 
@@ -253,7 +253,7 @@ def test_any_model_can_use_any_format(name: Any) -> None:
     form = detect_format(name, ScriptedModel([]), None, tools=True)[0]
     model = ScriptedModel([_step(form, ("add", {"a": 2})), "3"])
     result = sk.Agent(model, tools=[add], output_type=int, format=name).run("2 + 0.5?")
-    assert result.calls[0].output == 2.5
+    assert result.calls[0].tool_result == 2.5
     assert f"assistant: {_step(form, ('add', {'a': 2}))}" in model.prompts[-1]
 
 
@@ -270,7 +270,7 @@ def test_a_run_can_continue_in_another_format(real: TransformersModel, form: For
         model = Script(['"Done."'], other, into)
         agent = sk.Agent(model, tools=[waits], max_parallel_calls=2)
         result = agent.resume(state, approvals=True)
-        assert [call.output for call in result.calls] == ["a", "b"][: len(calls)]
+        assert [call.tool_result for call in result.calls] == ["a", "b"][: len(calls)]
         tokens = vocabulary_of(other, into).tokens
         read = b"".join(tokens[token] for token in model.ids[-1]).decode(errors="surrogateescape")
         said = [part for message in result.messages if isinstance(message, Calls) for part in message.calls]

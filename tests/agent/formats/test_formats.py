@@ -289,7 +289,7 @@ def test_events_contain_calls_and_their_arguments(qwen: TransformersModel, paral
 def test_rejected_arguments_are_retried(qwen: TransformersModel) -> None:
     model = Script([_call("check", n=2), _call("check", n=3), '"Odd."'], qwen)
     result = sk.Agent(model, tools=[check], max_steps=4, retries=2).run("Check.")
-    assert [(call.arguments, call.output) for call in result.calls] == [({"n": 3}, "3 is odd")]
+    assert [(call.arguments, call.tool_result) for call in result.calls] == [({"n": 3}, "3 is odd")]
     model = Script([_call("check", n=2), '"Odd."'], qwen)
     result = sk.Agent(model, tools=[check], max_steps=4, retries=0).run("Check.")
     assert result.calls[0].error is not None

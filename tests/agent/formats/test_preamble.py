@@ -57,7 +57,7 @@ def test_text_precedes_a_call_and_the_output(name: Any, said: str) -> None:
     model = ScriptedModel([_step(form, said, "count", title="Salt"), f"{said}\n\n{reply}"])
     result = sk.Agent(model, tools=[count], output_type=Reply, format=name, allow_text=True).run("How many?")
     assert result.value == Reply(title="Salt\n\n", copies=3)
-    assert [call.output for call in result.calls] == [3]
+    assert [call.tool_result for call in result.calls] == [3]
     _, called, _, answer = result.messages
     assert isinstance(called, Calls) and called.text == said
     assert isinstance(answer, Answer) and (answer.text, answer.content) == (said, reply)
@@ -245,7 +245,7 @@ def test_an_empty_line_before_calls_is_allowed_in_every_format(name: Any) -> Non
     )
     finished = events[-1]
     assert isinstance(finished, sk.RunEnd)
-    assert [call.output for call in finished.result.calls] == [3]
+    assert [call.tool_result for call in finished.result.calls] == [3]
     assert "leave a line empty" in model.prompts[0]
 
 

@@ -139,7 +139,7 @@ def test_arguments_that_are_not_identifiers_are_a_dict() -> None:
     odd = sk.Tool(function=lambda **given: given, name="odd", schema=ODD)
     model = ScriptedModel(['[odd(**{"a b": True, "class": None})]', '"Done."'])
     result = sk.Agent(model, tools=[odd], format="pythonic").run("Go.")
-    assert result.calls[0].output == {"a b": True, "class": None}
+    assert result.calls[0].tool_result == {"a b": True, "class": None}
 
 
 def test_nothing_but_literals_can_be_written() -> None:

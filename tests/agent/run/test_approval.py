@@ -91,7 +91,7 @@ def test_an_approved_call_is_made() -> None:
         [("call_1", "pay", '{"euros": 20}')],
     )
     result = run.resume(state, approvals={"call_1": True})
-    assert (result.value, PAID, result.calls[0].output) == ("done", [20], "paid 20.0")
+    assert (result.value, PAID, result.calls[0].tool_result) == ("done", [20], "paid 20.0")
 
 
 @pytest.mark.parametrize(("decision", "said"), [(False, "nobody approved"), ("too much", "too much")])
@@ -110,7 +110,7 @@ def test_a_tool_pauses_by_itself_and_is_told_that_it_may() -> None:
     with pytest.raises(sk.RunSuspended, match="more than 100 euros") as caught:
         run.run("Pay.")
     result = asyncio.run(run.aresume(caught.value.state, approvals=True))
-    assert [each.output for each in result.calls] == ["paid 20.0", "paid 200.0"]
+    assert [each.tool_result for each in result.calls] == ["paid 20.0", "paid 200.0"]
 
 
 def test_the_other_calls_of_a_step_are_made_once() -> None:
@@ -149,7 +149,7 @@ def test_a_run_goes_on_in_another_process(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from tests.agent.run.test_approval import agent\n"
         "state = sk.RunState.loads(Path(sys.argv[1]).read_text())\n"
-        "print(agent('\"done\"').resume(state, approvals=True).calls[0].output)"
+        "print(agent('\"done\"').resume(state, approvals=True).calls[0].tool_result)"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "state.json")],
@@ -253,7 +253,7 @@ def test_a_call_that_nobody_decided_about_is_not_made_again() -> None:
             run.resume(state, approvals={})
         state = caught.value.state
     assert asked == [False]
-    assert run.resume(state, approvals=True).calls[0].output == "made"
+    assert run.resume(state, approvals=True).calls[0].tool_result == "made"
     assert asked == [False, True]
 
 

@@ -65,7 +65,7 @@ def test_a_function_that_returns_what_must_be_awaited(options: dict[str, Any]) -
         return [agent.run("x"), await agent.arun("x")]  # the first runs in an event loop, as in a notebook
 
     for result in [agent_of(*tools, script=script, max_parallel_calls=2).run("x"), *asyncio.run(in_a_loop())]:
-        assert [each.output for each in result.calls] == ["A", "B", "C", None]
+        assert [each.tool_result for each in result.calls] == ["A", "B", "C", None]
         assert result.calls[3].error == "the call was cancelled"
 
 
@@ -192,7 +192,7 @@ def endless() -> Iterator[int]:
 def test_an_iterator_is_read_out_in_the_call(function: Any) -> None:
     for run in RUNS:
         result = run(agent_of(function, script=[call(function.__name__)]))
-        assert result.calls[0].output == [1, 2]
+        assert result.calls[0].tool_result == [1, 2]
         assert [each.content for each in result.messages if isinstance(each, messages.Output)] == ["[1, 2]"]
 
 
@@ -209,7 +209,7 @@ def test_what_a_tool_does_with_its_arguments_is_not_recorded() -> None:
 
     script = [call("spoil", lazy={"numbers": [1, 2]}, words=["a"], more=[3])]
     (made,) = agent_of(spoil, script=script).run("x").calls
-    assert made.output == 6
+    assert made.tool_result == 6
     assert made.arguments["words"] == ["a"]
     assert made.arguments["more"] == [3]
     assert list(made.arguments["lazy"].numbers) == [1, 2]  # type: ignore[attr-defined]

@@ -64,7 +64,7 @@ def test_functions_as_targets_and_tools_with_a_schema() -> None:
     schema = {"properties": {"a": {"type": "string", "x-structkit-maxTokens": 4}}, "required": ["a"]}
     given = sk.Tool(function=lambda a: a, name="f", schema=schema)
     model = ScriptedModel(['{"name": "f", "arguments": {"a": "abcdefgh"}}', '"ok"'], BYTES)
-    assert sk.Agent(model, [given]).run("x").calls[0].output == "abc"
+    assert sk.Agent(model, [given]).run("x").calls[0].tool_result == "abc"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -44,7 +44,7 @@ def test_each_method_returns_a_new_toolset() -> None:
 def test_an_agent_accepts_toolsets_among_its_tools() -> None:
     model = ScriptedModel([call("a_read", table="t"), call("b_read", table="u"), '"done"'])
     result = sk.Agent(model, tools=[DATABASE.prefix("a_"), DATABASE.prefix("b_"), read]).run("x")
-    assert [each.output for each in result.calls] == ["rows of t", "rows of u"]
+    assert [each.tool_result for each in result.calls] == ["rows of t", "rows of u"]
     with pytest.raises(sk.AgentError, match="two tools are named read"):
         sk.Agent(model, tools=[DATABASE, read])
 
@@ -100,7 +100,7 @@ def test_toolsets_of_toolsets() -> None:
     outer = sk.Toolset([inner.prefix("a_"), inner.prefix("b_").rename({"b_look": "see"})]).prefix("x.")
     assert names(outer) == ["x.a_read", "x.a_look", "x.b_read", "x.see"]
     model = ScriptedModel([call("x.b_read", table="t"), '"done"'])
-    assert sk.Agent(model, tools=[outer]).run("x").calls[0].output == "rows of t"
+    assert sk.Agent(model, tools=[outer]).run("x").calls[0].tool_result == "rows of t"
     with pytest.raises(sk.AgentError, match=r"two tools are named a_read"):
         sk.Agent(model, tools=[inner.prefix("a_"), sk.tool(read, name="a_read")])
     with pytest.raises(sk.AgentError, match="invalid tool name"):
