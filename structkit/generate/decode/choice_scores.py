@@ -1,8 +1,8 @@
 """The probabilities that the model assigns to the values of a choice in the schema.
 
-The probability of a value is that of its text, encoded with the tokenizer of the model, by the chain rule: that of the
-first token comes from the current logits, those of the others from one more forward pass over all branches. The
-probabilities are normalized to sum to 1 over the values.
+The probability of a value is the product of the probabilities of its tokens, in the encoding of the model's tokenizer.
+The probability of the first token comes from the current logits, those of the others from one more forward pass over
+all branches. The probabilities are normalized to sum to 1 over the values.
 """
 
 from __future__ import annotations
@@ -64,22 +64,22 @@ class ChoicePoint:
         ]
         # Without other values only the ratios matter; the unscaled probabilities of long texts would underflow.
         top = 0.0 if self.is_open else max(logprobs)
-        chances = [math.exp(logprob - top) if logprob > -math.inf else 0.0 for logprob in logprobs]
-        whole = [chance - self._longer_probability(chances, number) for number, chance in enumerate(chances)]
-        total = 1 - sampled.masked_probability if self.is_open else sum(whole)
+        prefix = [math.exp(logprob - top) if logprob > -math.inf else 0.0 for logprob in logprobs]
+        exact = [value - self._longer_probability(prefix, number) for number, value in enumerate(prefix)]
+        total = 1 - sampled.masked_probability if self.is_open else sum(exact)
         if total > 0:
-            for text, chance in zip(self.texts, whole, strict=True):
-                self.probabilities[text] = min(1.0, chance / total)
+            for text, probability in zip(self.texts, exact, strict=True):
+                self.probabilities[text] = min(1.0, probability / total)
             if self.is_open:
                 self.probabilities[OTHER] = max(0.0, 1 - sum(self.probabilities.values()))
 
     def _longer_probability(self, probabilities: Sequence[float], number: int) -> float:
         """Return the probability of the values whose tokens start with those of this one: "low" and "low" + "er"."""
-        mine = self.branches[number]
+        shorter = self.branches[number]
         longer = [
             n
             for n, branch in enumerate(self.branches)
-            if len(branch) > len(mine) and branch[: len(mine)] == mine
+            if len(branch) > len(shorter) and branch[: len(shorter)] == shorter
         ]
         nearest = [
             n
@@ -119,16 +119,16 @@ class ChoiceScorer:
         # The next token may contain the forced bytes and also the start of a value.
         pending = self._cursor.pending_prompt
         forced = self._cursor.forced_bytes()[len(pending) :]
-        here: tuple[Path, int] | None = ((), 0)
+        current: tuple[Path, int] | None = ((), 0)
         if self._reader is not None:
-            ahead = self._reader.follow(text)
+            reader = self._reader.follow(text)
             if forced:
-                ahead = ahead.fork()
-                ahead.read(forced)
-            here = ahead.current()
-        if here is None or here[0] in self._started:
+                reader = reader.fork()
+                reader.read(forced)
+            current = reader.current()
+        if current is None or current[0] in self._started:
             return None
-        path, start = here
+        path, start = current
         choice = self._choice(
             path,
             start,

@@ -64,8 +64,9 @@ class GeneratedTokens:
         is_forced: For each token, whether it was the only one allowed and not sampled.
         text: The bytes of all tokens.
         reader: The reader of the values in `text`, if it is JSON; see `JsonReader.follow`.
-        stable_length: The bytes that were never taken back since this was last set to the length of the text.
-        rejected_path: The path of the value that is generated again after them.
+        stable_length: The number of leading bytes that have not been taken back since a stream last set this to the
+            length of the text.
+        rejected_path: The path of the value that is generated again after those bytes.
         discarded_tokens: The number of tokens that were taken back.
         thinking_tokens: The number of tokens before the answer.
     """
@@ -110,11 +111,11 @@ class Decoded:
         token_ids: The tokens, the end token not included.
         finish_reason: See `Result.finish_reason`.
         forced_tokens: How many of the tokens were not sampled.
-        seconds: Time spent in the flow itself (masks, cursor, sampling, forced text) in this and the previous attempt.
+        seconds: Time in the flow itself (masks, cursor, sampling, forced text) in this and the previous attempt.
         value: The value that `Validate` returned for the text.
         rejected: The texts that were rejected, those of the previous attempt included.
         rejected_texts: The texts that must not be written again.
-        rejection: The last rejection, if no other text could be written; the tokens have no meaning then.
+        rejection: The last rejection, if no other text could be written; `token_ids` and `value` are then not a result.
         cause: The error that prevented another text, if there was one.
         read_tokens: The tokens that the model has read.
         choices: For each path with a choice, the probability of each text.

@@ -51,7 +51,7 @@ class Attempt:
         prompt_ids: The tokens that begin the sequence; the model reads them first.
         cursor: A cursor at the start of the language; it is moved.
         budget: The maximum number of tokens, without the end token.
-        target: Tells which choices are scored and which fields have a budget; `None` for neither.
+        target: The target, which determines the scored choices and the fields with a budget; `None` for neither.
         validate: Returns the value of the complete text; a rejected value is taken back and generated again.
         generated: The record that receives the tokens.
         previous: The attempt before this one, which was rejected; its texts are not written again.
@@ -138,17 +138,17 @@ class Attempt:
         return self.result()
 
     def think(self) -> Flow[None]:
-        """Generate thoughts until the model or the budget ends them, then close them."""
+        """Generate the thinking until the model or the budget ends it, then append the end of thinking."""
         model, tokens = self.request.model, self.vocabulary.tokens
         ends = list(model.end_of_thinking) if isinstance(model, SupportsThinking) else []
         self.mask[:] = _text_mask(self.vocabulary)
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
         after = self.retokenizer.encode("\n\n")
-        mark = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
+        end_bytes = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
         text = b""
-        most = self.generated.thinking_tokens + self.settings.max_thinking_tokens
-        while self.generated.thinking_tokens < most and not self.is_overdue():
+        max_tokens = self.generated.thinking_tokens + self.settings.max_thinking_tokens
+        while self.generated.thinking_tokens < max_tokens and not self.is_overdue():
             token = (yield from self.sample()).token_id
             self.prompt_ids.append(token)
             self.generated.thinking_tokens += 1
@@ -156,9 +156,9 @@ class Attempt:
             if [token] == ends:
                 break
             text += tokens[token]
-            found = text.rfind(mark, -len(mark) - len(tokens[token])) if mark else -1
-            if found >= 0:  # the rest of the token is white space before the answer
-                text = text[:found]
+            end = text.rfind(end_bytes, -len(end_bytes) - len(tokens[token])) if end_bytes else -1
+            if end >= 0:  # the rest of the token is white space before the answer
+                text = text[:end]
                 break
         else:
             after = ends + after
@@ -170,30 +170,30 @@ class Attempt:
         """Generate a complete text; return False if all are rejected. A prefix of only rejected texts is banned."""
         while True:
             self.fast_forward()
-            room, must_end = self.token_budget(), self.cursor.is_finished
-            if (must_end or room == 0) and self.rejected_texts.may_stop(self.generated.text):
-                self.is_cut_short = not must_end
+            budget, is_finished = self.token_budget(), self.cursor.is_finished
+            if (is_finished or budget == 0) and self.rejected_texts.may_stop(self.generated.text):
+                self.is_cut_short = not is_finished
                 return True
-            if must_end or not (self.fill_masks(room) or self.fill_masks(self.remaining)):
+            if is_finished or not (self.fill_masks(budget) or self.fill_masks(self.remaining)):
                 if not self.backtrack():
                     return False
                 continue
             token = self.only_token()
             score, forced = (0.0, 0.0), token is not None
             if token is None:
-                told = yield from self.sample()
-                token, score = self.receive(told), (told.logprob, told.masked_probability)
+                sampled = yield from self.sample()
+                token, score = self.receive(sampled), (sampled.logprob, sampled.masked_probability)
             if token in self.vocabulary.eos_token_ids:
                 return True
             self.cursor.advance(token)
             self.append([token], score, forced=forced)
 
     def token_budget(self) -> int:
-        """The remaining tokens; those of the shortest completion if the value is very deep or overdue."""
-        hurried = self.is_overdue() or (
+        """Return the remaining tokens, or those of the shortest completion if the value is very deep or overdue."""
+        must_shorten = self.is_overdue() or (
             self.is_json and self.generated.reader.follow(self.generated.text).is_deep
         )
-        return min(self.remaining, self.cursor.min_tokens_to_end()) if hurried else self.remaining
+        return min(self.remaining, self.cursor.min_tokens_to_end()) if must_shorten else self.remaining
 
     def is_overdue(self) -> bool:
         """Whether the deadline has passed."""
@@ -212,14 +212,14 @@ class Attempt:
         return not self.rejected_texts or bool(self.mask.any())
 
     def only_token(self) -> int | None:
-        """The only allowed token, if the model need not choose."""
+        """Return the only allowed token; `None` if the model must be asked."""
         if self.is_restricted and self.shortened_at is None:
-            return None  # the model shows whether it prefers a token that the budget excludes
+            return None  # the logits show whether the model prefers a token that the budget excludes
         return only_id(self.mask)
 
     def sample(self) -> Flow[SampledToken]:
         """Request a token and, at the start of a choice, the probability of each of its values."""
-        asked = time.perf_counter()
+        started = time.perf_counter()
         choice = None
         if self.choice_scorer is not None and (
             not self.settings.max_thinking_tokens or self.thinking is not None
@@ -227,18 +227,18 @@ class Attempt:
             choice = self.choice_scorer.start_choice(
                 self.generated.text, self.retokenizer.encode, self.remaining
             )
-        told = cast(
+        sampled = cast(
             "SampledToken", (yield self.sample_request(() if choice is None else choice.first_tokens))
         )
         if choice is not None:
             scores = cast("list[NDArray[np.float32]]", (yield ScoreRequest(choice.branches)))
-            choice.set_probabilities(told, scores)
-        self.started_at += time.perf_counter() - asked  # the time of the model does not count
-        return told
+            choice.set_probabilities(sampled, scores)
+        self.started_at += time.perf_counter() - started  # the time of the model does not count
+        return sampled
 
     def sample_request(self, candidates: tuple[int, ...]) -> SampleRequest:
-        """The request for the token after the unread ones."""
-        ask = SampleRequest(
+        """Return the request for the token after the unread ones, which become read."""
+        request = SampleRequest(
             token_ids=self.unread,
             mask=self.mask,
             unbudgeted_mask=self.unbudgeted_mask
@@ -255,40 +255,39 @@ class Attempt:
         )
         self.read_tokens += len(self.unread)
         self.unread, self.rollback_count = [], 0
-        return ask
+        return request
 
     @property
     def location(self) -> str:
         """The position in the sequence, for errors."""
         if self.settings.max_thinking_tokens and self.thinking is None:
-            return f"token {self.generated.thinking_tokens} of the thoughts"
+            return f"token {self.generated.thinking_tokens} of the thinking"
         return f"token {len(self.generated.token_ids)}"
 
     @property
     def can_draft(self) -> bool:
-        """Whether a draft may follow; thoughts are not drafted."""
+        """Whether a draft may follow; thinking is not drafted."""
         return self.settings.prompt_lookup > 0 and (
             self.settings.max_thinking_tokens == 0 or self.thinking is not None
         )
 
     def draft(self, max_tokens: int) -> Draft:
         """Draft at most `max_tokens` tokens within the budget."""
-        begin = time.perf_counter()
+        started = time.perf_counter()
         if self.drafter is None:
             model = self.settings.assistant_model
-            begin_drafts: DrafterFactory = (
+            create_drafter: DrafterFactory = (
                 PromptLookupDrafter if model is None else partial(AssistantDrafter, model)
             )
-            self.drafter = begin_drafts(self.prompt_ids, self.vocabulary, self.retokenizer)
+            self.drafter = create_drafter(self.prompt_ids, self.vocabulary, self.retokenizer)
         max_tokens = min(max_tokens, self.settings.prompt_lookup, self.remaining - 1)
         draft = self.drafter.draft(self.cursor, max_tokens)
-        self.started_at -= (
-            time.perf_counter() - begin - draft.seconds
-        )  # drafts are requested in the time of the model
+        # The scheduler drafts within the time of the model, which does not count. Drafting without a model counts.
+        self.started_at -= time.perf_counter() - started - draft.seconds
         return draft
 
     def transform(self, row: NDArray[np.float32], mask: NDArray[np.uint32]) -> NDArray[np.float32]:
-        """The logits after the processors."""
+        """Return the logits after the processors."""
         try:
             return self.processors.apply([*self.prompt_ids, *self.generated.token_ids], row, mask)
         except ModelError as error:
@@ -296,7 +295,7 @@ class Attempt:
             raise
 
     def receive(self, sampled: SampledToken) -> int:
-        """Return the chosen token; record whether the model prefers one that the budget excludes."""
+        """Return the sampled token; record whether the model prefers one that the budget excludes."""
         if sampled.unbudgeted_token_id is not None and not is_allowed(self.mask, sampled.unbudgeted_token_id):
             self.shortened_at = len(self.generated.token_ids)
         return sampled.token_id
@@ -309,37 +308,34 @@ class Attempt:
         ):
             return
         ids = self.retokenize(forced)[: self.remaining]
-        taken = 0
+        count = 0
         try:
             for token_id in ids:
                 self.cursor.advance(token_id)
-                taken += 1
+                count += 1
         except TokenRejected:
-            self.cursor.rollback(taken)
+            self.cursor.rollback(count)
             return
         if not self.cursor.is_finished:  # later text may retokenize the last tokens
-            surplus = taken - min(
-                max(0, taken - 1), self.retokenizer.stable_count(complete_characters(forced))
-            )
-            self.cursor.rollback(surplus)
-            taken -= surplus
-        while taken and not self.cursor.fits(self.remaining - taken):
+            stable = min(max(0, count - 1), self.retokenizer.stable_count(complete_characters(forced)))
+            self.cursor.rollback(count - stable)
+            count = stable
+        while count and not self.cursor.fits(self.remaining - count):
             self.cursor.rollback(1)
-            taken -= 1
-        self.append(ids[:taken], (0.0, 0.0), forced=True)
+            count -= 1
+        self.append(ids[:count], (0.0, 0.0), forced=True)
 
     def retokenize(self, forced: bytes) -> list[int]:
         """Encode forced bytes with the tokenizer of the model; an empty list if it cannot encode them."""
         text = complete_characters(forced)
-        if (
-            not self.settings.fast_forward or len(forced) < 2 or not text
-        ):  # for one byte the model chooses the token
+        # For one byte, the model chooses the token.
+        if not self.settings.fast_forward or len(forced) < 2 or not text:
             return []
         return self.retokenizer.encode(text)
 
     def append(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Append tokens by which the cursor has advanced."""
-        written = self.generated
+        generated = self.generated
         self.unread += token_ids
         for token_id in token_ids:
             token = self.vocabulary.tokens[token_id]
@@ -348,12 +344,12 @@ class Attempt:
                 self.pending_bytes -= len(token)
                 self.prompt_ids.append(token_id)
                 continue
-            written.token_ids.append(token_id)
-            written.token_bytes.append(text)
-            # The mask removed tokens that do not repeat the prompt, not tokens that the target forbids.
-            written.scores.append((score[0], 0.0) if self.pending_bytes else score)
-            written.is_forced.append(forced)
-            written.text += text
+            generated.token_ids.append(token_id)
+            generated.token_bytes.append(text)
+            # While the prompt is repeated, the mask removes tokens that differ from it, not tokens outside the target.
+            generated.scores.append((score[0], 0.0) if self.pending_bytes else score)
+            generated.is_forced.append(forced)
+            generated.text += text
             self.pending_bytes = 0
             self.remaining -= 1
 
@@ -380,34 +376,34 @@ class Attempt:
 
     def rewind(self, start: int) -> None:
         """Take back all tokens from the one that contains the byte `start`."""
-        written = self.generated
-        count, length = len(written.token_ids), len(written.text)
+        generated = self.generated
+        count, length = len(generated.token_ids), len(generated.text)
         while length > start:
             count -= 1
-            length -= len(written.token_bytes[count])
-            self.pending_bytes = len(self.vocabulary.tokens[written.token_ids[count]]) - len(
-                written.token_bytes[count]
+            length -= len(generated.token_bytes[count])
+            self.pending_bytes = len(self.vocabulary.tokens[generated.token_ids[count]]) - len(
+                generated.token_bytes[count]
             )
-        taken = len(written.token_ids) - count
+        removed = len(generated.token_ids) - count
         if self.shortened_at is not None and self.shortened_at >= count:
             self.shortened_at = None
-        self.cursor.rollback(taken)
-        self.remaining += 0 if self.settings.charge_discarded else taken
-        written.truncate(count, length, self.rejected_paths.get(start, ()))
-        for watcher in (self.choice_scorer, self.field_budgets):
-            if watcher is not None:
-                watcher.truncate(length)
-        unread = min(taken, len(self.unread))
+        self.cursor.rollback(removed)
+        self.remaining += 0 if self.settings.charge_discarded else removed
+        generated.truncate(count, length, self.rejected_paths.get(start, ()))
+        for each in (self.choice_scorer, self.field_budgets):
+            if each is not None:
+                each.truncate(length)
+        unread = min(removed, len(self.unread))
         del self.unread[len(self.unread) - unread :]
-        self.rollback_count += taken - unread
-        self.read_tokens -= taken - unread
-        if not self.unread:  # the logits after the last kept token are needed again
-            self.unread = [written.token_ids[-1] if written.token_ids else self.prompt_ids[-1]]
+        self.rollback_count += removed - unread
+        self.read_tokens -= removed - unread
+        if not self.unread:  # the logits after the last remaining token are needed again
+            self.unread = [generated.token_ids[-1] if generated.token_ids else self.prompt_ids[-1]]
             self.rollback_count += 1
             self.read_tokens -= 1
 
     def result(self, value: object = None, cause: Exception | None = None) -> Decoded:
-        """The result of the attempt."""
+        """Return the result of the attempt."""
         shortened = self.shortened_at is not None or self.is_cut_short
         return Decoded(
             token_ids=tuple(self.generated.token_ids),

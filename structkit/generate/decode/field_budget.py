@@ -60,36 +60,39 @@ class FieldBudgets:
             token_ids: The generated tokens.
         """
         self._fields.read(bytes(text[len(self._fields.text) :]))
-        opened = self._fields.open_fields
-        spent = self._exhausted(opened, token_ids, len(text))
-        if spent is None:
+        open_fields = self._fields.open_fields
+        exhausted = self._exhausted(open_fields, token_ids, len(text))
+        if exhausted is None:
             return
-        inner = opened[-1]
-        first = _CLOSING.get(inner.kind if spent is inner or inner.kind == "string" else spent.kind, b"")
-        starts = [
-            token for byte in first for token in self._guide.index.prefix_and_extension_tokens(bytes((byte,)))
+        inner = open_fields[-1]
+        kind = inner.kind if exhausted is inner or inner.kind == "string" else exhausted.kind
+        candidates = [
+            token
+            for byte in _CLOSING.get(kind, b"")
+            for token in self._guide.index.prefix_and_extension_tokens(bytes((byte,)))
         ]
         tokens = self._guide.vocabulary.tokens
-        # Inside a value that has reached its budget, a token must not start another part of it.
-        ends = [token for token in starts if spent is inner or not tokens[token].strip(_CLOSING_BYTES)]
         closing = np.zeros_like(mask)
-        for token in ends:
+        for token in candidates:
+            # Inside a container that has reached its budget, a token must not also start the next item.
+            if exhausted is not inner and tokens[token].strip(_CLOSING_BYTES):
+                continue
             closing[token >> 5] |= np.uint32(1 << (token & 31))
         closing &= mask
         if closing.any():
             mask[:] = closing
 
     def _exhausted(self, open_fields: Sequence[Field], token_ids: list[int], length: int) -> Field | None:
-        """The outermost open value that has reached its budget."""
+        """Return the outermost open value that has reached its budget."""
         tokens = self._guide.vocabulary.tokens
         for field in open_fields:
             limit = self._limits(field.path)
-            used, at = 0, length
+            used, position = 0, length
             for token in reversed(token_ids) if limit is not None else ():
-                if at <= field.start or used == limit:
+                if position <= field.start or used == limit:
                     break
                 used += 1
-                at -= len(tokens[token])
+                position -= len(tokens[token])
             if used == limit:
                 return field
         return None

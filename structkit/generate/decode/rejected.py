@@ -41,7 +41,7 @@ class RejectedTexts:
         return bans
 
     def add(self, text: bytes, start: int, end: int) -> None:
-        """Ban a value, after what is before it.
+        """Ban a value after the text before it.
 
         Args:
             text: The rejected text.
@@ -58,17 +58,17 @@ class RejectedTexts:
             self._rejected.append((start, text[:end]))
 
     def add_prefix(self, start: int, text: bytes) -> None:
-        """Ban a prefix of only banned texts; the rejected value starts at byte `start`."""
+        """Ban a text that only banned texts can extend; the rejected value starts at byte `start`."""
         self._dead_ends.append((start, text))
 
     def matches(self, text: bytes | bytearray, more: bytes) -> bool:
         """Whether `text` followed by `more` starts with a banned text."""
-        whole = bytes(text) + more
-        return any(whole.startswith(banned) for _, banned in self._all())
+        extended = bytes(text) + more
+        return any(extended.startswith(banned) for _, banned in self._all())
 
     def value_start(self, text: bytes | bytearray) -> int | None:
-        """The start of the innermost value that would complete a banned text; `None` without one."""
-        starts = [start for start, _ in self._started(text)]
+        """Return the start of the innermost value that would complete a banned text; `None` without one."""
+        starts = [start for start, _ in self._extensions(text)]
         starts += [0 for banned in self._rejected_complete if banned.startswith(text)]
         return max(starts, default=None)
 
@@ -80,7 +80,7 @@ class RejectedTexts:
         """Clear the tokens in a mask that would complete a banned text."""
         guide = cursor.guide
         tokens = guide.vocabulary.tokens
-        for _, banned in self._started(text):
+        for _, banned in self._extensions(text):
             rest = cursor.pending_prompt + banned[len(text) :]
             for token in guide.index.prefix_and_extension_tokens(rest):
                 if tokens[token].startswith(rest):
@@ -88,10 +88,10 @@ class RejectedTexts:
         if not self.may_stop(text):
             mask &= ~guide.eos_mask
 
-    def _started(self, text: bytes | bytearray) -> list[tuple[int, bytes]]:
-        """The banned texts that start with `text`."""
-        begun = bytes(text)
-        return [(start, banned) for start, banned in self._all() if banned.startswith(begun)]
+    def _extensions(self, text: bytes | bytearray) -> list[tuple[int, bytes]]:
+        """Return the banned texts that start with `text`."""
+        prefix = bytes(text)
+        return [(start, banned) for start, banned in self._all() if banned.startswith(prefix)]
 
     def _all(self) -> list[tuple[int, bytes]]:
         return self._rejected + self._dead_ends

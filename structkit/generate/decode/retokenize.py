@@ -47,9 +47,9 @@ class Retokenizer:
         if text not in self._stable_counts:
             ids = self.encode(text)
             count = max(0, len(ids) - 1)
-            for after in _CONTINUATIONS if count else ():
-                pairs = zip(ids[:count], self._encode_exact(text + after) or ids, strict=False)
-                count = next((at for at, (a, b) in enumerate(pairs) if a != b), count)
+            for continuation in _CONTINUATIONS if count else ():
+                pairs = zip(ids[:count], self._encode_exact(text + continuation) or ids, strict=False)
+                count = next((number for number, (a, b) in enumerate(pairs) if a != b), count)
             self._stable_counts[text] = count
         return self._stable_counts[text]
 

@@ -40,14 +40,14 @@ _MAX_OCCURRENCES = 8
 _MAX_COPIED = 256
 """Maximum bytes to copy from the prompt."""
 
-_NUMBER = re.compile(rb"(?P<begun>-?\d[\d.eE+-]*)\Z")
-_STRING = re.compile(rb'"(?P<begun>[^"\\:,\[\]{}][^"\\]*)\Z')
+_NUMBER = re.compile(rb"(?P<prefix>-?\d[\d.eE+-]*)\Z")
+_STRING = re.compile(rb'"(?P<prefix>[^"\\:,\[\]{}][^"\\]*)\Z')
 _STOP = re.compile(rb'["\\\r\n]|[,;:.!?()\[\]{}]+(?=\s|\Z)|\s(?=[-(\[{"])')
 _NUMBER_STOP = re.compile(rb"[^\d.eE+-]|\.(?!\d)")
 _CLOSINGS = (b'"', b"}", b", ", b",", b"]")
 
 _MIN_PROBABILITY = 0.3
-"""A draft model stops when the probability of its draft falls below this."""
+"""An assistant model stops drafting when the probability of its draft falls below this."""
 
 
 class PromptLookup:
@@ -85,26 +85,26 @@ class PromptLookup:
         stops = (_NUMBER_STOP if number else _STOP).search(self._text, start, start + _MAX_COPIED)
         stop = stops.start() if stops else min(len(self._text), start + _MAX_COPIED)
         first, last = bisect_right(self._ends, start) - 1, bisect_right(self._ends, stop) - 1
-        whole = self._ends[first] == start and self._ends[last] == stop
-        return self._text[start:stop], self._ids[first:last] if whole else []
+        is_aligned = self._ends[first] == start and self._ends[last] == stop
+        return self._text[start:stop], self._ids[first:last] if is_aligned else []
 
     def _match_end(self, text: bytes, value: re.Match[bytes] | None) -> int | None:
         """Return the end of the match in the prompt for the end of a text."""
-        begun = value["begun"] if value else b""
+        prefix = value["prefix"] if value else b""
         longest = self._longest_suffix(text)
-        if longest > max(_MIN_MATCH, len(begun)):
+        if longest > max(_MIN_MATCH, len(prefix)):
             return self._text.index(text[-longest:]) + longest
-        return self._word_end(begun) if begun else None
+        return self._word_end(prefix) if prefix else None
 
     def _word_end(self, prefix: bytes) -> int | None:
         """Return the end of `prefix` in the first word that starts with it, among the first occurrences."""
-        at = -1
+        start = -1
         for _ in range(_MAX_OCCURRENCES):
-            at = self._text.find(prefix, at + 1)
-            if at < 0:
+            start = self._text.find(prefix, start + 1)
+            if start < 0:
                 return None
-            if not self._text[max(0, at - 1) : at].isalnum():
-                return at + len(prefix)
+            if not self._text[max(0, start - 1) : start].isalnum():
+                return start + len(prefix)
         return None
 
     def _longest_suffix(self, text: bytes) -> int:
@@ -166,14 +166,14 @@ class _DraftBuilder:
 
     def encode_string(self, text: bytes) -> list[int]:
         """Return the tokens of a text, followed by a closing quote if the language allows one."""
-        quoted, taken = self.encode(text + b'"') if text else [], 0
+        quoted, advanced = self.encode(text + b'"') if text else [], 0
         try:
             for token in quoted:
                 self.cursor.advance(token)
-                taken += 1
+                advanced += 1
         except TokenRejected:
             quoted = []
-        self.cursor.rollback(taken)
+        self.cursor.rollback(advanced)
         return quoted or self.encode(text)
 
     def encode(self, text: bytes) -> list[int]:
@@ -202,44 +202,44 @@ class PromptLookupDrafter:
 
     def draft(self, cursor: Cursor, max_tokens: int) -> Draft:
         """See `Drafter.draft`."""
-        walk, before = _DraftBuilder(cursor, self._retokenizer, max_tokens), max_tokens + 1
-        while 0 < walk.remaining < before:
-            before = walk.remaining
-            walk.append(walk.encode_string(cursor.forced_bytes()), guess_count=0)
-            copied = self._lookup.continuation(self._written_suffix(cursor))
+        builder, previous = _DraftBuilder(cursor, self._retokenizer, max_tokens), max_tokens + 1
+        while 0 < builder.remaining < previous:
+            previous = builder.remaining
+            builder.append(builder.encode_string(cursor.forced_bytes()), guess_count=0)
+            copied = self._lookup.continuation(self._generated_suffix(cursor))
             if copied is not None:
-                ids = copied[1] or walk.encode(copied[0])
-                walk.append(ids, guess_count=len(ids))
-                walk.append(self._closing_ids(walk), guess_count=1)
-        return walk.finish()
+                ids = copied[1] or builder.encode(copied[0])
+                builder.append(ids, guess_count=len(ids))
+                builder.append(self._closing_ids(builder), guess_count=1)
+        return builder.finish()
 
-    def _written_suffix(self, cursor: Cursor) -> bytes:
+    def _generated_suffix(self, cursor: Cursor) -> bytes:
         """Return the last bytes of the generated text."""
         return b"".join(self._tokens[token] for token in cursor.token_ids[-_MAX_MATCH:])[-_MAX_MATCH:]
 
-    def _closing_ids(self, walk: _DraftBuilder) -> list[int]:
+    def _closing_ids(self, builder: _DraftBuilder) -> list[int]:
         """Return the tokens of the end of a value and of the forced text after it; empty if it cannot end here."""
         for closing in _CLOSINGS:
-            taken = 0
+            advanced = 0
             try:
-                for token in walk.encode(closing):
-                    walk.cursor.advance(token)
-                    taken += 1
-                forced = walk.cursor.forced_bytes()
+                for token in builder.encode(closing):
+                    builder.cursor.advance(token)
+                    advanced += 1
+                forced = builder.cursor.forced_bytes()
             except TokenRejected:
                 continue
             finally:
-                walk.cursor.rollback(taken)
-            if taken:
-                return walk.encode_string(closing + forced)
+                builder.cursor.rollback(advanced)
+            if advanced:
+                return builder.encode_string(closing + forced)
         return []
 
 
 class AssistantDrafter:
-    """Drafts with a smaller model of the same vocabulary, greedily and under the mask; see `Drafter`.
+    """Drafts with an assistant model, greedily and under the mask; see `Drafter`.
 
     Args:
-        model: The smaller model.
+        model: The assistant model, with the same vocabulary as the model.
         prompt_ids: The prompt.
         vocabulary: The vocabulary of the model.
         retokenizer: The tokenizer of the model.
@@ -249,8 +249,8 @@ class AssistantDrafter:
         self, model: LogitsModel, prompt_ids: Sequence[int], vocabulary: Vocabulary, retokenizer: Retokenizer
     ) -> None:
         self._model = model
-        self._session = call_model(model.session, model.name, subject="the draft model")
-        self._fed: list[int] = []
+        self._session = call_model(model.session, model.name, subject="the assistant model")
+        self._read_ids: list[int] = []
         self._prompt_ids = list(prompt_ids)
         self._vocabulary = vocabulary
         self._retokenizer = retokenizer
@@ -259,43 +259,45 @@ class AssistantDrafter:
         """See `Drafter.draft`.
 
         Raises:
-            ModelError: The smaller model failed, or its logits are unusable.
+            ModelError: The assistant model failed, or its logits are unusable.
         """
-        walk, sure, begin = _DraftBuilder(cursor, self._retokenizer, max_tokens), 1.0, time.perf_counter()
+        started, probability = time.perf_counter(), 1.0
+        builder = _DraftBuilder(cursor, self._retokenizer, max_tokens)
         mask = np.zeros(self._vocabulary.mask_words, np.uint32)
-        walk.append_forced()
-        while walk.remaining > 0:
+        builder.append_forced()
+        while builder.remaining > 0:
             cursor.fill_mask(mask)
             token = only_id(mask)
             if token is None:
                 logits = self._logits([*self._prompt_ids, *cursor.token_ids])
                 if logits is None:
                     break
-                token, chance = _argmax(logits, mask, f"{self._model.name}, as a draft model")
-                sure *= chance
-            if token in self._vocabulary.eos_token_ids or sure < _MIN_PROBABILITY:
+                token, token_probability = _argmax(logits, mask, f"{self._model.name}, as an assistant model")
+                probability *= token_probability
+            if token in self._vocabulary.eos_token_ids or probability < _MIN_PROBABILITY:
                 break
-            walk.append([token], guess_count=1)
-            walk.append_forced()
-        draft = walk.finish()
-        draft.seconds = time.perf_counter() - begin
+            builder.append([token], guess_count=1)
+            builder.append_forced()
+        draft = builder.finish()
+        draft.seconds = time.perf_counter() - started
         return draft
 
     def _logits(self, sequence: list[int]) -> NDArray[np.float32] | None:
-        """Return the logits after a sequence; `None` if the sequence exceeds the context of the model."""
-        longest = self._model.context_length
-        if longest is not None and len(sequence) > longest:
+        """Return the logits after a sequence; `None` if the sequence exceeds the context of the assistant model."""
+        max_length = self._model.context_length
+        if max_length is not None and len(sequence) > max_length:
             return None
-        pairs = zip(sequence[:-1], self._fed, strict=False)
-        same = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(sequence) - 1, len(self._fed)))
+        pairs = zip(sequence[:-1], self._read_ids, strict=False)
+        shared = min(len(sequence) - 1, len(self._read_ids))
+        shared = next((number for number, (a, b) in enumerate(pairs) if a != b), shared)
 
         def read() -> NDArray[np.float32]:
-            if same < len(self._fed):
-                self._session.crop(same)
-            return self._session.logits(sequence[same:])
+            if shared < len(self._read_ids):
+                self._session.crop(shared)
+            return self._session.logits(sequence[shared:])
 
-        logits = call_model(read, self._model.name, subject="the draft model")
-        self._fed = sequence
+        logits = call_model(read, self._model.name, subject="the assistant model")
+        self._read_ids = sequence
         return logits
 
 

@@ -50,9 +50,9 @@ def render_examples(
     [Example(text='One and two.', answer='[1, 2]')]
     """
     for number, (text, _) in enumerate(examples):
-        if (half := _SURROGATES.search(text)) is not None:
+        if (surrogate := _SURROGATES.search(text)) is not None:
             raise ValueError(
-                f"examples[{number}][0] is not Unicode: lone surrogate {half[0]!r} at {half.start()}; "
+                f"examples[{number}][0] is not Unicode: lone surrogate {surrogate[0]!r} at {surrogate.start()}; "
                 "remove it"
             )
     accepts = membership_test(target, compile_settings)

@@ -87,7 +87,7 @@ class GuideCache:
 
 
 def _today() -> dt.date:
-    """The current day, a part of the key: the languages of past and future dates depend on it."""
+    """Return the current day, a part of the key because the languages of past and future dates depend on it."""
     return dt.date.today()
 
 

@@ -21,8 +21,8 @@ class Options(TypedDict, total=False):
     """Keyword arguments of `extract`, `generate` and the other functions that run a model."""
 
     max_tokens: int | None
-    """Maximum number of tokens of the answer; the value is always complete and valid within it. Default: what the
-    context leaves, up to 1,024 or the length of the shortest value, whichever is greater."""
+    """Maximum number of tokens of the answer; the value is always complete and valid within it. Default: 1,024, or the
+    length of the shortest value if that is greater, and at most what the context leaves."""
 
     temperature: float
     """0, the default, selects the most likely token; above 0, tokens are sampled."""
@@ -53,7 +53,7 @@ class Options(TypedDict, total=False):
 
     examples: Sequence[tuple[str, object]]
     """Texts with their answers, placed before the prompt: `[(text, Person(...)), ...]`. Answers are validated and
-    serialized in the form that the model must write. Models with a chat template read examples as messages."""
+    serialized in the form that the guide allows. Models with a chat template read examples as messages."""
 
     system: str | None
     """System message, placed before the prompt."""
@@ -83,8 +83,8 @@ class Options(TypedDict, total=False):
     output. It pays if it is much faster than the model."""
 
     retries: int
-    """How often a value that the type's validators reject is removed and generated again; the default is 2. After that,
-    one more attempt starts over, with the error in the prompt. A rejected value is not generated again. 0 disables
+    """How often a value that the type's validators reject is removed and another one generated; the default is 2. After
+    that, one more attempt starts over, with the error in the prompt. No rejected text is generated twice. 0 disables
     both."""
 
     confidence: bool
@@ -208,8 +208,8 @@ class Settings:
         known = Options.__annotations__
         unknown = [name for name in options if name not in known]
         if unknown:
-            takes = ", ".join([*known, *extra])
-            raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {takes}")
+            names = ", ".join([*known, *extra])
+            raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {names}")
         thinking = options.get("thinking", False)
         prompt_lookup = options.get("prompt_lookup", True)
         for name, value in (("thinking", thinking), ("prompt_lookup", prompt_lookup)):
@@ -302,8 +302,8 @@ def _examples(options: Options) -> tuple[tuple[str, object], ...]:
     if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Sequence):
         raise TypeError(f"examples must be a list of (text, answer) pairs, not {examples!r:.60}")
     for number, example in enumerate(examples):
-        pair = isinstance(example, (tuple, list)) and len(example) == 2
-        if not pair or not isinstance(example[0], str):
+        is_pair = isinstance(example, (tuple, list)) and len(example) == 2
+        if not is_pair or not isinstance(example[0], str):
             raise TypeError(f"examples[{number}] must be a (text, answer) pair, not {example!r:.60}")
     return tuple((text, value) for text, value in examples)
 

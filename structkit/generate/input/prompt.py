@@ -91,7 +91,7 @@ def build_prompt(
 
 
 def user_text(prompt: Prompt) -> str:
-    """The user's text: the prompt, or the contents of the user messages, joined by blank lines.
+    """Return the user's text: the prompt, or the contents of the user messages, joined by blank lines.
 
     >>> user_text([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
     'Hi'
@@ -103,7 +103,7 @@ def user_text(prompt: Prompt) -> str:
 
 
 def prompt_text(model: LogitsModel, prompt: Prompt) -> str:
-    """The text that the model reads: the prompt after its chat template.
+    """Return the text that the model reads: the prompt after its chat template.
 
     Control tokens appear as the model's tokenizer decodes them, or as `<id>` if the model has no `decode`.
 
@@ -119,7 +119,7 @@ def prompt_text(model: LogitsModel, prompt: Prompt) -> str:
 
 
 def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False) -> list[int]:
-    """The tokens of a prompt, up to where the answer, or the thinking before it, starts.
+    """Return the tokens of a prompt, up to where the answer, or the thinking before it, starts.
 
     Raises:
         GenerationError: The prompt fills the model's context, is empty or not Unicode, or the model has no thinking
@@ -132,10 +132,10 @@ def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False)
         raise GenerationError("the prompt has no tokens; pass a prompt that is not empty")
     context = model.context_length
     if context is not None and len(token_ids) >= context:
-        over = len(token_ids) - context + 1
+        excess = len(token_ids) - context + 1
         raise GenerationError(
             f"the prompt has {len(token_ids)} tokens and {model.name} has a context of {context}: the prompt is "
-            f"{over} token{'s' * (over > 1)} too long for an answer to follow; shorten it, "
+            f"{excess} token{'s' * (excess > 1)} too long for an answer to follow; shorten it, "
             "or pass include_schema=False to omit the description of the target",
             place="prompt",
         )
@@ -169,7 +169,7 @@ def _examples_as_messages(examples: Sequence[tuple[str, str]], description: str 
 
 
 def _examples_as_text(examples: Sequence[tuple[str, str]], prompt: str, description: str | None) -> str:
-    """Alternating texts and answers, then the prompt, separated by blank lines."""
+    """Return alternating texts and answers, then the prompt, separated by blank lines."""
     contents = [message["content"] for message in _examples_as_messages(examples, description)]
     return "\n\n".join([*contents, prompt, ""])
 

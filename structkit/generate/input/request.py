@@ -1,4 +1,4 @@
-"""One generation as it is requested: model, prompt, target and options."""
+"""The request for one generation: model, prompt, target and options."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ __all__ = ["Request"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Request:
-    """One generation.
+    """The request for one generation.
 
     Attributes:
         model: The model that writes the value.
         prompt: A text or messages.
         target: The target of the value.
         settings: The options of the call.
-        number: The number of the prompt in the call; each number has its own random numbers.
+        number: The number of the sequence in the call, which seeds its random generator.
         own_vocabulary: The tokens of the answer, if they differ from those of the model.
-        requested_at: The time of the call, by `time.perf_counter()`; `None` for the start of the generation.
+        requested_at: The time of the call, by `time.perf_counter()`; `None` if the timeout counts from the start of the
+            generation.
     """
 
     model: LogitsModel
@@ -47,7 +48,7 @@ class Request:
         return self.model, self.settings.assistant_model
 
     def deadline(self) -> float | None:
-        """The time, by `time.perf_counter()`, after which the value is ended; `None` without a timeout."""
+        """Return the time, by `time.perf_counter()`, after which the value is completed; `None` without a timeout."""
         if self.settings.timeout is None:
             return None
         return self.settings.timeout + (

@@ -79,16 +79,16 @@ def compute_confidence(
     """
     ends = list(accumulate(lengths))
     sums = [0.0, *accumulate(logprob for logprob, _ in scores)]
-    found = {}
+    confidences = {}
     for field in values:
-        # A token belongs to every value of which it writes a byte: its first token ends after the value's first byte.
+        # A token counts for each value that contains one of its bytes: the first one ends after the value's start.
         first, last = bisect_right(ends, field.start), bisect_left(ends, field.end) + 1
-        found[format_path(field.path)] = Confidence(
+        confidences[format_path(field.path)] = Confidence(
             logprob=sums[min(last, len(scores))] - sums[first],
             masked_probability=max((masked for _, masked in scores[first:last]), default=0.0),
             choices=choices.get(field.path),
         )
-    return found
+    return confidences
 
 
 def choice_probabilities(
@@ -101,25 +101,26 @@ def choice_probabilities(
     """
     named = member_names(members, is_json=is_json)
     return {
-        named[member]: chance for member, chance in sorted(probabilities.items(), key=lambda item: -item[1])
+        named[member]: probability
+        for member, probability in sorted(probabilities.items(), key=lambda item: -item[1])
     }
 
 
 def member_names(members: Sequence[Member], *, is_json: bool) -> dict[Member, object]:
-    """Return the names of a choice's members: their JSON values, or their texts if the values are no unique dict keys.
+    """Return the names of a choice's members: their JSON values, or their texts if these are not distinct dict keys.
 
     >>> member_names(["1", "null"], is_json=True)
     {'1': 1, 'null': None}
     >>> member_names(["1", "true"], is_json=True), 1 == True
     ({'1': '1', 'true': 'true'}, True)
     """
-    plain: dict[Member, object] = {member: member for member in members}
+    texts: dict[Member, object] = {member: member for member in members}
     if not is_json:
-        return plain
+        return texts
     values = {member: json.loads(member) if isinstance(member, str) else member for member in members}
     if any(isinstance(value, (dict, list)) for value in values.values()):
-        return plain
-    return values if len(set(values.values())) == len(values) else plain
+        return texts
+    return values if len(set(values.values())) == len(values) else texts
 
 
 def warn_low_agreement(masked_probability: float, name: str) -> None:

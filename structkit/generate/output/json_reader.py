@@ -85,16 +85,16 @@ class JsonReader:
 
     def read(self, text: bytes) -> None:
         """Read the next bytes."""
-        at = 0
-        while at < len(text):
-            plain = None if self._escaped or not self.in_string else _NO_ESCAPES.match(text, at)
+        position = 0
+        while position < len(text):
+            plain = None if self._escaped or not self.in_string else _NO_ESCAPES.match(text, position)
             if plain:
                 self.text += plain[0]
-                at = plain.end()
+                position = plain.end()
             else:
-                self._read(text[at])
-                self.text.append(text[at])
-                at += 1
+                self._read(text[position])
+                self.text.append(text[position])
+                position += 1
 
     def follow(self, text: bytearray) -> JsonReader:
         """Read the bytes that a text adds to those already read; return the reader."""
@@ -110,10 +110,10 @@ class JsonReader:
         """Return to the state after the first `length` bytes.
 
         Raises:
-            ValueError: The reader is a fork, made after more bytes than that.
+            ValueError: The reader is a fork, created after more bytes than that.
         """
         if length < self._value_state[0]:
-            raise ValueError("a fork cannot be rewound past the byte at which it was made")
+            raise ValueError("a fork cannot be rewound past the byte at which it was created")
         while self._changes and self._changes[-1][2] > length:
             field, ended, _ = self._changes.pop()
             if ended:
@@ -124,16 +124,16 @@ class JsonReader:
                 if self.open_fields:
                     self.open_fields[-1].size -= 1
         state = (self._changes[-1][2], None, -1, False) if self._changes else self._value_state
-        known, self._key, self._key_start, self._escaped = state
+        offset, self._key, self._key_start, self._escaped = state
         self._reported = min(self._reported, len(self._changes))
-        rest = bytes(self.text[known - self._text_start : length - self._text_start])
-        del self.text[known - self._text_start :]
+        rest = bytes(self.text[offset - self._text_start : length - self._text_start])
+        del self.text[offset - self._text_start :]
         self.read(rest)
 
     def fork(self) -> JsonReader:
-        """Return a copy that knows only the open values and cannot be rewound past the current byte.
+        """Return a copy that has only the open values and cannot be rewound past the current byte.
 
-        Linear in the depth and the length of an open key, not in the text.
+        The time is linear in the depth and the length of an open key, not in the length of the text.
         """
         other = JsonReader()
         start = self._needed_from()
@@ -174,7 +174,7 @@ class JsonReader:
         return self._key_start >= 0 or bool(self.open_fields and self.open_fields[-1].kind == "string")
 
     def current(self) -> tuple[Path, int] | None:
-        """Path and first byte of the open scalar, or of the value that starts next; `None` if there is neither."""
+        """Return path and first byte of the open scalar, or of the value that starts next; `None` without either."""
         if self._key_start >= 0:
             return None
         scalar = self._scalar
@@ -190,7 +190,7 @@ class JsonReader:
         return None if step is None else ((*parent.path, step), self._length)
 
     def take_changes(self) -> list[tuple[Field, bool]]:
-        """Starts and ends of values since the last call, in order: the value, and whether it ended."""
+        """Return the starts and ends of values since the last call, in order: the value, and whether it ended."""
         changes = [(field, ended) for field, ended, _ in self._changes[self._reported :]]
         self._reported = len(self._changes)
         return changes
@@ -201,14 +201,17 @@ class JsonReader:
         return self._text_start + len(self.text)
 
     def _stripped_length(self) -> int:
-        """Length of `text` without trailing whitespace."""
+        """Return the length of `text` without trailing whitespace."""
         end = len(self.text)
         while end and self.text[end - 1] in _WHITESPACE:
             end -= 1
         return end
 
     def _needed_from(self) -> int:
-        """Index in `text` from which a fork needs it: the open key or literal, or the last byte before whitespace."""
+        """Return the index in `text` of the first byte that a fork needs.
+
+        It is the start of the open key or literal, or else the last byte before trailing whitespace.
+        """
         if self._key_start >= 0:
             return self._key_start - self._text_start
         scalar = self._scalar
@@ -223,7 +226,7 @@ class JsonReader:
         return None if inner is None or inner.kind in ("object", "array") else inner
 
     def _read(self, byte: int) -> None:
-        at = self._length
+        position = self._length
         if self._key_start >= 0:
             if self._ends_string(byte):
                 name: str = json.loads(self.text[self._key_start - self._text_start :].decode() + '"')
@@ -233,18 +236,17 @@ class JsonReader:
         if field is not None:
             if field.kind == "string":
                 if self._ends_string(byte):
-                    self._end_value(at + 1, at + 1)
+                    self._end_value(position + 1, position + 1)
                 return
             if field.kind == "literal":
-                if at + 1 - field.start == (
-                    5 if self.text[field.start - self._text_start] == ord("f") else 4
-                ):
-                    self._end_value(at + 1, at + 1)
+                length = 5 if self.text[field.start - self._text_start] == ord("f") else 4
+                if position + 1 - field.start == length:
+                    self._end_value(position + 1, position + 1)
                 return
             if byte in b"0123456789+-.eE":
                 return
-            self._end_value(at, at + 1)
-        self._read_structure(byte, at)
+            self._end_value(position, position + 1)
+        self._read_structure(byte, position)
 
     def _read_structure(self, byte: int, position: int) -> None:
         """Read a byte outside keys, strings, numbers and literals."""
@@ -262,21 +264,21 @@ class JsonReader:
         else:
             self._start_value(byte, position)
 
-    def _start_value(self, byte: int, at: int) -> None:
+    def _start_value(self, byte: int, position: int) -> None:
         path: Path = ()
         if self.open_fields:
             parent = self.open_fields[-1]
             path = (*parent.path, parent.size if self._key is None else self._key)
             parent.size += 1
         self._key = None
-        field = Field(path, _KINDS[byte], at)
+        field = Field(path, _KINDS[byte], position)
         self.open_fields.append(field)
-        self._changes.append((field, False, at + 1))
+        self._changes.append((field, False, position + 1))
 
-    def _end_value(self, at: int, read: int) -> None:
+    def _end_value(self, end: int, bytes_read: int) -> None:
         field = self.open_fields.pop()
-        field.end = at
-        self._changes.append((field, True, read))
+        field.end = end
+        self._changes.append((field, True, bytes_read))
 
     def _ends_string(self, byte: int) -> bool:
         if self._escaped:
@@ -289,7 +291,7 @@ class JsonReader:
 
 
 def read_values(text: bytes) -> list[Field]:
-    """The values of a complete text, in the order of their first bytes.
+    """Return the values of a complete text, in the order of their first bytes.
 
     >>> [(format_path(field.path), field.start, field.end) for field in read_values(b"[7, 8]")]
     [('$', 0, 6), ('[0]', 1, 2), ('[1]', 4, 5)]
@@ -306,12 +308,12 @@ def format_path(path: Path) -> str:
     >>> format_path(("items", 2, "unit price")), format_path(())
     ('items[2]["unit price"]', '$')
     """
-    shown = ""
+    text = ""
     for step in path:
         if isinstance(step, int):
-            shown += f"[{step}]"
+            text += f"[{step}]"
         elif step.isidentifier():
-            shown += f".{step}" if shown else step
+            text += f".{step}" if text else step
         else:
-            shown += f"[{json.dumps(step, ensure_ascii=False)}]"
-    return shown or "$"
+            text += f"[{json.dumps(step, ensure_ascii=False)}]"
+    return text or "$"

@@ -29,16 +29,16 @@ class Usage:
     forced_tokens: int
     """Tokens of the answer that were appended without sampling, as the only continuation."""
 
-    drafted_tokens: int = field(default=0, kw_only=True)
+    drafted_tokens: int = 0
     """Draft tokens that the model checked; see `prompt_lookup`."""
 
-    accepted_tokens: int = field(default=0, kw_only=True)
+    accepted_tokens: int = 0
     """Draft tokens that were accepted; each saves a forward pass."""
 
-    discarded_tokens: int = field(default=0, kw_only=True)
+    discarded_tokens: int = 0
     """Tokens that were removed because a validator rejected their value."""
 
-    thinking_tokens: int = field(default=0, kw_only=True)
+    thinking_tokens: int = 0
     """Tokens of thinking before the answer; see `thinking`."""
 
     mask_seconds: float
@@ -77,7 +77,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Generic[T_co]):
-    """A value, its text and tokens, and the usage of its generation. Returned by `structkit.generate`."""
+    """What `structkit.generate` returns: a value, its text and tokens, and the usage of its generation."""
 
     value: T_co
     """The validated value."""
@@ -86,7 +86,7 @@ class Result(Generic[T_co]):
     """The text of the answer, from which `value` is parsed."""
 
     finish_reason: FinishReason
-    """`"stop"`: the model ended the value, or nothing could follow. `"budget"`: the value is complete and valid, but
+    """`"stop"`: the model ended the value, or only one text was left. `"budget"`: the value is complete and valid, but
     `max_tokens`, `timeout` or the context length changed it: the model preferred a token that the budget forbade."""
 
     usage: Usage

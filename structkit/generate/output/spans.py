@@ -31,13 +31,13 @@ def find_spans(target: Target[object], text: bytes, values: Sequence[Field], sou
     """
     if not target.has_quotes:
         return {}
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     for field in values:
         quote = target.quote(field.path) if field.kind == "string" else None
         if quote is None:
             continue
         value: str = json.loads(text[field.start : field.end])
         start = find(source if quote.source is None else quote.source, value, whole_words=quote.words)
-        if start >= 0:  # otherwise another member of a union
-            found[format_path(field.path)] = Span(start, start + len(value))
-    return found
+        if start >= 0:  # otherwise the value is of another member of a union
+            spans[format_path(field.path)] = Span(start, start + len(value))
+    return spans

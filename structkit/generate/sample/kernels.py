@@ -22,24 +22,24 @@ def sparse_argmax(logits, masks, max_allowed, ids, values):
     """
     width = logits.shape[1]
     for row in range(len(masks)):
-        used = 0
+        nonzero_words = 0
         for word in masks[row]:
-            used += word != 0
-        if used > max_allowed:
+            nonzero_words += word != 0
+        if nonzero_words > max_allowed:
             ids[row] = -2
             continue
         best = np.float32(-np.inf)
-        where = -1
+        best_token = -1
         for number in range(masks.shape[1]):
             bits = masks[row, number]
             token = 32 * number
             while bits and token < width and best == best:
                 value = logits[row, token]
-                if bits & np.uint32(1) and (where < 0 or not value <= best):
-                    best, where = value, token
+                if bits & np.uint32(1) and (best_token < 0 or not value <= best):
+                    best, best_token = value, token
                 bits >>= np.uint32(1)
                 token += 1
-        ids[row], values[row] = where, best
+        ids[row], values[row] = best_token, best
 
 
 @kernel

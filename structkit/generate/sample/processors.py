@@ -58,7 +58,7 @@ AnyProcessor: TypeAlias = "Processor | _Mask | Callable[[Any, Any], Any]"
 
 @dataclass(frozen=True)
 class Suppress:
-    """Forbid tokens. Text that has only one continuation is not sampled, so it can still contain them.
+    """Forbid tokens when the next token is sampled; text that has only one continuation can still contain them.
 
     If all allowed tokens are forbidden, generation raises `ModelError`.
 
@@ -108,7 +108,7 @@ class Suppress:
 
 @lru_cache(maxsize=8)
 def _matching_tokens(pattern: str, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """Return the tokens whose text contains a match of a pattern; cached, because all sequences of a call share it."""
+    """Return the tokens whose text contains a match of a pattern; cached, because a call uses it for each sequence."""
     search = re.compile(pattern).search
     texts = (token.decode(errors="replace") for token in vocabulary.tokens)
     return np.array([token_id for token_id, text in enumerate(texts) if search(text)], np.int64)
@@ -174,9 +174,8 @@ class ProcessorStack:
         elif final.max(initial=-np.inf) == -np.inf:
             before = original.copy()
             kernels.apply_mask(before, mask)
-            if (
-                before.max(initial=-np.inf) > -np.inf
-            ):  # otherwise the model itself gives no allowed token a finite logit
+            # Otherwise the model itself gives no allowed token a finite logit.
+            if before.max(initial=-np.inf) > -np.inf:
                 raise ModelError(
                     "the processors forbid every token that the target allows; allow one of them",
                     place="processors",

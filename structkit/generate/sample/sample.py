@@ -77,7 +77,7 @@ class Sampling:
 
 
 def only_id(mask: NDArray[np.uint32]) -> int | None:
-    """Return the only token that a mask allows, or `None` if it allows none or several.
+    """Return the only token that a mask allows, or `None` if it allows none or more than one.
 
     Args:
         mask: uint32[words], bit t % 32 of word t // 32 for token t.
@@ -275,7 +275,7 @@ def _surprisal_deviation(probabilities: NDArray[np.float64]) -> NDArray[np.float
 
 
 def check_number(name: str, value: float, minimum: float, maximum: float, *, exclusive: bool = False) -> None:
-    """Raise TypeError or ValueError unless a value is a finite number between `minimum` and `maximum`.
+    """Check that a value is a finite number between `minimum` and `maximum`.
 
     Args:
         name: Name of the value, for messages.
@@ -283,6 +283,10 @@ def check_number(name: str, value: float, minimum: float, maximum: float, *, exc
         minimum: Lower bound.
         maximum: Upper bound, inclusive.
         exclusive: Whether the lower bound is excluded.
+
+    Raises:
+        TypeError: The value is not a number.
+        ValueError: The value is out of range.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
@@ -293,7 +297,12 @@ def check_number(name: str, value: float, minimum: float, maximum: float, *, exc
 
 
 def check_int(name: str, value: int | None, minimum: int) -> None:
-    """Raise TypeError or ValueError unless a value is `None` or an integer of at least `minimum`."""
+    """Check that a value is `None` or an integer of at least `minimum`.
+
+    Raises:
+        TypeError: The value is neither.
+        ValueError: The value is too small.
+    """
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral):

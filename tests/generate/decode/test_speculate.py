@@ -365,7 +365,7 @@ def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
     outcomes = sk.extract_many(demo, PEOPLE, Person, assistant_model=draft, return_exceptions=True)
     failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     assert [str(error) for error in failed] == [
-        "the draft model failed: ZeroDivisionError: division by zero at `random`"
+        "the assistant model failed: ZeroDivisionError: division by zero at `random`"
     ]
     assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 1
 
@@ -380,7 +380,7 @@ def test_a_draft_model_may_break_anywhere(demo, breaks: str) -> None:
             session.crop = lambda length: {}["no more"]  # type: ignore[method-assign]
             return session
 
-    with pytest.raises(sk.ModelError, match="the draft model failed: KeyError: 'no more' at `random`"):
+    with pytest.raises(sk.ModelError, match="the assistant model failed: KeyError: 'no more' at `random`"):
         sk.extract(
             demo, PEOPLE[0], Person, assistant_model=Broken(1, demo.vocabulary), temperature=1.0, seed=3
         )

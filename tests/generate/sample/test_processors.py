@@ -148,7 +148,7 @@ def test_processors_see_thinking_tokens() -> None:
     sk.extract(model, "xyz", sk.Regex("[ab]{4}"), processors=[record], thinking=6, include_schema=False)
     assert lengths[:6] == list(range(3, 9))
     assert sorted(set(lengths)) == lengths
-    with pytest.raises(sk.ModelError, match="at `token 4 of the thoughts, processors`"):
+    with pytest.raises(sk.ModelError, match="at `token 4 of the thinking, processors`"):
         sk.extract(
             model, "xyz", bool, include_schema=False, thinking=6,
             processors=[lambda ids, scores: scores - np.inf if ids.shape[1] > 6 else scores],
