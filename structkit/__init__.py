@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ToolCallStart,
         ToolResult,
     )
+    from structkit.agent.run.record import RunRecord, run_record
     from structkit.agent.run.state import AgentResult, PendingCall, RunState, RunSuspended, ToolCall
     from structkit.agent.stream import AgentStream, AsyncAgentStream
     from structkit.agent.tools.context import Context
@@ -133,6 +134,7 @@ __all__ = [
     "Rejection",
     "Result",
     "RunEnd",
+    "RunRecord",
     "RunState",
     "RunSuspended",
     "SchemaError",
@@ -181,6 +183,7 @@ __all__ = [
     "messages",
     "processors",
     "render_prompt",
+    "run_record",
     "sample",
     "stream",
     "testing",
@@ -222,6 +225,7 @@ _HOMES = {
     "Result": "structkit.generate.output.result",
     "PartialOutput": "structkit.agent.run.events",
     "RunEnd": "structkit.agent.run.events",
+    "RunRecord": "structkit.agent.run.record",
     "RunSuspended": "structkit.agent.run.state",
     "RunState": "structkit.agent.run.state",
     "Span": "structkit.generate.output.spans",
@@ -247,6 +251,7 @@ _HOMES = {
     "explain": "structkit.targets.explain",
     "extract_many": "structkit.api.many",
     "generate_many": "structkit.api.many",
+    "run_record": "structkit.agent.run.record",
     "sample": "structkit.testing.proof.sample",
     "stream": "structkit.api.stream",
     "tool": "structkit.agent.tools.tool",

@@ -23,8 +23,6 @@ StructkitError                      the message ends with the location: "... at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from structkit.rejected import Rejected
 
 __all__ = [
@@ -67,15 +65,13 @@ class StructkitError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default `__reduce__` passes positional arguments only and loses keyword-only ones.
-        return (_rebuild, (type(self), self.args, self.__dict__.copy()))
+        # Attributes are a separate state, because they can refer to the error itself.
+        return (_rebuild, (type(self), self.args), self.__dict__.copy())
 
 
-def _rebuild(
-    error_type: type[StructkitError], args: tuple[object, ...], attributes: Mapping[str, object]
-) -> StructkitError:
+def _rebuild(error_type: type[StructkitError], args: tuple[object, ...]) -> StructkitError:
     error = error_type.__new__(error_type, *args)
     error.args = args
-    error.__dict__.update(attributes)
     return error
 
 

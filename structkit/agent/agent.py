@@ -10,10 +10,11 @@ from typing import Generic, cast, overload
 from typing_extensions import TypeForm, TypeVar, Unpack
 
 from structkit.agent.formats.detect import FormatName, detect_format
+from structkit.agent.run.actions import Decisions
 from structkit.agent.run.budget import UsageLimits
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
-from structkit.agent.run.run import Decisions, Run
+from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState, RunSuspended
 from structkit.agent.run.validate import check_history, check_state
 from structkit.agent.stream import AgentStream, AsyncAgentStream

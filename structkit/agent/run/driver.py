@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from functools import partial
 from threading import Event, Lock
 from typing import TypeAlias, cast
 
+from structkit.agent.run.actions import Action, ActionResult, Decisions, GenerateStep
 from structkit.agent.run.events import AgentEvent, RunEnd, StepEventEmitter, ThinkingEvent, ToolResult
 from structkit.agent.run.execute import Executor, perform_async
-from structkit.agent.run.run import Action, ActionResult, Decisions, GenerateStep, Run
+from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunSuspended
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.request import Request
@@ -52,7 +53,7 @@ def drive_sync(
             if isinstance(asked, GenerateStep):
                 talk.send_outcome(partial(_run_step, talk, asked, cancelled))
             else:
-                talk.send(executor.perform(asked))
+                talk.send_outcome(partial(executor.perform, asked))
     return talk.result
 
 
@@ -66,15 +67,10 @@ async def drive_async(
     """Run a run to its end; the model runs in a thread and does not block the event loop."""
     talk = _Driver(run, model, decisions)
     while (asked := talk.action) is not None:
-        if not isinstance(asked, GenerateStep):
-            talk.send(await perform_async(asked))
-            continue
-        try:
-            result = await in_thread(partial(_run_step, talk, asked))
-        except Exception as error:  # a model is user code; the run usually raises the error again
-            talk.throw(error)
+        if isinstance(asked, GenerateStep):
+            await talk.send_awaited(in_thread(partial(_run_step, talk, asked)))
         else:
-            talk.send(result)
+            await talk.send_awaited(perform_async(asked))
     return talk.result
 
 
@@ -89,7 +85,7 @@ def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = Non
                     yield from told
                 talk.send_outcome(steps.result)
             else:
-                talk.send(executor.perform(asked))
+                talk.send_outcome(partial(executor.perform, asked))
             yield from talk.new_results()
         yield RunEnd(talk.result)
 
@@ -109,7 +105,7 @@ async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions 
                 await asyncio.to_thread(steps.close)
             talk.send_outcome(steps.result)
         else:
-            talk.send(await perform_async(asked))
+            await talk.send_awaited(perform_async(asked))
         for each in talk.new_results():
             yield each
     yield RunEnd(talk.result)
@@ -191,11 +187,20 @@ class _Driver:
         """Throw the error of the requested action into the run, which usually raises it again."""
         self._advance(lambda: self._flow.throw(error))
 
-    def send_outcome(self, work: Callable[[], Result[object]]) -> None:
+    def send_outcome(self, work: Callable[[], ActionResult]) -> None:
         """Send the return value of `work`, or throw its error."""
         try:
             answer = work()
-        except Exception as error:  # a model is user code
+        except Exception as error:  # models and predicates of tools are user code
+            self.throw(error)
+        else:
+            self.send(answer)
+
+    async def send_awaited(self, work: Awaitable[ActionResult]) -> None:
+        """Async version of `send_outcome`."""
+        try:
+            answer = await work
+        except Exception as error:  # models and predicates of tools are user code
             self.throw(error)
         else:
             self.send(answer)

@@ -16,8 +16,8 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TypeVar, cast
 
+from structkit.agent.run.actions import AwaitAvailability, CallOutcome, ExecuteCalls, PreparedCall
 from structkit.agent.run.budget import min_limit
-from structkit.agent.run.run import AwaitAvailability, CallOutcome, ExecuteCalls, PreparedCall
 from structkit.errors import ToolError
 
 __all__ = ["Executor", "perform_async"]

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import json
 from asyncio import CancelledError
-from collections.abc import Awaitable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from inspect import isawaitable
-from typing import TypeAlias, cast
+from typing import cast
 
+from structkit.agent.run.actions import (
+    Action,
+    AwaitAvailability,
+    CallOutcome,
+    Decisions,
+    ExecuteCalls,
+    GenerateStep,
+    PreparedCall,
+    RunFlow,
+)
 from structkit.agent.run.budget import RunBudget, UsageLimits, min_limit
 from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
+from structkit.agent.run.record import RunRecord, attach_record
 from structkit.agent.run.state import (
     AgentResult,
     PendingCall,
@@ -28,13 +39,11 @@ from structkit.agent.run.state import (
     new_calls,
     with_note,
 )
-from structkit.agent.run.step import AvailableTool, ParsedCall, Preamble, RejectedCalls, StepTarget
+from structkit.agent.run.step import AvailableTool, ParsedCall, Preamble, RejectedCalls
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError, ApprovalRequired, OutputValidationError, ToolError
 from structkit.functions.call import Call
-from structkit.generate.input.options import Settings
-from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.messages import Answer, CallPart, Calls, Message, Output
@@ -42,80 +51,15 @@ from structkit.rejected import Rejected
 from structkit.schema.python.json_codec import json_text_of
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = [
-    "Action",
-    "ActionResult",
-    "AwaitAvailability",
-    "CallOutcome",
-    "ExecuteCalls",
-    "GenerateStep",
-    "PreparedCall",
-    "Run",
-    "RunFlow",
-]
+__all__ = ["Run"]
 
 _DENIED = "nobody approved of this call"
 _OVERDUE = "the call was not made, for the time of the run is over"
+_RAISED = "the call failed with an unexpected error"
+_NOT_EXECUTED = "the call was not executed"
 
 _SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
 """Exceptions that Python treats as the end of a generator or task."""
-
-
-@dataclass(frozen=True, slots=True)
-class GenerateStep:
-    """A request to generate a step: its target, prompt, settings and number."""
-
-    target: StepTarget
-    prompt: Prompt
-    settings: Settings
-    step: int
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedCall:
-    """A call to execute."""
-
-    id: str
-    tool: PreparedTool
-    call: Call[object]
-    context: Context[object]
-    arguments: dict[str, object]
-    """A copy of the arguments for the record: the tool can modify its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExecuteCalls:
-    """A request to execute calls, concurrently."""
-
-    calls: tuple[PreparedCall, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitAvailability:
-    """A request to await the availability of a tool, with a timeout in seconds."""
-
-    available: Awaitable[bool]
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class CallOutcome:
-    """The outcome of a call: its result or its exception, and its duration in seconds."""
-
-    result: object = None
-    error: BaseException | None = None
-    seconds: float = 0.0
-
-
-Action: TypeAlias = "GenerateStep | ExecuteCalls | AwaitAvailability"
-
-ActionResult: TypeAlias = "Result[object] | Sequence[CallOutcome] | bool"
-"""`GenerateStep` receives a `Result`, `ExecuteCalls` a `CallOutcome` per call, `AwaitAvailability` a bool."""
-
-RunFlow: TypeAlias = "Generator[Action, ActionResult, AgentResult[object]]"
-
-Decisions: TypeAlias = "Mapping[str, bool | str]"
-"""For each pending call: whether it is approved; a string is the reason of a denial."""
 
 
 class Run:
@@ -140,6 +84,7 @@ class Run:
         self._budget = RunBudget(config, state, usage_limits)
         self._first = state.first_message
         self._records: dict[str, ToolCall] = {}
+        self._outputs: dict[str, Output] = {}
         self._contexts: list[Context[object]] = []
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None
@@ -181,7 +126,17 @@ class Run:
             BudgetTooSmall: The tokens of the run do not suffice for the shortest result.
             RunSuspended: A call requires approval.
             OutputValidationError: Validators rejected the result and all retries.
+            Exception: An exception of a tool or of the model. Each exception carries the record of the run.
         """
+        try:
+            return (yield from self._steps_to_result(decisions))
+        except (RunSuspended, GeneratorExit):  # the state has all; the driver closed the flow
+            raise
+        except BaseException as error:  # a tool can raise any
+            attach_record(error, self._record_of_run())
+            raise
+
+    def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
         if self._state.pending:
             waiting = self._pending_calls()
             self._available_names = frozenset(due.tool.name for due in waiting)
@@ -219,7 +174,7 @@ class Run:
         self._collect_usage()
         return AgentResult(
             value=step.value,
-            calls=self._calls(),
+            calls=self._calls(self.messages),
             messages=tuple(self.messages),
             usage=self.usage,
             steps=self._steps,
@@ -299,7 +254,7 @@ class Run:
         self, calls: Sequence[PreparedCall], decisions: Decisions, finished: Sequence[Output]
     ) -> Generator[Action, object, None]:
         """Request the execution of calls and append their outputs."""
-        outputs = {output.id: output for output in finished}
+        outputs = self._outputs = {output.id: output for output in finished}
         waiting = {each.id: each for each in self._state.pending}
         now: list[PreparedCall] = []
         pending: list[PendingCall] = []
@@ -321,11 +276,18 @@ class Run:
         self._contexts += [each.context for each in now]
         outcomes = cast("Sequence[CallOutcome]", (yield ExecuteCalls(tuple(now)))) if now else ()
         self._collect_usage()
+        faults: list[BaseException] = []
         for each, outcome in zip(now, outcomes, strict=True):
             if isinstance(outcome.error, ApprovalRequired):
                 pending.append(_pending(each, calls, self.messages, outcome.error.message))
-            else:
+                continue
+            try:
                 outputs[each.id] = self._result_message(each, outcome)
+            except BaseException as fault:  # raised after the outcomes of the other calls are recorded
+                outputs[each.id] = self._error_message(each, _RAISED, outcome.seconds, outcome.error or fault)
+                faults.append(fault)
+        if faults:
+            raise faults[0]
         if pending:
             raise self._suspended(pending, tuple(outputs.values()))
         yield from self._append_results(
@@ -368,7 +330,7 @@ class Run:
         return Output(id=call.id, name=name, content=_readable(content))
 
     def _error_message(
-        self, call: PreparedCall, message: str, seconds: float, exception: Exception | None = None
+        self, call: PreparedCall, message: str, seconds: float, exception: BaseException | None = None
     ) -> Output:
         self._record(call, error=message, exception=exception, seconds=seconds)
         return Output(id=call.id, name=call.tool.name, content=_readable(message), failed=True)
@@ -379,7 +341,7 @@ class Run:
         *,
         result: object = None,
         error: str | None = None,
-        exception: Exception | None = None,
+        exception: BaseException | None = None,
         seconds: float,
     ) -> None:
         self._records[call.id] = ToolCall(
@@ -430,11 +392,25 @@ class Run:
             state=state,
         )
 
-    def _calls(self) -> tuple[ToolCall, ...]:
+    def _record_of_run(self) -> RunRecord:
+        """Return what the run has done so far; calls of the current step without an outcome have an error."""
+        messages = list(self.messages)
+        if isinstance(messages[-1], Calls):
+            messages += [
+                self._outputs.get(part.id)
+                or Output(id=part.id, name=part.name, content=_NOT_EXECUTED, failed=True)
+                for part in messages[-1].calls
+            ]
+        self._collect_usage()
+        return RunRecord(
+            calls=self._calls(messages), messages=tuple(messages), usage=self.usage, steps=self._steps
+        )
+
+    def _calls(self, messages: Sequence[Message]) -> tuple[ToolCall, ...]:
         """Return the calls of this run, including those before it was resumed."""
-        told = {message.id: message for message in self.messages if isinstance(message, Output)}
+        told = {message.id: message for message in messages if isinstance(message, Output)}
         calls = []
-        for message in self.messages[self._first :]:
+        for message in messages[self._first :]:
             for part in message.calls if isinstance(message, Calls) else ():
                 record, output = self._records.get(part.id), told[part.id]
                 if record is None:

@@ -47,7 +47,7 @@ class ToolCall:
     error: str | None = None
     """The error message that the model received, if the call failed."""
 
-    raised: Exception | None = field(default=None, compare=False)
+    raised: BaseException | None = field(default=None, compare=False)
     """The exception, if the call raised one in this process."""
 
     seconds: float = 0.0

@@ -1,0 +1,175 @@
+"""The record of a run that an exception ends."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator
+
+import structkit as sk
+from structkit import messages
+from structkit.models.protocols import Session
+from structkit.testing import RandomModel, ScriptedModel
+from tests.agent.run.test_execute import call
+
+
+def stock(title: str) -> int:
+    return {"Salt": 3}[title]
+
+
+def sold(title: str) -> int:
+    return 7
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("it is odd")
+    return number
+
+
+_Even = Annotated[int, AfterValidator(_even)]
+
+
+def record_of(error: BaseException) -> sk.RunRecord:
+    record = sk.run_record(error)
+    assert record is not None
+    assert messages.loads(messages.dumps(record.messages)) == record.messages
+    return record
+
+
+async def _streamed(agent: sk.Agent[Any], prompt: str) -> sk.AgentResult[Any]:
+    async with agent.astream(prompt) as stream:
+        return await stream.result()
+
+
+RUNS: list[Callable[[sk.Agent[Any]], sk.AgentResult[Any]]] = [
+    lambda agent: agent.run("x"),
+    lambda agent: asyncio.run(agent.arun("x")),
+    lambda agent: agent.stream("x").result,
+    lambda agent: asyncio.run(_streamed(agent, "x")),
+]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_an_exception_of_a_tool_keeps_its_type_and_carries_the_record(
+    run: Callable[[sk.Agent[Any]], sk.AgentResult[Any]],
+) -> None:
+    script = [call("sold", title="Salt"), call("stock", title="Sugar")]
+    agent = sk.Agent(ScriptedModel(script), [sk.tool(stock, reraise=KeyError), sold])
+    with pytest.raises(KeyError, match="Sugar") as caught:
+        run(agent)
+    record = record_of(caught.value)
+    assert [(each.name, each.raised) for each in record.calls] == [("sold", None), ("stock", caught.value)]
+    assert [each.kind for each in record.messages] == ["user", "calls", "output", "calls", "output"]
+    assert "Sugar" not in str(record.messages[-1])
+    assert record.steps == 2
+    assert record.usage.generated_tokens > 0
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_other_calls_of_the_step_are_recorded(
+    run: Callable[[sk.Agent[Any]], sk.AgentResult[Any]],
+) -> None:
+    def asking() -> None:
+        raise sk.ApprovalRequired("why not")
+
+    both = f"[{call('stock', title='Sugar')}, {call('asking')}, {call('sold', title='Salt')}]"
+    tools = [sk.tool(stock, reraise=KeyError), asking, sold]
+    with pytest.raises(KeyError) as caught:
+        run(sk.Agent(ScriptedModel([both]), tools, max_parallel_calls=3))
+    record = record_of(caught.value)
+    assert [type(each.raised) for each in record.calls] == [KeyError, type(None), type(None)]
+    assert [each.error for each in record.calls] == [
+        "the call failed with an unexpected error",
+        "the call was not executed",
+        None,
+    ]
+    assert isinstance(record.messages[-1], messages.Output)
+    assert record.messages[-1].content == "7"
+
+
+def test_another_run_continues_with_the_messages() -> None:
+    agent = sk.Agent(ScriptedModel([call("stock", title="Sugar")]), [sk.tool(stock, reraise=KeyError)])
+    with pytest.raises(KeyError) as caught:
+        agent.run("How many?")
+    model = ScriptedModel(['"None."'])
+    result = agent.with_model(model).run("Go on.", messages=record_of(caught.value).messages)
+    assert result.value == "None."
+    assert "stock failed: the call failed with an unexpected error" in model.prompts[0]
+    assert "Sugar'" not in model.prompts[0]
+
+
+class _Broken(RandomModel):
+    def session(self) -> Session:
+        raise OSError("the device is gone")
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_errors_of_the_model_and_of_predicates_carry_the_record(
+    run: Callable[[sk.Agent[Any]], sk.AgentResult[Any]],
+) -> None:
+    with pytest.raises(sk.ModelError) as caught:
+        run(sk.Agent(_Broken(), [sold]))
+    assert record_of(caught.value).messages == (messages.User(content="x"),)
+
+    async def unsure(context: sk.Context[object]) -> bool:
+        raise LookupError("no such switch")
+
+    with pytest.raises(LookupError, match="no such switch") as failed:
+        run(sk.Agent(ScriptedModel([]), sk.Toolset([sold]).available(unsure)))
+    assert record_of(failed.value).calls == ()
+
+    def picky(call: sk.Call[object]) -> bool:
+        raise ZeroDivisionError
+
+    tool = sk.tool(sold, requires_approval=picky)
+    with pytest.raises(ZeroDivisionError) as divided:
+        run(sk.Agent(ScriptedModel([call("sold", title="Salt")]), [tool]))
+    assert [each.error for each in record_of(divided.value).calls] == ["the call was not executed"]
+
+
+def test_a_rejected_output_carries_the_record() -> None:
+    agent = sk.Agent(ScriptedModel([call("sold", title="Salt"), "3"]), [sold], output_type=_Even, retries=0)
+    with pytest.raises(sk.OutputValidationError) as caught:
+        agent.run("x")
+    assert [each.output for each in record_of(caught.value).calls] == [7]
+
+
+def test_the_record_is_that_of_the_outer_run() -> None:
+    inner = sk.Agent(ScriptedModel([call("stock", title="Sugar")]), [sk.tool(stock, reraise=KeyError)])
+    helper = sk.tool(inner.as_tool("helper", "Helps.").function, name="helper", reraise=KeyError)
+    with pytest.raises(KeyError) as caught:
+        sk.Agent(ScriptedModel([call("helper", prompt="Sugar?")]), [helper]).run("x")
+    record = record_of(caught.value)
+    assert [each.name for each in record.calls] == ["helper"]
+    assert record.usage.generated_tokens > len("x")
+
+
+class Slotted(Exception):
+    __slots__ = ("code",)
+
+
+@pytest.mark.parametrize("error", [Slotted("x"), sk.AgentError("x", place="here")])
+def test_every_exception_can_carry_a_record_and_be_pickled(error: Exception) -> None:
+    def fail() -> None:
+        raise error
+
+    agent = sk.Agent(ScriptedModel([call("fail")]), [sk.tool(fail, reraise=Exception)])
+    with pytest.raises(type(error)) as caught:
+        agent.run("x")
+    assert record_of(caught.value).calls[0].raised is error
+    read = pickle.loads(pickle.dumps(caught.value))
+    assert str(read) == str(error)
+    assert record_of(read).calls[0].raised is read
+
+
+def test_an_exception_outside_of_a_run_has_no_record() -> None:
+    assert sk.run_record(KeyError("x")) is None
+    suspended = sk.Agent(ScriptedModel([call("sold", title="a")]), [sk.tool(sold, requires_approval=True)])
+    with pytest.raises(sk.RunSuspended) as caught:
+        suspended.run("x")
+    assert sk.run_record(caught.value) is None
