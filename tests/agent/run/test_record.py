@@ -136,7 +136,7 @@ def test_a_rejected_output_carries_the_record() -> None:
     agent = sk.Agent(ScriptedModel([call("sold", title="Salt"), "3"]), [sold], output_type=_Even, retries=0)
     with pytest.raises(sk.OutputValidationError) as caught:
         agent.run("x")
-    assert [each.output for each in record_of(caught.value).calls] == [7]
+    assert [each.tool_result for each in record_of(caught.value).calls] == [7]
 
 
 def test_the_record_is_that_of_the_outer_run() -> None:
