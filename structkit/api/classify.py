@@ -56,8 +56,8 @@ def classify(
 
     >>> from typing import Literal
     >>> from structkit.testing import ScriptedModel
-    >>> chances = classify(ScriptedModel(['"good"']), "It works!", Literal["good", "bad"])
-    >>> list(chances), round(sum(chances.values()), 6)
+    >>> probabilities = classify(ScriptedModel(['"good"']), "It works!", Literal["good", "bad"])
+    >>> list(probabilities), round(sum(probabilities.values()), 6)
     (['good', 'bad'], 1.0)
     """
     return _classify(model, prompt, target, Settings.read("classify", options))
@@ -115,7 +115,7 @@ def _classify(
         )
     settings = replace(settings, confidence=True)
     result = run(Request(model=model, prompt=prompt, target=target, settings=settings), cancelled)
-    chances = result.confidence["$"].choices or {}
+    choices = result.confidence["$"].choices or {}
     names = member_names(texts, is_json=read.is_json)
-    found = [chances.get(names[text], 0.0) for text in texts]
-    return dict(sorted(zip(values, found, strict=True), key=lambda item: -item[1]))
+    probabilities = [choices.get(names[text], 0.0) for text in texts]
+    return dict(sorted(zip(values, probabilities, strict=True), key=lambda item: -item[1]))

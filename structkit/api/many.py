@@ -36,7 +36,7 @@ class ManyOptions(Options, total=False):
     """Whether to show a progress bar (requires tqdm); by default only in a terminal."""
 
     return_exceptions: Literal[False]
-    """By default, the first error is raised and cancels the other prompts."""
+    """False, the default: the first error is raised and cancels the other prompts."""
 
 
 class ReturnExceptionsOptions(Options, total=False):
@@ -237,8 +237,10 @@ def _run(
     )
     if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Sequence):
         raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}")
-    one = not isinstance(target, (list, tuple))
-    targets = [cast("AnyTarget", target)] * len(prompts) if one else list(cast("Sequence[AnyTarget]", target))
+    if isinstance(target, (list, tuple)):
+        targets = list(cast("Sequence[AnyTarget]", target))
+    else:
+        targets = [cast("AnyTarget", target)] * len(prompts)
     if len(targets) != len(prompts):
         raise ValueError(
             f"{len(prompts)} prompts and {len(targets)} targets; give one target per prompt, or one target for all"

@@ -301,9 +301,9 @@ async def agenerate(
 
 
 def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> str:
-    r"""Return the exact text that the model would read, with its chat template applied.
+    r"""Return the exact text that the model would read, with its chat template applied, without generating.
 
-    Takes the arguments of `generate`; generates nothing.
+    Takes the arguments of `generate`.
 
     Raises:
         SchemaError: The target cannot be described.
@@ -314,10 +314,12 @@ def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **optio
     'Did it work?\n\nAnswer with one of: yes, no'
     """
     settings = Settings.read("render_prompt", options)
-    writing = settings.compile_settings
-    read = read_target(target, policy=writing.json_style, limits=writing.limits)
-    shots = render_examples(settings.examples, read, writing, settings.source) if settings.examples else ()
-    return prompt_text(model, prepare_prompt(model, prompt, read, settings, shots))
+    compiled = settings.compile_settings
+    read = read_target(target, policy=compiled.json_style, limits=compiled.limits)
+    examples = (
+        render_examples(settings.examples, read, compiled, settings.source) if settings.examples else ()
+    )
+    return prompt_text(model, prepare_prompt(model, prompt, read, settings, examples))
 
 
 def to_json_schema(target: AnyTarget) -> dict[str, object]:
@@ -363,7 +365,7 @@ def to_regex(
     true|false
     """
     policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
-    target_read = read_target(target, policy=policy, limits=limits)
-    # Quotes have no regex, whatever their source.
-    rules = target_read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
+    read = read_target(target, policy=policy, limits=limits)
+    # Quotes have no regex, so any source will do.
+    rules = read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
     return format_regex(rules, limits)

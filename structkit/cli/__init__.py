@@ -21,7 +21,7 @@ examples:
 """
 
 _CHECK = (
-    "search for texts about which a type and its guide disagree",
+    "search for texts on which a type and its guide disagree",
     """
 
 Random sentences of the type's language are validated, and changed valid values must be in the language. The search
@@ -95,11 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _extract(parsed: argparse.Namespace) -> tuple[str, int]:
-    from structkit.cli.extract import (  # slow, and not required by --version
-        extract,
-        read_options,
-        read_prompt,
-    )
+    # Imported here because it is slow and --version does not need it.
+    from structkit.cli.extract import extract, read_options, read_prompt
 
     try:
         options = read_options(parsed)
@@ -176,8 +173,12 @@ def _add_explain(command: argparse.ArgumentParser) -> None:
 
 def _add_sample(command: argparse.ArgumentParser) -> None:
     _add_target(command)
-    command.add_argument("--n", type=_positive_int, default=1, metavar="N", help="values, 1 by default")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other values")
+    command.add_argument(
+        "--n", type=_positive_int, default=1, metavar="N", help="number of values, 1 by default"
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the random values, 0 by default"
+    )
     _add_compile_options(command)
 
 
@@ -220,7 +221,7 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     target.add_argument(
         "--type",
         type=_type_location,
-        metavar="WHERE:NAME",
+        metavar="LOCATION:NAME",
         help="a type: path/to/file.py:Person or module:Person",
     )
     target.add_argument("--schema", metavar="FILE", help="a file with a JSON Schema")
@@ -272,14 +273,14 @@ def _source(path: str) -> str:
 def _positive_int(text: str) -> int:
     count = int(text)
     if count < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, not {count}")
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {count}")
     return count
 
 
 def _positive_float(text: str) -> float:
     number = float(text)
     if not number > 0:
-        raise argparse.ArgumentTypeError(f"must be more than 0, not {text}")
+        raise argparse.ArgumentTypeError(f"must be above 0, not {text}")
     return number
 
 

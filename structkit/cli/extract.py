@@ -28,7 +28,7 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str
     """
     target = read_type(*arguments.type) if arguments.type else read_schema(Path(arguments.schema))
     if arguments.input:
-        from structkit.cli.many import extract_file  # tqdm and JSON lines are for files alone
+        from structkit.cli.many import extract_file
 
         return extract_file(arguments, target, options)
     result = generate(load(arguments.model), prompt, cast("type[object]", target), **options)
@@ -49,14 +49,14 @@ def read_type(source: str, name: str) -> AnyTarget:
     <class 'decimal.Decimal'>
     """
     try:
-        found: object = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
+        value: object = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
     except (Exception, SystemExit) as error:  # user code
         raise SchemaError(f"{source} cannot be imported: {type(error).__name__}: {error}") from error
     for part in name.split("."):
-        if not hasattr(found, part):
-            raise SchemaError(f"{source} has no {name!r}; {_class_names(found)}")
-        found = getattr(found, part)
-    return cast("AnyTarget", found)
+        if not hasattr(value, part):
+            raise SchemaError(f"{source} has no {name!r}; {_class_names(value)}")
+        value = getattr(value, part)
+    return cast("AnyTarget", value)
 
 
 def read_schema(path: Path) -> AnyTarget:
@@ -93,7 +93,9 @@ def read_options(arguments: argparse.Namespace) -> Options:
         ValueError: An option is out of range.
     """
     if bool(arguments.input) != bool(arguments.output):
-        raise ValueError("--input and --output go together: a file of prompts, and where to write the values")
+        raise ValueError(
+            "--input and --output require each other: the file of prompts, and the file of values"
+        )
     if arguments.input and arguments.prompt != "-":
         raise ValueError("give a prompt or --input, not both")
     check_int("--batch-size", arguments.batch_size, 1)
@@ -123,11 +125,10 @@ def _import_module(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-def _class_names(found: object) -> str:
-    home = _module_name(found)
-    own = sorted(name for name, value in vars(found).items() if getattr(value, "__module__", "") == home)
-    return f"its names are {', '.join(own[:10])}" if own else "it defines no types"
-
-
-def _module_name(found: object) -> str:
-    return found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", "")
+def _class_names(owner: object) -> str:
+    """Return the names that a module or class defines, as a part of a message."""
+    module = owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
+    defined = sorted(
+        name for name, value in vars(owner).items() if getattr(value, "__module__", "") == module
+    )
+    return f"it defines {', '.join(defined[:10])}" if defined else "it defines no types"

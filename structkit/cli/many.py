@@ -1,4 +1,4 @@
-"""`structkit extract --input in.jsonl --output out.jsonl`: a file of prompts to a file of values, line by line."""
+"""`structkit extract --input in.jsonl --output out.jsonl`: from a file of prompts to a file of values, line by line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from structkit.targets.targets import AnyTarget, Choice, Regex
 __all__ = ["extract_file"]
 
 _BATCHES_PER_CHUNK = 16
-"""Batches whose prompts are sorted by length together."""
+"""Number of batches whose prompts are read and sorted by length together."""
 
 
 def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Options) -> str:
@@ -40,7 +40,7 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
     settings = Settings.read("extract_many", options)
     try:
         with source.open(encoding="utf-8") as lines, _OutputFile(sink) as output:
-            before = output.existing
+            existing = output.existing
             rest = ((number, line) for number, line in enumerate(lines) if not output.has(number))
             while chunk := dict(islice(rest, _BATCHES_PER_CHUNK * size)):
                 with closing(_answers(model, chunk, target, settings, size)) as answers:
@@ -50,15 +50,15 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
                         written += 1
     except (OSError, UnicodeDecodeError) as error:
         raise StructkitError(f"reading or writing the files failed: {error}", place=str(source)) from error
-    skipped = f", {before} already existed" if before else ""
+    skipped = f", {existing} already existed" if existing else ""
     return f"{written} lines written to {sink}, {failed} of them errors{skipped}"
 
 
 class _OutputFile:
-    """The output file. Answers arrive in any order, and are written in the order of the lines, as early as possible.
+    """The output file. Answers are added in any order, and written in the order of the lines, as early as possible.
 
-    Answers that arrive early are stored in a file beside the output, so that no answer is lost if the process is
-    killed. Existing files are continued.
+    An answer whose predecessors are missing is stored in a file beside the output, so that no answer is lost if the
+    process is killed. Existing files are continued.
 
     Attributes:
         existing: Number of answers that already existed.
@@ -136,25 +136,25 @@ def _answers(
     model: LogitsModel, lines: dict[int, str], target: AnyTarget, settings: Settings, size: int
 ) -> Generator[tuple[int, dict[str, object]], None, None]:
     """Yield line numbers and answers, in the order of completion."""
-    prompts, names = {}, {}
+    prompts, ids = {}, {}
     for number, line in lines.items():
-        prompt, names[number] = _read(line)
+        prompt, ids[number] = _read(line)
         if isinstance(prompt, Exception):
-            yield number, _answer(prompt, names[number], is_json=False)
+            yield number, _answer(prompt, ids[number], is_json=False)
         else:
             prompts[number] = prompt
     batch = BatchSettings(size=size, progress=None, return_exceptions=True)
     is_json = not isinstance(target, Regex) and not (isinstance(target, Choice) and target.is_raw)
     for number, result in run_as_completed(model, prompts, [target] * len(prompts), settings, batch):  # type: ignore[arg-type]
-        yield number, _answer(result, names[number], is_json=is_json)
+        yield number, _answer(result, ids[number], is_json=is_json)
 
 
-def _answer(result: Result[object] | Exception, name: object, *, is_json: bool) -> dict[str, object]:
+def _answer(result: Result[object] | Exception, line_id: object, *, is_json: bool) -> dict[str, object]:
     if isinstance(result, Result):
         answer: dict[str, object] = {"value": json.loads(result.text) if is_json else result.text}
     else:
         answer = {"error": f"{type(result).__name__}: {result}"}
-    return answer if name is None else {"id": name, **answer}
+    return answer if line_id is None else {"id": line_id, **answer}
 
 
 def _read(line: str) -> tuple[object, object]:
@@ -164,5 +164,5 @@ def _read(line: str) -> tuple[object, object]:
     except (ValueError, RecursionError) as error:
         return ValueError(f"the line is not JSON: {error}"), None
     if isinstance(entry, dict):
-        return entry.get("prompt", ValueError("the line has no prompt")), entry.get("id")
+        return entry.get("prompt", ValueError("the line has no 'prompt'")), entry.get("id")
     return entry, None

@@ -24,10 +24,10 @@ def target_from_arguments(arguments: argparse.Namespace) -> AnyTarget:
     Raises:
         SchemaError: The target does not exist.
     """
-    where: str = arguments.target
-    if where.endswith(".json"):
-        return read_schema(Path(where))
-    source, _, name = where.rpartition(":")
+    location: str = arguments.target
+    if location.endswith(".json"):
+        return read_schema(Path(location))
+    source, _, name = location.rpartition(":")
     return read_type(source, name)
 
 
@@ -37,18 +37,18 @@ def _check(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
         target, n=arguments.n, seed=arguments.seed, seconds=arguments.seconds, **_compile_options(arguments)
     )
     if arguments.json:
-        known = {"ok": report.ok, "refused": report.rejected, "refusal_rate": report.rejection_rate}
-        return _json({**known, **asdict(report)}), int(not report.ok)
+        summary = {"ok": report.ok, "refused": report.rejected, "refusal_rate": report.rejection_rate}
+        return _json({**summary, **asdict(report)}), int(not report.ok)
     return _escape_for_terminal(str(report)), int(not report.ok)
 
 
 def _explain(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
     """Return the table, and 1 if a keyword is not supported."""
-    found = explain(target, **_compile_options(arguments))
-    refused = any(row.how == "refused" for row in found.rows)
+    explanation = explain(target, **_compile_options(arguments))
+    refused = any(row.how == "refused" for row in explanation.rows)
     if arguments.json:
-        return _json({"enforced": found.enforced, **asdict(found)}), int(refused)
-    return _escape_for_terminal(str(found)), int(refused)
+        return _json({"enforced": explanation.enforced, **asdict(explanation)}), int(refused)
+    return _escape_for_terminal(str(explanation)), int(refused)
 
 
 def _sample(arguments: argparse.Namespace, target: AnyTarget) -> tuple[str, int]:
@@ -65,7 +65,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, AnyTarget], tuple[str, int]]] 
     "explain": _explain,
     "sample": _sample,
 }
-"""Functions that return the output of a command, and its exit status."""
+"""For each command, the function that returns its output and exit status."""
 
 
 def _compile_options(arguments: argparse.Namespace) -> CompileOptions:

@@ -40,9 +40,9 @@ class _RowState:
             self.reader.read(self.cursor.guide.vocabulary.tokens[token])
 
     def fill_mask(self, mask: NDArray[np.uint32]) -> None:
-        """Write the mask of the next token; deeply nested JSON may only end."""
-        deep = self.reader is not None and self.reader.is_deep
-        self.cursor.fill_mask(mask, self.cursor.min_tokens_to_end() if deep else None)
+        """Write the mask of the next token; for deeply nested JSON, only tokens of the shortest completion."""
+        is_deep = self.reader is not None and self.reader.is_deep
+        self.cursor.fill_mask(mask, self.cursor.min_tokens_to_end() if is_deep else None)
 
 
 class LogitsProcessor:
@@ -50,9 +50,10 @@ class LogitsProcessor:
 
     The text of a row is read from `input_ids`, so batches, reordered beams, drafts of an assistant model with the same
     tokens, and successive calls with one processor are supported. Use a new processor for each thread, and for a prompt
-    that is the previous prompt with the start of its answer, which is indistinguishable from a continued call.
-    structkit's own functions are faster, never truncate a value at `max_new_tokens`, and return validated values; use
-    this class where `model.generate` is required. The prompt is unchanged: token healing does not apply.
+    that consists of the previous prompt and the start of its answer, which is indistinguishable from a continued call.
+
+    Use this class where `model.generate` is required. structkit's own functions are faster, never truncate a value at
+    `max_new_tokens`, and return validated values. The prompt is unchanged: token healing does not apply.
 
     Args:
         guide: The target's guide over the model's vocabulary: `structkit.compile(target, vocabulary)`.
@@ -90,9 +91,9 @@ class LogitsProcessor:
         self._max_length = max(self._max_length, len(rows[0]) if rows else 0)
         masks = np.zeros((len(rows), self.guide.vocabulary.mask_words), np.uint32)
         for row, mask in zip(rows, masks, strict=True):
-            place = self._state_after(row[self._length :])
-            if place is not None:
-                place.fill_mask(mask)
+            state = self._state_after(row[self._length :])
+            if state is not None:
+                state.fill_mask(mask)
             else:  # at least one logit of a row must be finite
                 for end in self.guide.vocabulary.eos_token_ids:
                     mask[end >> 5] |= np.uint32(1 << (end & 31))
@@ -120,14 +121,14 @@ class LogitsProcessor:
         """Return the state of a row; `None` if the language rejects it."""
         if token_ids in self._states:
             return self._states.get(token_ids)
-        before = self._states.get(token_ids[:-1]) if token_ids else None
+        previous = self._states.get(token_ids[:-1]) if token_ids else None
         start = _RowState(self.guide.cursor(), JsonReader() if self.guide.is_json else None)
-        found = start if before is None else before.fork()
-        place: _RowState | None = found
+        state = start if previous is None else previous.fork()
+        result: _RowState | None = state
         try:
-            for token in token_ids if before is None else token_ids[-1:]:
-                found.advance(token)
+            for token in token_ids if previous is None else token_ids[-1:]:
+                state.advance(token)
         except TokenRejected:
-            place = None
-        self._states.put(token_ids, place)
-        return place
+            result = None
+        self._states.put(token_ids, result)
+        return result

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from structkit.targets.targets import JsonSchema
 if TYPE_CHECKING:
     from mcp.client import Transport
     from mcp.server import MCPServer
-    from mcp.types import Tool as Listed
+    from mcp.types import Tool as ListedTool
 
 __all__ = ["Connection", "connect"]
 
@@ -43,8 +43,8 @@ _RETRY_SECONDS = 0.2
 """Seconds between two attempts to reconnect."""
 
 _RECONNECTED = (
-    "the connection to the server was lost in this call, so nobody knows whether it was made; it is there again, and "
-    "has forgotten what was before"
+    "the connection to the server was lost during this call, so the call may or may not have been executed; the "
+    "connection is open again, in a new session without the state of the old one"
 )
 
 
@@ -131,8 +131,8 @@ class Connection:
         create another agent.
 
         Characters that are invalid in tool names, as in `files/read`, are replaced by `_`. A call returns the
-        structured content if the server sends it, else text in which images and other blobs are only named. The model
-        reads the error of a failed call.
+        structured content if the server sends it, else text that contains only the type and size of images and other
+        blobs. The model reads the error of a failed call.
 
         Args:
             strict: Whether a schema that cannot be enforced during generation is an error when the agent is created.
@@ -145,7 +145,7 @@ class Connection:
             self._reconnect()
         try:
             listed = self._session.submit(list_tools).result(self._timeout)
-        except Late as error:
+        except FutureTimeoutError as error:
             raise self._timeout_error() from error
         except Exception as error:  # depends on the server and the client
             raise self._list_error(error) from error
@@ -174,7 +174,7 @@ class Connection:
         opened = self._start()
         try:
             opened.result(self._timeout)
-        except Late as error:
+        except FutureTimeoutError as error:
             self._session.close()
             raise self._timeout_error() from error
         except BaseException:  # including interrupts: leave no subprocess behind
@@ -227,7 +227,7 @@ class Connection:
         The specification (Streamable HTTP, session management) requires a client that gets 404 for its session to start
         a new one, and a long-running service outlives redeployments of the servers behind its URLs.
         """
-        until = time.monotonic() + _RECONNECT_SECONDS
+        deadline = time.monotonic() + _RECONNECT_SECONDS
         while True:
             with self._lock:
                 if self._closed or not self._endpoint.is_persistent:
@@ -235,10 +235,10 @@ class Connection:
                 if self._session.state == "gone":
                     self._session = Session(self._endpoint)
                 opened = self._session.open()
-            with suppress(AgentError, Late):
-                opened.result(max(0.0, until - time.monotonic()))
+            with suppress(AgentError, FutureTimeoutError):
+                opened.result(max(0.0, deadline - time.monotonic()))
                 return True
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 return False
             time.sleep(_RETRY_SECONDS)
 
@@ -273,8 +273,10 @@ class Connection:
         Raises:
             AgentError: At the start of a run, the server is lost and unreachable, or the connection is closed.
         """
-        begins = isinstance(context.messages[-1], User)
-        return self._reconnect_for_run() if begins and self._state == "gone" else self._is_usable(begins)
+        run_starts = isinstance(context.messages[-1], User)
+        return (
+            self._reconnect_for_run() if run_starts and self._state == "gone" else self._is_usable(run_starts)
+        )
 
     async def _reconnect_for_run(self) -> bool:
         """Whether the tools are available in a run that starts while the server is lost."""
@@ -287,7 +289,7 @@ class Connection:
             raise self._session.unavailable_error(state)
         return state == "open"
 
-    def _make_toolset(self, listed: Sequence[Listed], strict: bool) -> Toolset:
+    def _make_toolset(self, listed: Sequence[ListedTool], strict: bool) -> Toolset:
         names: dict[str, str] = {}
         tools: list[Tool[..., object]] = []
         for each in listed:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Endpoint", "HttpEndpoint", "ProcessEndpoint", "check_installed"]
 
 _MAX_LOG = 4_000
-"""Bytes kept of the standard error of a subprocess."""
+"""Maximum bytes of the standard error of a subprocess that are stored."""
 
 
 def check_installed() -> None:
@@ -71,7 +71,7 @@ class HttpEndpoint(Endpoint):
     is_persistent = True
 
     def __init__(self, url: str, headers: Mapping[str, str] | None) -> None:
-        super().__init__(re.sub(r"//[^/]*@|[?#].*", lambda found: "//" if found[0][0] == "/" else "", url))
+        super().__init__(re.sub(r"//[^/]*@|[?#].*", lambda match: "//" if match[0][0] == "/" else "", url))
         self._url = url
         self._headers = dict(headers or {})
 
@@ -81,7 +81,7 @@ class HttpEndpoint(Endpoint):
         from mcp import Client
         from mcp.client.streamable_http import streamable_http_client
 
-        # Callers bound the duration of calls; a stream may be silent for long.
+        # Callers bound the duration of calls; a stream may send nothing for a long time.
         http = AsyncClient(headers=self._headers, timeout=Timeout(30, read=None))
         await stack.enter_async_context(http)
         return await stack.enter_async_context(
@@ -104,8 +104,8 @@ class ProcessEndpoint(Endpoint):
         """Start the process and connect."""
         from mcp import Client, StdioServerParameters, stdio_client
 
-        first, *rest = self._command
-        parameters = StdioServerParameters(command=first, args=rest, env=self._env, cwd=self._cwd)
+        program, *arguments = self._command
+        parameters = StdioServerParameters(command=program, args=arguments, env=self._env, cwd=self._cwd)
         read, write = os.pipe()  # a notebook's standard error has no file descriptor
         self._reader = Thread(target=self._collect_log, args=(read,), daemon=True, name="structkit-mcp-log")
         self._reader.start()

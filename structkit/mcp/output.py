@@ -21,18 +21,18 @@ def tool_result(result: CallToolResult, max_characters: int) -> object:
     """
     text = "\n".join(_block_text(block) for block in result.content)
     if result.is_error:
-        raise ToolError(text or "it failed, and did not say why")
+        raise ToolError(text or "the call failed without a message")
     if result.structured_content is None or any(block.type != "text" for block in result.content):
         return _truncate(text, max_characters)
     value: object = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:
         value = value["result"]  # the protocol requires an object, so servers wrap other values
-    written = json.dumps(value, ensure_ascii=False)
-    return value if len(written) <= max_characters else _truncate(written, max_characters)
+    json_text = json.dumps(value, ensure_ascii=False)
+    return value if len(json_text) <= max_characters else _truncate(json_text, max_characters)
 
 
 def _block_text(block: ContentBlock) -> str:
-    """Return a content block as text; other content is only named."""
+    """Return the text of a content block; for a blob, its type and size."""
     if block.type == "text":
         return block.text
     if block.type == "image" or block.type == "audio":
@@ -51,8 +51,6 @@ def _size(base64: str) -> str:
 
 
 def _truncate(text: str, max_characters: int) -> str:
-    return (
-        text
-        if len(text) <= max_characters
-        else f"{text[:max_characters]} ... ({len(text) - max_characters} more characters)"
-    )
+    if len(text) <= max_characters:
+        return text
+    return f"{text[:max_characters]} ... ({len(text) - max_characters} more characters)"

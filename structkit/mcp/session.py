@@ -19,7 +19,7 @@ from structkit.mcp.endpoint import Endpoint, ProcessEndpoint
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.types import Tool as Listed
+    from mcp.types import Tool as ListedTool
 
 __all__ = ["Session", "error_message", "list_tools"]
 
@@ -116,8 +116,8 @@ class Session:
                 raise ConnectionError("the connection is closed") from None
             raise
         except Exception as error:  # recorded and re-raised
-            lost = getattr(error, "code", None) == CONNECTION_CLOSED
-            if lost and isinstance(self._endpoint, ProcessEndpoint) and self.state == "open":
+            is_lost = getattr(error, "code", None) == CONNECTION_CLOSED
+            if is_lost and isinstance(self._endpoint, ProcessEndpoint) and self.state == "open":
                 self.state = "gone"
             raise
 
@@ -131,14 +131,14 @@ class Session:
         else:
             error = None
         if not self._connected.done():
-            why = "the connection was closed" if error is None else error_message(error)
-            refused = AgentError(
-                f"connecting to the MCP server failed: {why}{self._endpoint.log_suffix()}",
+            reason = "the connection was closed" if error is None else error_message(error)
+            failure = AgentError(
+                f"connecting to the MCP server failed: {reason}{self._endpoint.log_suffix()}",
                 place=self._endpoint.name,
             )
-            refused.__cause__ = error
+            failure.__cause__ = error
             self.state = "gone"
-            self._connected.set_exception(refused)
+            self._connected.set_exception(failure)
 
     async def _serve(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
@@ -156,17 +156,21 @@ class Session:
                     self._client, self.state = None, "closed" if self._closing else "gone"
 
 
-async def list_tools(client: Client) -> list[Listed]:
-    """Return the tools of all pages of the list."""
-    found: list[Listed] = []
+async def list_tools(client: Client) -> list[ListedTool]:
+    """Return the tools of all pages of the list.
+
+    Raises:
+        AgentError: There are too many tools or pages.
+    """
+    tools: list[ListedTool] = []
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-        found += page.tools
+        tools += page.tools
         cursor = page.next_cursor
-        if cursor is None and len(found) <= _MAX_TOOLS:
-            return found
-        if len(found) > _MAX_TOOLS:
+        if cursor is None and len(tools) <= _MAX_TOOLS:
+            return tools
+        if len(tools) > _MAX_TOOLS:
             break
     raise AgentError(f"the server lists more than {_MAX_TOOLS:,} tools, or too many pages")
 

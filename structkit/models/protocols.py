@@ -87,7 +87,7 @@ class Conversation(Sequence[Message]):
 
 
 class Session(Protocol):
-    """One sequence, with the model's cached state of it."""
+    """One sequence and the model's cached state for it."""
 
     @property
     def length(self) -> int:
@@ -146,7 +146,7 @@ class LogitsModel(Protocol):
 
 
 class Batch(Protocol):
-    """A batch of sequences (rows), numbered from 0, with the model's cached state of them."""
+    """A batch of sequences (rows), numbered from 0, and the model's cached state for them."""
 
     @property
     def max_rows(self) -> int | None:
@@ -200,7 +200,7 @@ class Batch(Protocol):
 
 @runtime_checkable
 class SupportsLookahead(Protocol):
-    """A batch that returns the logits of several tokens of each row at once, and can roll back at little cost."""
+    """A batch that returns the logits of more than one token of each row at once, and can roll back at little cost."""
 
     def feed_multi(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> Logits:
         """Feed tokens to each row; see `Batch.feed`.
@@ -226,7 +226,7 @@ class SupportsShrink(Protocol):
 
 @runtime_checkable
 class SupportsBatching(Protocol):
-    """A model that computes several sequences at once."""
+    """A model that computes more than one sequence at once."""
 
     def batch(self, prefix: Sequence[int] = ()) -> Batch | None:
         """Start an empty batch; return `None` if the model can only compute one sequence after the other.
@@ -271,11 +271,11 @@ class SupportsControlTokens(Protocol):
 
 @runtime_checkable
 class RandomLogits(Protocol):
-    """A random test model, without preferences of its own."""
+    """A test model that declares whether its logits are random."""
 
     @property
     def is_random(self) -> bool:
-        """Whether the logits are random; if so, `LowAgreementWarning` is not given."""
+        """Whether the logits are random; if so, `LowAgreementWarning` is not issued."""
         ...
 
 
@@ -284,10 +284,10 @@ class SupportsThinking(Protocol):
     """A model that can think before it answers."""
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Encode a prompt as `LogitsModel.encode` does, ready for thoughts instead of the answer."""
+        """Encode a prompt as `LogitsModel.encode` does, ready for thinking instead of the answer."""
         ...
 
     @property
     def end_of_thinking(self) -> tuple[int, ...]:
-        """The tokens that end the thoughts: a control token, or text."""
+        """The tokens that end the thinking: a control token, or text."""
         ...

@@ -90,16 +90,16 @@ class _WeightlessModel:
         """Encode a prompt; messages become lines such as `user: Hi`. Bytes without a token are dropped."""
         lines = [prompt] if isinstance(prompt, str) else [f"{m['role']}: {m['content']}" for m in prompt]
         text = "\n".join(lines)
-        spelled = self._tokenizer.encode(text.encode())
-        self._last = (text, spelled)
-        return spelled
+        token_ids = self._tokenizer.encode(text.encode())
+        self._last = (text, token_ids)
+        return token_ids
 
     def encode_text(self, text: str) -> list[int]:
         """Encode a text, longest token first; bytes without a token are dropped."""
         return self._tokenizer.encode(text.encode())
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Encode a prompt; the reply starts with the thoughts, and `</think>` ends them."""
+        """Encode a prompt; the reply starts with the thinking, which `</think>` ends."""
         return self.encode(prompt)
 
     @property
@@ -173,9 +173,9 @@ class ScriptedModel(_WeightlessModel):
         reply = self._next_reply(prompt)
         if isinstance(reply, np.ndarray):
             return _ArraySession(reply, len(prompt_ids))
-        following = partial(self._next_reply, prompt)
-        before = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
-        return _ScriptedSession(to_bytes(reply), self._vocabulary, self._tokenizer, before, following)
+        next_reply = partial(self._next_reply, prompt)
+        prompt_bytes = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
+        return _ScriptedSession(to_bytes(reply), self._vocabulary, self._tokenizer, prompt_bytes, next_reply)
 
     def _next_reply(self, prompt: str) -> str | NDArray[np.float32]:
         self._started += 1
@@ -205,12 +205,12 @@ class RandomModel(_WeightlessModel):
         context_length: int | None = None,
         name: str = "random",
     ) -> None:
-        """Create the noise.
+        """Create a model.
 
         Args:
             seed: Seed of the noise.
             vocabulary: The tokens; by default `small_vocabulary()`.
-            brevity: Added to the logits of end tokens and of tokens that start with a closing mark (`"`, `]`,
+            brevity: Added to the logits of end tokens and of tokens that start with a closing character (`"`, `]`,
                 `}`). With 0, free text usually continues to the token budget, because most tokens continue it.
             context_length: Reported maximum number of tokens of a sequence.
             name: Name of the model in messages.
@@ -227,7 +227,7 @@ class RandomModel(_WeightlessModel):
 
     @property
     def is_random(self) -> bool:
-        """Always true: the logits are noise, so no `LowAgreementWarning` is given."""
+        """Always true: the logits are noise, so no `LowAgreementWarning` is issued."""
         return True
 
     def session(self) -> _RandomSession:
@@ -347,14 +347,14 @@ class _GreedyTokenizer:
 
     def encode(self, text: bytes) -> list[int]:
         """Encode a text; bytes without a token are dropped."""
-        spelled: list[int] = []
+        token_ids: list[int] = []
         start = 0
         while start < len(text):
-            found = next((n for n in self._lengths if text[start : start + n] in self._ids), None)
-            if found is not None:
-                spelled.append(self._ids[text[start : start + found]])
-            start += found or 1
-        return spelled
+            length = next((n for n in self._lengths if text[start : start + n] in self._ids), None)
+            if length is not None:
+                token_ids.append(self._ids[text[start : start + length]])
+            start += length or 1
+        return token_ids
 
     def prefixes(self, text: bytes) -> list[int]:
         """Return the tokens that are prefixes of a text, shortest first."""
@@ -363,7 +363,7 @@ class _GreedyTokenizer:
 
     @cached_property
     def closing_ids(self) -> list[int]:
-        """Return the tokens that start with a closing mark of JSON."""
+        """The tokens that start with a closing character of JSON."""
         return [token_id for token, token_id in self._ids.items() if token.startswith(_CLOSING)]
 
 

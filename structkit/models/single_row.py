@@ -48,14 +48,14 @@ def checked_logits(call: Callable[[], Logits], rows: int) -> Logits:
     shape = getattr(logits, "shape", type(logits).__name__)
     if len(shape) != 2 or shape[0] != rows:
         raise ModelError(
-            f"the model returned logits of shape {[*shape]} for {rows} rows; return float32[rows, width]"
+            f"the model returned logits of shape {[*shape]} for {rows} rows; expected float32[rows, width]"
         )
     return logits
 
 
 @runtime_checkable
 class _SupportsRetry(Protocol):
-    """A session that handles the rejection of its text."""
+    """A session that is notified when its text is rejected."""
 
     def retry(self) -> None: ...
 
@@ -83,15 +83,14 @@ class SingleRowBatch:
         row = self._logits(ids)
         if not isinstance(row, np.ndarray):
             raise ModelError(
-                f"the model returned a {type(row).__name__} as logits; return an array, float32[width]"
+                f"the model returned a {type(row).__name__} as logits; expected a numpy array, float32[width]"
             )
         if row.ndim != 1:
             raise ModelError(
-                f"the model returned logits of shape {list(row.shape)}; return one row, float32[width]"
+                f"the model returned logits of shape {list(row.shape)}; expected one row, float32[width]"
             )
-        return row[None].astype(
-            np.float32
-        )  # copy: the caller may modify the logits, but not the model's array
+        # A copy: the caller may modify the logits, but not the model's array.
+        return row[None].astype(np.float32)
 
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
         """Score continuations; see `Batch.score`."""
@@ -126,7 +125,7 @@ class SingleRowBatch:
     @property
     def _active_session(self) -> Session:
         if self._session is None:
-            raise ModelError("no sequence was started")
+            raise ModelError("the batch has no sequence; call `add` first")
         return self._session
 
     def _logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:

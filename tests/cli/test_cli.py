@@ -121,7 +121,7 @@ def test_the_order_of_keys(
     [
         ("nowhere.py:Person", "nowhere.py cannot be imported: FileNotFoundError"),
         ("no.such.module:Person", "no.such.module cannot be imported: ModuleNotFoundError"),
-        ("person.py:Persons", "person.py has no 'Persons'; its names are Person"),
+        ("person.py:Persons", "person.py has no 'Persons'; it defines Person"),
         ("person:Person.Inner.y", "person has no 'Person.Inner.y'"),
         ("broken.py:A", "broken.py cannot be imported: SyntaxError"),
         ("value.py:A", "3 is no target"),
@@ -217,7 +217,7 @@ def test_a_file_of_prompts_line_by_line(
     assert [answer.get("value", {}).get("name") for answer in answers] == ["Ana", None, "Tom", None, "Eva"]
     assert answers[1]["error"].startswith("ValueError: the line is not JSON")
     assert answers[2]["id"] == 7
-    assert answers[3] == {"id": 8, "error": "ValueError: the line has no prompt"}
+    assert answers[3] == {"id": 8, "error": "ValueError: the line has no 'prompt'"}
     assert "5 lines written" in capsys.readouterr().out
     assert main(command) == 1
     assert "pass --resume" in capsys.readouterr().err
@@ -313,7 +313,7 @@ def test_lines_of_a_file_have_their_own_random_numbers(file: Path, monkeypatch: 
 def test_input_requires_output(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["extract", "--type", f"{file}:Person", "--input", "in.jsonl"])
-    assert "go together" in capsys.readouterr().err
+    assert "require each other" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main(["extract", "Ana", "--type", f"{file}:Person", "--input", "in.jsonl", "--output", "out.jsonl"])
     assert "not both" in capsys.readouterr().err

@@ -51,14 +51,14 @@ class PromptEncoder:
 
     @property
     def chat_template(self) -> str | None:
-        """The source of the chat template; if there are several, all of them."""
+        """The source of the chat template, or of all chat templates if there is more than one."""
         template: object = self._tokenizer.chat_template
         return None if template is None or _is_mistral_common(self._tokenizer) else str(template)
 
     def encode(self, prompt: str | Sequence[Message], *, thinking: bool = False) -> list[int]:
         """Encode a prompt as the first tokens of a sequence; see `LogitsModel.encode`.
 
-        With `thinking`, the template variables ask for thoughts before the answer.
+        With `thinking`, the template variables enable thinking before the answer.
 
         Raises:
             ModelError: Messages without a chat template, the template raises, or the text is not Unicode.
@@ -69,18 +69,18 @@ class PromptEncoder:
         tools = prompt.tools if isinstance(prompt, Conversation) else ()
         _check_unicode(json.dumps(tools, ensure_ascii=False))
         start, end, placeholder = _unused_characters(3, json.dumps([messages, tools], ensure_ascii=False))
-        mark = partial(self._delimit_controls, start=start, end=end)
+        delimit = partial(self._delimit_controls, start=start, end=end)
         if self._tokenizer.chat_template is not None:
             arguments = _ArgumentPlaceholders(placeholder)
-            turns = [_template_message(message, mark, arguments) for message in messages]
-            rendered = self._render(turns, _delimit_in(tools, mark), thinking=thinking)
+            turns = [_template_message(message, delimit, arguments) for message in messages]
+            rendered = self._render(turns, _delimit_in(tools, delimit), thinking=thinking)
             if any(json.dumps(each)[1:-1] in rendered for each in (start, placeholder)):
                 raise ModelError(
                     "the chat template escapes characters, so control tokens cannot be distinguished from text"
                 )
             rendered = arguments.restore(rendered)
         elif isinstance(prompt, str):
-            rendered = mark(messages[0]["content"])
+            rendered = delimit(messages[0]["content"])
         else:
             raise ModelError(
                 "the tokenizer has no chat template, so it cannot encode messages; "
@@ -94,7 +94,7 @@ class PromptEncoder:
 
         Raises:
             ModelError: The text is not Unicode.
-            VocabularyError: The tokenizer cannot spell it.
+            VocabularyError: The tokenizer cannot encode it.
         """
         return list(
             self._cached_ids(text) if len(text) <= _MAX_CACHED_LENGTH else self._encode_uncached(text)
@@ -104,13 +104,13 @@ class PromptEncoder:
         _check_unicode(text)
         if not text:
             return []
-        wanted = text.encode()
+        content = text.encode()
         for ids in self._candidate_encodings(text):
-            if b"".join(map(self._text_of, ids)) == wanted and all(map(self._text_of, ids)):
+            if b"".join(map(self._text_of, ids)) == content and all(map(self._text_of, ids)):
                 return ids
-        return self._vocabulary.tokenize(wanted)
+        return self._vocabulary.tokenize(content)
 
-    def encode_marker(self, text: str) -> list[int]:
+    def encode_tag(self, text: str) -> list[int]:
         """Return the added token of a text such as `</think>`, or its encoding if there is none."""
         added = next((token_id for token_id, content in self._added.items() if content == text), None)
         return self.encode_text(text) if added is None else [added]
@@ -149,12 +149,12 @@ class PromptEncoder:
     def _encode_pieces(self, pieces: list[str]) -> list[int]:
         """Encode a rendered prompt; every second piece is a control token from user text."""
         ids = self._encode_bare(pieces[0])
-        for typed, following in zip(pieces[1::2], pieces[2::2], strict=True):
+        for user_text, following in zip(pieces[1::2], pieces[2::2], strict=True):
             # Split after the first character, the text cannot match the token, even where added tokens are matched.
-            ids += self.encode_text(typed[:1]) + self.encode_text(typed[1:])
+            ids += self.encode_text(user_text[:1]) + self.encode_text(user_text[1:])
             control = self._control_pattern.search(following)
-            cut = control.start() if control else len(following)
-            ids += self.encode_text(following[:cut]) + self._encode_bare(following[cut:])
+            text_end = control.start() if control else len(following)
+            ids += self.encode_text(following[:text_end]) + self._encode_bare(following[text_end:])
         return ids
 
     def _with_bos(self, ids: list[int]) -> list[int]:
@@ -197,9 +197,9 @@ class PromptEncoder:
     def _delimit_controls(self, text: str, start: str, end: str, *, from_model: bool = False) -> str:
         # Only messages of the model may contain tokens that its template writes, such as <think>.
         pieces = (self._control_pattern if from_model else self._template_token_pattern).split(text)
-        typed = [position % 2 == 1 or self._hides_control(piece) for position, piece in enumerate(pieces)]
         return "".join(
-            f"{start}{piece}{end}" if mark else piece for piece, mark in zip(pieces, typed, strict=True)
+            f"{start}{piece}{end}" if position % 2 == 1 or self._hides_control(piece) else piece
+            for position, piece in enumerate(pieces)
         )
 
     def _hides_control(self, text: str) -> bool:
@@ -251,7 +251,7 @@ class _ArgumentPlaceholders:
     def restore(self, rendered: str) -> str:
         """Replace the placeholders in rendered text by their texts."""
         pattern = rf'\{{\s*"{self._marker}(\d+){self._marker}"\s*:\s*0\s*\}}'
-        return re.sub(pattern, lambda found: self._texts[int(found[1])], rendered)
+        return re.sub(pattern, lambda match: self._texts[int(match[1])], rendered)
 
 
 def _template_message(
@@ -298,12 +298,13 @@ def _copied_messages(prompt: str | Sequence[Message]) -> list[Message]:
     for message in [Message(role="user", content=prompt)] if isinstance(prompt, str) else prompt:
         if not isinstance(prompt, Conversation) and not _is_plain(message):
             raise ModelError(
-                "a message is {'role': ..., 'content': ...} with strings as values; write other data into the content",
+                "a message must be {'role': ..., 'content': ...} with strings as values; write other data into the "
+                "content",
                 place=f"prompt[{len(messages)}]",
             )
-        called = "".join("".join(call) for call in message.get("tool_calls", ()))
-        named = message.get("name", "") + message.get("tool_call_id", "")
-        _check_unicode(message["role"] + message["content"] + named + called)
+        calls = "".join("".join(call) for call in message.get("tool_calls", ()))
+        names = message.get("name", "") + message.get("tool_call_id", "")
+        _check_unicode(message["role"] + message["content"] + names + calls)
         messages.append(message.copy())
     return messages
 
@@ -330,7 +331,7 @@ def _check_unicode(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ModelError(
-            f"the text is not Unicode: character {error.start} is half of a surrogate pair; "
+            f"the text is not Unicode: character {error.start} is a lone surrogate; "
             "decode it with errors='replace'",
             place="prompt",
         ) from error

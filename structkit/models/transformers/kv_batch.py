@@ -71,19 +71,19 @@ class _Layer(DynamicLayer):
         old, length = self.length, self.length + keys.shape[-2]
         if self.buffers[0].shape[-2] < length:
             larger = _allocate(keys, 2 * length), _allocate(values, 2 * length)
-            for new, seen in zip(larger, self.views, strict=True):
-                new[:, :, :old] = seen
+            for buffer, view in zip(larger, self.views, strict=True):
+                buffer[:, :, :old] = view
             self.buffers = larger
         self.set_length(length)
-        for seen, fresh in zip(self.views, (keys, values), strict=True):
-            seen[:, :, old:] = fresh
+        for view, new in zip(self.views, (keys, values), strict=True):
+            view[:, :, old:] = new
         for row, padding in padding_moves:
             self.shift(row, padding, old)
 
-    def shift(self, row: int, by: int, length: int) -> None:
-        """Move the first `length` tokens of a row to the right."""
-        for seen in self.views:
-            seen[row, :, by : by + length] = seen[row, :, :length].clone()
+    def shift(self, row: int, distance: int, length: int) -> None:
+        """Move the first `length` tokens of a row to the right by `distance`."""
+        for view in self.views:
+            view[row, :, distance : distance + length] = view[row, :, :length].clone()
 
     def select(self, rows: torch.Tensor, start: int) -> _Layer:
         """Return some rows, from token `start` on, as a new layer."""
@@ -146,7 +146,7 @@ class TransformersBatch:
         model: The transformers model.
         prefix: Possible common prefix of the sequences; read once.
         name: Name of the model in errors.
-        check_readable: Raises `ModelError` if the model cannot read the tokens after a number of others.
+        check_readable: Raises `ModelError` if the model cannot read these tokens after that number of others.
     """
 
     max_rows = None
@@ -180,20 +180,20 @@ class TransformersBatch:
     @torch.inference_mode()
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
         """Append rows; see `Batch.add`."""
-        known = len(self._prefix)
-        shared = known > 0 and all(
-            len(ids) > known and list(ids[:known]) == self._prefix for ids in sequences
+        size = len(self._prefix)
+        has_prefix = size > 0 and all(
+            len(ids) > size and list(ids[:size]) == self._prefix for ids in sequences
         )
         cache, lengths = _Cache(), [0] * len(sequences)
-        if shared:
-            cache, lengths = self._prefix_cache.select([0] * len(sequences), 0), [known] * len(sequences)
-        fresh = [list(ids[known:] if shared else ids) for ids in sequences]
-        logits = self._forward(cache, lengths, fresh, 1)[:, -1]
+        if has_prefix:
+            cache, lengths = self._prefix_cache.select([0] * len(sequences), 0), [size] * len(sequences)
+        unread = [list(ids[size:] if has_prefix else ids) for ids in sequences]
+        logits = self._forward(cache, lengths, unread, 1)[:, -1]
         if self._lengths:
             self._apply_rollbacks()
             cache = _Cache(
-                mine.concat(theirs)
-                for mine, theirs in zip(self._cache.batch_layers, cache.batch_layers, strict=True)
+                present.concat(added)
+                for present, added in zip(self._cache.batch_layers, cache.batch_layers, strict=True)
             )
         self._cache = cache
         self._lengths += lengths
@@ -208,7 +208,7 @@ class TransformersBatch:
 
     @torch.inference_mode()
     def feed_multi(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> Logits:
-        """Feed tokens to each row and return the logits of several; see `SupportsLookahead`."""
+        """Feed tokens to each row and return the logits of the last ones; see `SupportsLookahead`."""
         self._apply_rollbacks()
         return _to_host(
             self._forward(self._cache, self._lengths, token_ids, logits_to_keep)[:, -logits_to_keep:]
@@ -217,7 +217,7 @@ class TransformersBatch:
     @torch.inference_mode()
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
         """Score continuations; see `Batch.score`."""
-        longest = max(map(len, branches))
+        max_length = max(map(len, branches))
         scores = [np.zeros(len(branch), np.float32) for branch in branches]
         scored = [number for number, branch in enumerate(branches) if len(branch) > 1]
         if not scored:
@@ -225,12 +225,12 @@ class TransformersBatch:
         self._apply_rollbacks()
         length = self._lengths[row]
         cache = self._cache.select([row] * len(scored), self._total - length)
-        fresh = [branches[number][:-1] for number in scored]
-        logits = self._forward(cache, [length] * len(scored), fresh, longest - 1).float()
-        for number, found in zip(scored, torch.log_softmax(logits, -1), strict=True):
-            wanted = torch.tensor(list(branches[number][1:]), device=self._device)
-            rest = found[-len(wanted) :].gather(1, wanted.unsqueeze(1)).squeeze(1)
-            scores[number][1:] = rest.cpu().numpy()
+        inputs = [branches[number][:-1] for number in scored]
+        logits = self._forward(cache, [length] * len(scored), inputs, max_length - 1).float()
+        for number, logprobs in zip(scored, torch.log_softmax(logits, -1), strict=True):
+            targets = torch.tensor(list(branches[number][1:]), device=self._device)
+            score = logprobs[-len(targets) :].gather(1, targets.unsqueeze(1)).squeeze(1)
+            scores[number][1:] = score.cpu().numpy()
         return scores
 
     @torch.inference_mode()
@@ -267,7 +267,7 @@ class TransformersBatch:
         return self._cache.length
 
     def _apply_rollbacks(self) -> None:
-        """Apply pending rollbacks to the cache: crop the common surplus, and shift rows with a larger one."""
+        """Apply pending rollbacks to the cache: crop the common surplus, and shift the rows with a larger surplus."""
         if not any(self._surplus):
             return
         total, common = self._total, min(self._surplus)
@@ -290,13 +290,14 @@ class TransformersBatch:
             self._check_readable(row, length)
         width = max(map(len, token_ids))
         total = cache.length + width
-        after = [length + len(ids) for length, ids in zip(lengths, token_ids, strict=True)]
+        new_lengths = [length + len(ids) for length, ids in zip(lengths, token_ids, strict=True)]
         options: dict[str, object] = {"past_key_values": cache, "use_cache": True, "return_dict": True}
         if self._supports_logits_to_keep:
             options["logits_to_keep"] = logits_to_keep
-        if min(after) < total:
+        if min(new_lengths) < total:
             columns = torch.arange(total, device=self._device).unsqueeze(0)
-            positions = columns - torch.tensor([[total - length] for length in after], device=self._device)
+            padding = torch.tensor([[total - length] for length in new_lengths], device=self._device)
+            positions = columns - padding
             options["attention_mask"] = (positions >= 0).long()
             if self._supports_position_ids:
                 options["position_ids"] = positions[:, total - width :].clamp(min=0)
@@ -308,9 +309,9 @@ class TransformersBatch:
             output = self._model(input_ids=ids, **options)
         except Exception as error:  # out of memory, or an exception of the model's code
             raise ModelError(
-                f"the model failed: {error}", place=f"{self._name}, token {max(after)}"
+                f"the model failed: {error}", place=f"{self._name}, token {max(new_lengths)}"
             ) from error
-        lengths[:] = after
+        lengths[:] = new_lengths
         return cast("torch.Tensor", output.logits)
 
 
@@ -319,11 +320,11 @@ def _allocate(like: torch.Tensor, length: int) -> torch.Tensor:
     return like.new_zeros((rows, heads, length, size))
 
 
-def _concat(above: torch.Tensor, below: torch.Tensor, length: int) -> torch.Tensor:
-    joined = above.new_zeros((len(above) + len(below), above.shape[1], length, above.shape[3]))
-    joined[: len(above), :, length - above.shape[2] :] = above
-    joined[len(above) :, :, length - below.shape[2] :] = below
-    return joined
+def _concat(first: torch.Tensor, second: torch.Tensor, length: int) -> torch.Tensor:
+    rows = first.new_zeros((len(first) + len(second), first.shape[1], length, first.shape[3]))
+    rows[: len(first), :, length - first.shape[2] :] = first
+    rows[len(first) :, :, length - second.shape[2] :] = second
+    return rows
 
 
 def _to_host(logits: torch.Tensor) -> Logits:

@@ -21,7 +21,7 @@ import structkit.demo
 from structkit.errors import ModelError, VocabularyError
 from structkit.models.protocols import Batch, Message
 from structkit.models.transformers.chat_template import PromptEncoder
-from structkit.models.transformers.thinking import find_thinking_tags as marks_of
+from structkit.models.transformers.thinking import find_thinking_tags
 from structkit.vocabulary.tokenizers import find_eos_token_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -68,16 +68,16 @@ def load(
     import torch
     import transformers
 
-    place = str(source)
-    target = _device(device)
+    location = str(source)
+    torch_device = _device(device)
     if dtype is None:
-        dtype = torch.float32 if target.type == "cpu" else "auto"
+        dtype = torch.float32 if torch_device.type == "cpu" else "auto"
     elif isinstance(dtype, str) and dtype != "auto":
         dtype = _dtype(dtype)
     try:
         with _without_progress_bars(isinstance(source, Path)):
             config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
-            _check_causal(config, place)
+            _check_causal(config, location)
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
             loader: Any = transformers.AutoModelForCausalLM  # its annotation omits the loading info
             model, report = loader.from_pretrained(
@@ -88,19 +88,19 @@ def load(
                 trust_remote_code=False,
                 output_loading_info=True,
             )
-            model.to(target)
+            model.to(torch_device)
     except ModelError:
         raise
     except Exception as error:  # the exceptions depend on the checkpoint and the libraries
-        raise _model_error(error, place) from error
+        raise _model_error(error, location) from error
     missing = sorted(report["missing_keys"])
     if missing:
         raise ModelError(
             f"the checkpoint lacks weights of a causal language model ({', '.join(missing[:3])}); "
             "choose one that was saved with its language-model head",
-            place=place,
+            place=location,
         )
-    name = "demo" if name_or_folder is None else place
+    name = "demo" if name_or_folder is None else location
     return TransformersModel(model, tokenizer, name=name, thinking_tags=thinking_tags)
 
 
@@ -115,8 +115,8 @@ def from_transformers(
     Args:
         model: A causal language model of transformers.
         tokenizer: Its tokenizer.
-        thinking_tags: Start and end of the model's thoughts, such as `("<think>", "</think>")`; by default the tags
-            in its chat template or tokenizer.
+        thinking_tags: Start and end tags of the model's thinking, such as `("<think>", "</think>")`; by default the
+            tags in its chat template or tokenizer.
 
     Raises:
         ModelError: The model is not a causal language model, or an argument is not an object of transformers.
@@ -138,6 +138,9 @@ class TransformersModel:
     Attributes:
         model: The model, in evaluation mode.
         tokenizer: Its tokenizer.
+        name: The folder or the Hub name; `demo` for the demo model.
+        vocabulary: The tokens that the model can generate; the logits may be wider.
+        context_length: Maximum number of tokens of a sequence, if the configuration has one.
     """
 
     def __init__(
@@ -151,26 +154,11 @@ class TransformersModel:
         self.model = model
         self.model.train(False)
         self.tokenizer = tokenizer
-        self._name = name
-        self._context_length = _context_length(model.config)
-        self._vocabulary = _vocabulary(model, tokenizer)
-        self._encoder = PromptEncoder(tokenizer, self._vocabulary)
-        self._thinking_tags = marks_of(thinking_tags, self.chat_template, self._encoder.is_added)
-
-    @property
-    def name(self) -> str:
-        """The folder or the Hub name; `demo` for the demo model."""
-        return self._name
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The tokens that the model can generate; the logits may be wider."""
-        return self._vocabulary
-
-    @property
-    def context_length(self) -> int | None:
-        """Maximum number of tokens of a sequence, if the configuration has one."""
-        return self._context_length
+        self.name = name
+        self.vocabulary = _vocabulary(model, tokenizer)
+        self.context_length = _context_length(model.config)
+        self._encoder = PromptEncoder(tokenizer, self.vocabulary)
+        self._thinking_tags = find_thinking_tags(thinking_tags, self.chat_template, self._encoder.is_added)
 
     def encode(self, prompt: str | Sequence[Message]) -> list[int]:
         """Encode a prompt as the first tokens of a sequence; see `LogitsModel.encode`.
@@ -195,25 +183,25 @@ class TransformersModel:
         return self._encoder.control_token(name)
 
     def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Encode a prompt as the first tokens of a sequence with thoughts; see `SupportsThinking`.
+        """Encode a prompt as the first tokens of a sequence with thinking; see `SupportsThinking`.
 
-        The chat template opens the thoughts if it supports thinking; otherwise the start tag is appended.
+        The chat template writes the start tag if it supports thinking; otherwise the tag is appended.
         """
-        token_ids, mark = self._encoder.encode(prompt, thinking=True), self._thinking_tags[0]
-        if self.decode(token_ids[-len(mark) - 8 :]).rstrip().endswith(mark):
+        token_ids, start_tag = self._encoder.encode(prompt, thinking=True), self._thinking_tags[0]
+        if self.decode(token_ids[-len(start_tag) - 8 :]).rstrip().endswith(start_tag):
             return token_ids
-        return [*token_ids, *self._encoder.encode_marker(mark), *self.encode_text("\n")]
+        return [*token_ids, *self._encoder.encode_tag(start_tag), *self.encode_text("\n")]
 
     @property
     def end_of_thinking(self) -> tuple[int, ...]:
         """The token of the end tag, such as `</think>`, or its encoding if there is no such token."""
-        return tuple(self._encoder.encode_marker(self._thinking_tags[1]))
+        return tuple(self._encoder.encode_tag(self._thinking_tags[1]))
 
     def encode_text(self, text: str) -> list[int]:
         """Encode text in the middle of a sequence; see `LogitsModel.encode_text`.
 
         Raises:
-            VocabularyError: The tokenizer cannot spell it.
+            VocabularyError: The tokenizer cannot encode it.
         """
         return self._encoder.encode_text(text)
 
@@ -232,36 +220,36 @@ class TransformersModel:
 
         if not can_batch(self.model):
             return None
-        return TransformersBatch(self.model, prefix, name=self._name, check_readable=self.check_readable)
+        return TransformersBatch(self.model, prefix, name=self.name, check_readable=self.check_readable)
 
-    def check_readable(self, token_ids: Sequence[int], before: int) -> None:
-        """Check that the model can read tokens after `before` others.
+    def check_readable(self, token_ids: Sequence[int], tokens_before: int) -> None:
+        """Check that the model can read tokens after `tokens_before` others.
 
         Raises:
             ModelError: There are no tokens, a token is unknown to the model, or the sequence is too long.
         """
-        length = before + len(token_ids)
-        place = f"{self._name}, token {length}"
+        length = tokens_before + len(token_ids)
+        location = f"{self.name}, token {length}"
         if not token_ids:
-            raise ModelError("no token was fed; feed at least one", place=place)
-        longest = self._context_length
-        if longest is not None and length > longest:
+            raise ModelError("the list of tokens is empty; pass at least one token", place=location)
+        context = self.context_length
+        if context is not None and length > context:
             raise ModelError(
-                f"the sequence has {length} tokens, {length - longest} more than the {longest} of the model's context; "
+                f"the sequence has {length} tokens, {length - context} more than the model's context of {context}; "
                 "shorten the prompt or lower max_tokens",
-                place=place,
+                place=location,
             )
         # On an accelerator, an id beyond the embeddings does not raise but breaks the CUDA context.
-        readable = cast("torch.nn.Embedding", self.model.get_input_embeddings()).weight.shape[0]
-        strange = next((token_id for token_id in token_ids if not 0 <= token_id < readable), None)
-        if strange is not None:
+        embeddings = cast("torch.nn.Embedding", self.model.get_input_embeddings()).weight.shape[0]
+        invalid = next((token_id for token_id in token_ids if not 0 <= token_id < embeddings), None)
+        if invalid is not None:
             raise ModelError(
-                f"token {strange} is not among the {readable} tokens of the model; use the model's own tokenizer",
-                place=place,
+                f"token {invalid} is out of range: the model has {embeddings} tokens; use the model's own tokenizer",
+                place=location,
             )
 
     def __repr__(self) -> str:
-        return f"<TransformersModel {self._name}>"
+        return f"<TransformersModel {self.name}>"
 
 
 class TransformersSession:
@@ -322,7 +310,7 @@ class TransformersSession:
             ModelError: Fewer than `length` tokens were fed.
         """
         if not 0 <= length <= len(self._fed):
-            raise ModelError(f"{len(self._fed)} tokens were fed, so they cannot be cropped to {length}")
+            raise ModelError(f"the sequence has {len(self._fed)} tokens, so it cannot be cropped to {length}")
         surplus = self._cached - length
         del self._fed[length:]
         if surplus <= 0:
@@ -333,7 +321,7 @@ class TransformersSession:
             self._reset()
 
     def _forward(self, ids: torch.Tensor) -> CausalLMOutputWithPast:
-        """Compute the tokens after the cache; positions and mask follow from the cache length."""
+        """Compute the tokens after the cache; the model derives positions and mask from the length of the cache."""
         options: dict[str, object] = {"use_cache": True, "return_dict": True}
         if self._supports_logits_to_keep:
             options["logits_to_keep"] = 1
@@ -366,12 +354,12 @@ def _vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> V
     tokens = tokens[:width]
     declared = getattr(model.generation_config, "eos_token_id", None)
     declared = [declared] if isinstance(declared, int) else declared or []
-    # A default configuration may name ordinary text as end token, which could then not be generated.
+    # A default configuration may declare a text token as end token, which could then not be generated as text.
     ends = find_eos_token_ids(tokenizer) | {end for end in declared if end < len(tokens) and not tokens[end]}
-    reached = [end for end in ends if width is None or end < width]
-    if not reached:
-        raise VocabularyError("the tokenizer has no end token; set tokenizer.eos_token")
-    return Vocabulary(tokens, reached)
+    ends_with_logits = [end for end in ends if width is None or end < width]
+    if not ends_with_logits:
+        raise VocabularyError("the tokenizer has no end-of-sequence token; set tokenizer.eos_token")
+    return Vocabulary(tokens, ends_with_logits)
 
 
 def _context_length(config: PreTrainedConfig) -> int | None:
@@ -387,10 +375,10 @@ def _check_causal(config: PreTrainedConfig, location: str) -> None:
     """Reject models that are not causal; transformers loads many of them as causal ones, with a warning."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-    both_ways = config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    is_bidirectional = config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if getattr(config, "is_encoder_decoder", False):
         kind = "has an encoder and a decoder"
-    elif both_ways and getattr(config, "is_decoder", True) is False:
+    elif is_bidirectional and getattr(config, "is_decoder", True) is False:
         kind = "is an encoder, which reads in both directions"
     else:
         return

@@ -1,4 +1,4 @@
-"""Start and end tags of the thoughts of models."""
+"""Start and end tags of a model's thinking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KNOWN_TAGS = (
 def find_thinking_tags(
     given: tuple[str, str] | None, template: str | None, is_token: Callable[[str], bool]
 ) -> tuple[str, str]:
-    """Return the start and end tags of a model's thoughts.
+    """Return the start and end tags of a model's thinking.
 
     Args:
         given: Tags given by the user.
@@ -43,10 +43,10 @@ def find_thinking_tags(
         known += [pair for pair in _KNOWN_TAGS if is_token(pair[1])]
         return (*known, *_KNOWN_TAGS)[0]
     pair: object = given
-    if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(mark, str) for mark in pair):
+    if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(tag, str) for tag in pair):
         raise TypeError(
             f"thinking_tags must be two strings, such as ('<think>', '</think>'), not {given!r:.60}"
         )
     if not given[1]:
-        raise ValueError("thinking_tags must name the end of the thoughts; the second string is empty")
+        raise ValueError("thinking_tags must contain the tag that ends the thinking; the second string is empty")
     return given

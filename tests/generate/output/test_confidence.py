@@ -216,7 +216,7 @@ def test_members_longer_than_the_context_are_skipped() -> None:
     pytest.importorskip("transformers", reason="needs transformers")
     model = sk.load()
     target = Literal["yes", "a very long answer that nobody will ever give, but it is there anyhow"]
-    model._context_length = len(model.encode("Is it? yes")) + 5
+    model.context_length = len(model.encode("Is it? yes")) + 5
     results = [
         sk.generate(model, "Is it? yes", target, include_schema=False, confidence=scored)
         for scored in (False, True)
