@@ -48,5 +48,5 @@ def find_thinking_tags(
             f"thinking_tags must be two strings, such as ('<think>', '</think>'), not {given!r:.60}"
         )
     if not given[1]:
-        raise ValueError("thinking_tags must contain the tag that ends the thinking; the second string is empty")
+        raise ValueError("thinking_tags must contain an end tag; the second string is empty")
     return given
