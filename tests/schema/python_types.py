@@ -16,7 +16,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 from typing_extensions import NotRequired, Required, TypedDict
 
-__all__ = ["READ", "REFUSED"]
+__all__ = ["SUPPORTED", "UNSUPPORTED"]
 
 
 class Color(enum.Enum):
@@ -205,7 +205,7 @@ class Stripped(BaseModel):
     a: str
 
 
-READ: dict[str, Any] = {
+SUPPORTED: dict[str, Any] = {
     "str": str,
     "str lengths": Annotated[str, Field(min_length=2, max_length=4)],
     "str pattern": Annotated[str, Field(pattern=r"^[A-Z]{2}[0-9]+\z")],
@@ -316,7 +316,7 @@ class WithTupleEnum(BaseModel):
     e: TupleEnum
 
 
-REFUSED: dict[str, tuple[Any, str]] = {
+UNSUPPORTED: dict[str, tuple[Any, str]] = {
     "tuple enum": (WithTupleEnum, "$.e"),
     "class": (tuple[int, type[int]], "$[1]"),
     "bytes pattern": (list[re.Pattern[bytes]], "$[]"),

@@ -64,7 +64,7 @@ def _same(value: Any, le: int = 0) -> Any:
     return value
 
 
-_AFTER = "drop it, or check it with a validator of your own"
+_AFTER = "remove it, or check it in a validator"
 _LAST = "the last constraint applies, as in pydantic"
 _ANY = "the predicate is called afterwards"
 
@@ -219,7 +219,7 @@ CONSTRAINED: Kind = {
     "Secret[int], ge=3": Specimen(
         Annotated[pydantic.Secret[int], Field(ge=3)], error="`ge` of Secret cannot be enforced"
     ),
-    "none, ge=2": Specimen(Annotated[None, Field(ge=2)], error="no value has the constraint"),
+    "none, ge=2": Specimen(Annotated[None, Field(ge=2)], error="no value satisfies the constraint"),
     "UUID, min_length=3": Specimen(Annotated[uuid.UUID, Field(min_length=3)], error=_AFTER),
     "IPv4Address, ge=...": Specimen(
         Annotated[IPv4Address, Field(ge=IPv4Address("128.0.0.0"))],

@@ -171,7 +171,7 @@ CUSTOM: Kind = {
         checked=True,
     ),
     "WithJsonSchema(None)": Specimen(
-        Annotated[int, WithJsonSchema(None)], error="int is hidden from its JSON Schema"
+        Annotated[int, WithJsonSchema(None)], error="int is excluded from JSON Schemas"
     ),
     "a format that is not known": Specimen(Formatted, error="brand-new"),
     "a class of one's own": Specimen(Holder, error="has no JSON form"),

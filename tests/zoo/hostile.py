@@ -295,7 +295,7 @@ class Deep(BaseModel):
 
 
 _UTC = dt.timezone.utc
-_NO_HASH = "which has no hash; use a list"
+_UNHASHABLE = "which is not hashable; use a list"
 
 
 def _kind(value: Any) -> str:
@@ -422,7 +422,7 @@ HOSTILE: Kind = {
         limits="the offset is Z",
     ),
     "set[int | list[int]]": Specimen(
-        set[int | list[int]], [{1, 2}], ["[[1]]", "[1, 1]"], limits="never the list, which has no hash"
+        set[int | list[int]], [{1, 2}], ["[[1]]", "[1, 1]"], limits="never the list, which is not hashable"
     ),
     "set[Json]": Specimen(set[Json], texts=['["1", "\\"a\\""]'], refuses=['["[]"]', '["1", "1"]']),
     "set[Decimal | int], min_length=2": Specimen(
@@ -437,11 +437,13 @@ HOSTILE: Kind = {
         ['["1j", "0+1j"]', '["6+0j", "6-0j"]', "[1]"],
     ),
     "set[Pattern]": Specimen(set[re.Pattern[str]], [{re.compile("a")}], ['["("]']),
-    "set[list[int]]": Specimen(set[list[int]], error=f"a set cannot hold list, {_NO_HASH}"),
-    "set of a model that is not frozen": Specimen(set[Thawed], error=f"a set cannot hold Thawed, {_NO_HASH}"),
-    "set of frozen models with a list": Specimen(set[FrozenAround], error=_NO_HASH),
-    "set[Secret[list[int]]]": Specimen(set[Secret[list[int]]], error=_NO_HASH),
-    "set[NameEmail]": Specimen(frozenset[NameEmail], error="a set cannot hold NameEmail"),
+    "set[list[int]]": Specimen(set[list[int]], error=f"a set cannot contain list, {_UNHASHABLE}"),
+    "set of a model that is not frozen": Specimen(
+        set[Thawed], error=f"a set cannot contain Thawed, {_UNHASHABLE}"
+    ),
+    "set of frozen models with a list": Specimen(set[FrozenAround], error=_UNHASHABLE),
+    "set[Secret[list[int]]]": Specimen(set[Secret[list[int]]], error=_UNHASHABLE),
+    "set[NameEmail]": Specimen(frozenset[NameEmail], error="a set cannot contain NameEmail"),
     "dict[str, set[deque[int]]]": Specimen(dict[str, set[deque[int]]], error="at `$[]`"),
     "Json of itself": Specimen(Deep, error="at most 4 deep"),
     "ImportString, relative": Specimen(

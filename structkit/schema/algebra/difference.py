@@ -75,11 +75,15 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if isinstance(left, Ref) or isinstance(right, Ref):
         return _lazy_difference(left, right, intersector, path)
     if isinstance(right, Union):
-        texts = [branch for branch in right.branches if _is_text(branch)] if isinstance(left, String) else []
+        texts = (
+            [branch for branch in right.branches if _is_string_const(branch)]
+            if isinstance(left, String)
+            else []
+        )
         if texts:
             left = union(_and(left, _other_than(texts), intersector, path), _EMPTY.reason)
         for branch in right.branches:
-            left = left if texts and _is_text(branch) else difference(left, branch, intersector, path)
+            left = left if texts and _is_string_const(branch) else difference(left, branch, intersector, path)
         return left
     if isinstance(left, Anything):
         left = _ALL_TYPES
@@ -95,24 +99,24 @@ def _without_special_cases(node: Schema) -> Schema:
     """Remove objects that differ from another one only in additional required keys, to keep unions small."""
     if not isinstance(node, Union):
         return node
-    alike: dict[Schema, list[tuple[frozenset[str], Schema]]] = {}
+    by_optional_form: dict[Schema, list[tuple[frozenset[str], Schema]]] = {}
     for branch in node.branches:
         names = (
             frozenset(key.name for key in branch.properties if key.required)
             if isinstance(branch, Object)
-            else _NO
+            else _NO_NAMES
         )
-        alike.setdefault(_all_optional(branch), []).append((names, branch))
+        by_optional_form.setdefault(_all_optional(branch), []).append((names, branch))
     minimal = {
         branch: None
-        for group in alike.values()
+        for group in by_optional_form.values()
         for names, branch in group
         if not any(others < names for others, _ in group)
     }
     return union(branch for branch in node.branches if branch in minimal)
 
 
-_NO: frozenset[str] = frozenset()
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 def _all_optional(node: Schema) -> Schema:
@@ -132,11 +136,11 @@ def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path
         return left
 
     def make() -> Schema:
-        opened = (
+        resolved = (
             intersector.definitions.resolve(node.name, path) if isinstance(node, Ref) else node
             for node in (left, right)
         )
-        return difference(next(opened), next(opened), intersector, path)
+        return difference(next(resolved), next(resolved), intersector, path)
 
     stem = left.name if isinstance(left, Ref) else right.name if isinstance(right, Ref) else ""
     found = intersector.definitions.reference(("minus", minuend, subtrahends | {right}), stem, make)
@@ -181,7 +185,7 @@ def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaP
             yield from _objects(left, right, intersector, path)
 
 
-def _is_text(node: Schema) -> bool:
+def _is_string_const(node: Schema) -> bool:
     return isinstance(node, Const) and node.text[0] == '"'
 
 
@@ -234,9 +238,9 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
     if right.max_items is not None:
         yield array(replace(left, min_items=max(left.min_items, right.max_items + 1)))
     pairs = list(zip_longest(left.prefix, right.prefix))
-    prefix = tuple(mine or left.items for mine, _ in pairs)
-    for index, (mine, yours) in enumerate(pairs):
-        other = difference(mine or left.items, yours or right.items, intersector, path)
+    prefix = tuple(item or left.items for item, _ in pairs)
+    for index, (left_item, right_item) in enumerate(pairs):
+        other = difference(left_item or left.items, right_item or right.items, intersector, path)
         if not isinstance(other, Never):
             changed = (*prefix[:index], other, *prefix[index + 1 :])
             yield array(replace(left, prefix=changed, min_items=max(left.min_items, index + 1)))
@@ -248,14 +252,14 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
     if longest > count:
         other = difference(left.items, right.items, intersector, path)
         if not isinstance(other, Never):
-            hit = Contains(other, left.items)
-            yield intersector.with_contains(replace(left, prefix=prefix), (*left.contains, hit), path)
+            violation = Contains(other, left.items)
+            yield intersector.with_contains(replace(left, prefix=prefix), (*left.contains, violation), path)
     for contains in right.contains:
         yield from _containing(left, contains, intersector, path)
     if right.unique_items and not left.unique_items and left.max_items not in (0, 1):
         raise UnsupportedKeyword(
             "uniqueItems",
-            "arrays with repeated items cannot be required; remove the `not`",
+            "arrays that must repeat an item are not supported; remove the `not`",
             place=path.text,
         )
 
@@ -297,17 +301,17 @@ def _objects(left: Object, right: Object, intersector: Intersector, path: Schema
         yield difference(union(lefts), union(rights), intersector, path)
         return
     (left,), (right,) = lefts, rights
-    theirs = {key.name: key for key in right.properties}
+    right_keys = {key.name: key for key in right.properties}
     if not may_intersect(left, right, intersector.oracle):
         yield left
         return
-    for mine in left.properties:
-        yours = theirs[mine.name]
-        if yours.required and not mine.required:
-            yield _with_key(left, replace(mine, value=Never("another alternative requires the key")))
-        other = difference(mine.value, yours.value, intersector, path.child("properties", mine.name))
+    for key in left.properties:
+        right_key = right_keys[key.name]
+        if right_key.required and not key.required:
+            yield _with_key(left, replace(key, value=Never("another alternative requires the key")))
+        other = difference(key.value, right_key.value, intersector, path.child("properties", key.name))
         if not isinstance(other, Never):
-            yield _with_key(left, replace(mine, value=other, required=True))
+            yield _with_key(left, replace(key, value=other, required=True))
     excluded = tuple(_excluded_groups(left, right, intersector, path))
     if excluded:
         yield intersector.with_required_groups(left, (*left.required_groups, excluded), path)

@@ -28,7 +28,7 @@ from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["pairwise_disjoint"]
 
-_STEPS = 100_000
+_MAX_STEPS = 100_000
 """Maximum comparisons of two nodes in one proof, at about 3 µs each; longer proofs fail."""
 
 
@@ -55,7 +55,7 @@ class _Proof:
     def __init__(self, definitions: Mapping[str, Schema], oracle: StringOracle) -> None:
         self._definitions = definitions
         self._oracle = oracle
-        self._open: set[tuple[str, str]] = set()
+        self._open_pairs: set[tuple[str, str]] = set()
         self._steps = 0
 
     def resolve(self, node: Schema) -> Schema:
@@ -69,21 +69,21 @@ class _Proof:
     def disjoint(self, left: Schema, right: Schema) -> bool:
         """Return whether two nodes provably share no value."""
         self._steps += 1
-        if self._steps > _STEPS:
+        if self._steps > _MAX_STEPS:
             return False
         if not (isinstance(left, Ref) and isinstance(right, Ref)):
             return self._compare(self.resolve(left), self.resolve(right))
         pair = (left.name, right.name)
-        if left.name == right.name or pair in self._open:
+        if left.name == right.name or pair in self._open_pairs:
             return False
-        self._open.add(pair)
+        self._open_pairs.add(pair)
         answer = self._compare(self.resolve(left), self.resolve(right))
-        self._open.discard(pair)
+        self._open_pairs.discard(pair)
         return answer
 
     def _compare(self, left: Schema, right: Schema) -> bool:
-        if (mine := _constants(left)) and (yours := _constants(right)):
-            return set(mine).isdisjoint(yours)
+        if (left_texts := _constants(left)) and (right_texts := _constants(right)):
+            return set(left_texts).isdisjoint(right_texts)
         match left, right:
             case (Never(), _) | (_, Never()):
                 return True
@@ -118,9 +118,9 @@ class _Proof:
     def _arrays(self, left: Array, right: Array) -> bool:
         if _ranges_are_disjoint(left.min_items, left.max_items, right.min_items, right.max_items):
             return True
-        written = max(left.min_items, right.min_items)
-        pairs = list(zip_longest(left.prefix[:written], right.prefix[:written]))
-        if written > len(pairs):
+        count = max(left.min_items, right.min_items)
+        pairs = list(zip_longest(left.prefix[:count], right.prefix[:count]))
+        if count > len(pairs):
             pairs.append((None, None))
         return any(self.disjoint(a or left.items, b or right.items) for a, b in pairs)
 
@@ -129,10 +129,10 @@ class _Proof:
             left.min_properties, left.max_properties, right.min_properties, right.max_properties
         ):
             return True
-        mine = {key.name: key.value for key in left.properties}
-        yours = {key.name: key.value for key in right.properties}
+        left_values = {key.name: key.value for key in left.properties}
+        right_values = {key.name: key.value for key in right.properties}
         for name in dict.fromkeys(key.name for key in (*left.properties, *right.properties) if key.required):
-            a, b = self._value(left, mine, name), self._value(right, yours, name)
+            a, b = self._value(left, left_values, name), self._value(right, right_values, name)
             if a is None or b is None or self.disjoint(a, b):
                 return True
         return False
@@ -151,13 +151,13 @@ class _Proof:
 
 def _have_distinct_tags(nodes: Sequence[Schema]) -> bool:
     """Return whether the nodes are distinct constants, or objects with distinct constants in one required key."""
-    if _different([_constants(node) for node in nodes]):
+    if _are_distinct([_constants(node) for node in nodes]):
         return True
     first = nodes[0] if nodes else None
     if not isinstance(first, Object):
         return False
     return any(
-        _different([_tags(node, key.name) for node in nodes])
+        _are_distinct([_tags(node, key.name) for node in nodes])
         for key in first.properties
         if _constants(key.value)
     )
@@ -180,7 +180,7 @@ def _constants(node: Schema) -> list[str]:
     return texts if len(texts) == len(branches) else []
 
 
-def _different(groups: Sequence[Sequence[str]]) -> bool:
+def _are_distinct(groups: Sequence[Sequence[str]]) -> bool:
     count = sum(map(len, groups))
     return all(groups) and len({text for group in groups for text in group}) == count
 

@@ -24,14 +24,14 @@ def disjoint_branches(
 
     Returns:
         The alternatives with these restrictions: A decimal is written as a string, not as a number. With an integer
-        alternative, a whole float is written as an integer, and a whole decimal is excluded. With a boolean
-        alternative, the numbers 0 and 1 are excluded.
+        alternative, floats without a fraction are written as integers, and decimals without a fraction are excluded.
+        With a boolean alternative, the numbers 0 and 1 are excluded.
 
     >>> disjoint_branches([Boolean(), Integer(minimum=0, maximum=9)])[1:]
     [Integer(note=None, minimum=2, maximum=9, multiple_of=None, not_multiple_of=())]
     """
     found = list(_flat(branches, definitions, set()))
-    booleans = any(isinstance(each, Boolean) or each in _TRUTHS for each in found)
+    booleans = any(isinstance(each, Boolean) or each in _BOOLEANS for each in found)
     integers = any(isinstance(each, Integer) or _is_integral(each) for each in found)
     if any(map(_is_decimal, found)):
         found = [each for each in found if not isinstance(each, Number)]
@@ -45,7 +45,7 @@ def disjoint_branches(
     for each in found:
         if isinstance(each, Integer | Number):
             result += _range_intersections(each, _GAPS)
-        elif each not in _NUMBERS:
+        elif each not in _ZERO_OR_ONE:
             result.append(each)
     return result
 
@@ -74,7 +74,7 @@ def _is_decimal(schema: Schema) -> bool:
 def _without_integral_decimals(schema: Schema) -> Schema:
     if not isinstance(schema, String) or not _is_decimal(schema):
         return schema
-    # A canonically written decimal has a point if and only if it is not whole.
+    # A canonically written decimal has a point if and only if it has a fraction.
     return replace(schema, patterns=(*schema.patterns, r"\."))
 
 
@@ -96,8 +96,8 @@ _EXACT = 2**53
 
 _NON_INTEGRAL = Number(not_multiple_of=(Decimal(1),))
 
-_TRUTHS = (Const("true"), Const("false"))
-_NUMBERS = (Const("0"), Const("1"), Const("0.0"), Const("1.0"))
+_BOOLEANS = (Const("true"), Const("false"))
+_ZERO_OR_ONE = (Const("0"), Const("1"), Const("0.0"), Const("1.0"))
 
 _ZERO, _ONE = (Bound(Decimal(value), exclusive=True) for value in (0, 1))
 _GAPS = (Number(maximum=_ZERO), Number(_ZERO, _ONE), Number(minimum=_ONE))

@@ -66,18 +66,18 @@ def _placements(
     )
     for chosen in chain.from_iterable(combinations(positions, count) for count in range(max_matching + 1)):
         prefix = list(node.prefix)
-        for place in chosen if not counted else positions:
-            kind = contains.matching if place in chosen else contains.others
-            prefix[place] = intersect((prefix[place], kind), path.child("prefixItems", place))
+        for index in chosen if not counted else positions:
+            schema = contains.matching if index in chosen else contains.others
+            prefix[index] = intersect((prefix[index], schema), path.child("prefixItems", index))
         rest = replace(
             contains,
             min_count=max(contains.min_count - len(chosen), 0),
             max_count=None if contains.max_count is None else contains.max_count - len(chosen),
         )
-        matters = rest.min_count > 0 or rest.max_count is not None
+        is_restrictive = rest.min_count > 0 or rest.max_count is not None
         yield replace(
             node,
             prefix=tuple(prefix),
-            min_items=max(node.min_items, *(place + 1 for place in chosen), 0),
-            contains=(*node.contains, rest) if matters else node.contains,
+            min_items=max(node.min_items, *(index + 1 for index in chosen), 0),
+            contains=(*node.contains, rest) if is_restrictive else node.contains,
         )

@@ -407,7 +407,7 @@ def literal_pattern(text: str) -> str:
 
 
 def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracle) -> Schema:
-    """Remove the branches of a union that other parts obviously exclude; otherwise union sizes would multiply."""
+    """Remove the branches of a union that are disjoint from other parts; otherwise union sizes would multiply."""
     if not isinstance(node, Union):
         return node
     plain = [part for part in parts if not isinstance(part, Union)]
@@ -440,13 +440,15 @@ def may_intersect(left: Schema, right: Schema, oracle: StringOracle) -> bool:
 
 
 def _have_disjoint_property(left: Object, right: Object, oracle: StringOracle) -> bool:
-    """Return whether a required key of one object obviously has no value that another object allows."""
+    """Return whether a required key of one object has values disjoint from those in another, by a quick test."""
     others = {key.name: key.value for key in right.properties}
     for key in left.properties:
         if key.required and key.name in others:
-            mine, yours = _branches(key.value), _branches(others[key.name])
-            few = len(mine) * len(yours) <= _MAX_COMPARISONS
-            if few and not any(may_intersect(one, other, oracle) for one in mine for other in yours):
+            branches, other_branches = _branches(key.value), _branches(others[key.name])
+            is_small = len(branches) * len(other_branches) <= _MAX_COMPARISONS
+            if is_small and not any(
+                may_intersect(one, other, oracle) for one in branches for other in other_branches
+            ):
                 return True
     return False
 

@@ -37,7 +37,7 @@ __all__ = ["prune", "topological_order"]
 Definitions = Mapping[str, Schema]
 K = TypeVar("K", Property, Additional)
 
-_HOLDING = (Ref, Union, String, Array, Object)
+_COMPOSITE = (Ref, Union, String, Array, Object)
 """Node types that may contain unsatisfiable parts."""
 
 
@@ -70,12 +70,12 @@ def prune(
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
     references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
-    alive, final = _satisfiable(definitions, references)
-    if root not in alive:
-        place, reason = _unsatisfiable_reason(definitions, alive, root)
+    satisfiable, final = _satisfiable_definitions(definitions, references)
+    if root not in satisfiable:
+        place, reason = _unsatisfiable_reason(definitions, satisfiable, root)
         raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
     pruned = {
-        name: final[name] if name in final else _clean(definitions[name], alive, definitions)
+        name: final[name] if name in final else _clean(definitions[name], satisfiable, definitions)
         for name in _reachable(root, references)
     }
     for name, node in pruned.items():
@@ -115,7 +115,7 @@ def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
         current = stack.pop()
         if isinstance(current, Ref):
             yield current.name
-        elif isinstance(current, _HOLDING):
+        elif isinstance(current, _COMPOSITE):
             inside = reversed(children(current))
             stack += [inner for step, inner in inside if step is Within.SAME or not unguarded]
 
@@ -232,7 +232,7 @@ def _explicit_groups(groups: tuple[Additional, ...]) -> tuple[Additional, ...]:
     return tuple(group for group in groups if not group.implicit)
 
 
-def _satisfiable(
+def _satisfiable_definitions(
     definitions: Definitions, references: Mapping[str, Iterable[str]]
 ) -> tuple[set[str], dict[str, Schema]]:
     """Return the satisfiable definitions, and the pruned ones that refer to satisfiable definitions only."""
@@ -240,27 +240,27 @@ def _satisfiable(
     for name, others in references.items():
         for other in others:
             users[other].append(name)
-    alive: set[str] = set()
+    satisfiable: set[str] = set()
     final: dict[str, Schema] = {}
     pending = list(definitions)[::-1]
     while pending:
         new = []
         for name in pending:
-            if name in alive:
+            if name in satisfiable:
                 continue
-            cleaned = _clean(definitions[name], alive, definitions)
-            if alive.issuperset(references[name]):
+            cleaned = _clean(definitions[name], satisfiable, definitions)
+            if satisfiable.issuperset(references[name]):
                 final[name] = cleaned
             if not isinstance(cleaned, Never):
-                alive.add(name)
+                satisfiable.add(name)
                 new.append(name)
-        pending = list(dict.fromkeys(user for name in new for user in users[name] if user not in alive))
-    return alive, final
+        pending = list(dict.fromkeys(user for name in new for user in users[name] if user not in satisfiable))
+    return satisfiable, final
 
 
 def _clean(node: Schema, satisfiable: set[str], definitions: Definitions) -> Schema:
     """Return the node without unsatisfiable parts."""
-    if not isinstance(node, _HOLDING):
+    if not isinstance(node, _COMPOSITE):
         return node
 
     def clean(part: Schema) -> Schema:

@@ -30,6 +30,7 @@ def number_range(
         step: The numbers are multiples of it.
         integral: Whether the numbers are integers.
         not_multiple_of: The numbers are multiples of none of these.
+
     >>> number_range(Bound(Decimal("2.5")), Bound(Decimal(8), exclusive=True), Fraction(3, 2), integral=True)
     Integer(note=None, minimum=3, maximum=7, multiple_of=3, not_multiple_of=())
     >>> number_range(Bound(Decimal(5)), Bound(Decimal(3)), None, integral=True).reason
@@ -42,10 +43,10 @@ def number_range(
     if integral:
         step = _lcm(step or Fraction(1), Fraction(1))
     if low is not None and high is not None and _empty(low, high, step):
-        return Never(f"no {_named(step, integral)} is {_low(low)} and {_high(high)}")
+        return Never(f"no {_describe_multiples(step, integral)} is {_low(low)} and {_high(high)}")
     excluded = tuple(dict.fromkeys(not_multiple_of))
     if step is not None and any((step / Fraction(other)).denominator == 1 for other in excluded):
-        return Never(f"another keyword forbids every {_named(step, integral)}")
+        return Never(f"another keyword forbids every {_describe_multiples(step, integral)}")
     if not integral:
         return Number(low, high, None if step is None else to_exact_decimal(step), excluded)
     multiple = None if step is None or step == 1 else step.numerator
@@ -115,7 +116,7 @@ def _last_integer(high: Bound | None) -> int | None:
     return math.ceil(high.value) - 1 if high.exclusive else math.floor(high.value)
 
 
-def _named(step: Fraction | None, integral: bool) -> str:
+def _describe_multiples(step: Fraction | None, integral: bool) -> str:
     if step is None or step == 1:
         return "integer" if integral else "number"
     return f"multiple of {to_exact_decimal(step)}"

@@ -50,13 +50,13 @@ class Definitions:
             SchemaError: The definition refers to itself without a value in between.
         """
         if name not in self._done:
-            make = self._pending.pop(name, None)
-            if make is None:
+            build = self._pending.pop(name, None)
+            if build is None:
                 raise SchemaError(
                     f"the definition {name!r} only refers to itself; give it a type",
                     place=path.text,
                 )
-            self._done[name] = make()
+            self._done[name] = build()
         return self._done[name]
 
     def resolve_all(self) -> dict[str, Schema]:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TypeAlias, TypeVar
 
 from structkit.schema.ir.nodes import Array, Object, Ref, Schema, String, Union
-from structkit.schema.ir.path import path_step as shown
+from structkit.schema.ir.path import path_step
 
 __all__ = ["Step", "Within", "children", "descend", "format_step", "make_resolver"]
 
@@ -39,7 +39,7 @@ def format_step(step: Step) -> str:
     """
     if isinstance(step, Within):
         return "[]" if step in (Within.KEY, Within.ITEM) else ""
-    return shown(step)
+    return path_step(step)
 
 
 def children(node: Schema) -> list[tuple[Step, Schema]]:
@@ -69,10 +69,10 @@ def children(node: Schema) -> list[tuple[Step, Schema]]:
 def make_resolver(definitions: Mapping[str, Schema]) -> Callable[[Schema], list[tuple[Step, Schema]]]:
     """Return a variant of `children` that follows references."""
 
-    def inside(node: Schema) -> list[tuple[Step, Schema]]:
+    def resolved_children(node: Schema) -> list[tuple[Step, Schema]]:
         return [(Within.SAME, definitions[node.name])] if isinstance(node, Ref) else children(node)
 
-    return inside
+    return resolved_children
 
 
 def descend(
@@ -91,8 +91,8 @@ def descend(
     """
     found = list(_alternatives([root], children_of))
     for step in path:
-        below = (inner for node in found for inner in _children_at(children_of(node), step))
-        found = list(_alternatives(below, children_of))
+        inner_nodes = (inner for node in found for inner in _children_at(children_of(node), step))
+        found = list(_alternatives(inner_nodes, children_of))
     return found
 
 
@@ -108,5 +108,7 @@ def _alternatives(nodes: Iterable[N], children_of: Callable[[N], Iterable[tuple[
 
 def _children_at(parts: Iterable[tuple[Step, N]], step: str | int) -> list[N]:
     others = Within.KEY if isinstance(step, str) else Within.ITEM
-    near = [(at, inner) for at, inner in parts if at == step or at is others]
-    return [inner for at, inner in near if at is not others] or [inner for _, inner in near]
+    matching = [(own_step, inner) for own_step, inner in parts if own_step == step or own_step is others]
+    return [inner for own_step, inner in matching if own_step is not others] or [
+        inner for _, inner in matching
+    ]

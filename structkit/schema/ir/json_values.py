@@ -104,10 +104,10 @@ def to_count(value: object, keyword: str, path: SchemaPath) -> int:
     2
 
     Raises:
-        SchemaError: `value` is not a whole number, or is negative.
+        SchemaError: `value` is not an integer, or is negative.
     """
     if not is_integer(value):
-        raise SchemaError(f"{keyword} must be a whole number, not {shorten_value(value)}", place=path.text)
+        raise SchemaError(f"{keyword} must be an integer, not {shorten_value(value)}", place=path.text)
     count = int(to_number(value, keyword, path))
     if count < 0:
         raise SchemaError(f"{keyword} must not be negative, but is {count}", place=path.text)

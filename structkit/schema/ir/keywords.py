@@ -113,7 +113,7 @@ _SINGLE_TYPE_KEYWORDS = frozenset(TYPE_KEYWORDS) | {
 }
 
 COMBINING_KEYWORDS: frozenset[str] = IMPLEMENTED - _SINGLE_TYPE_KEYWORDS
-"""Implemented keywords that restrict values of several types, or combine or reference other schemas."""
+"""Implemented keywords that restrict values of multiple types, or combine or reference other schemas."""
 
 DEPENDENT_KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -122,7 +122,7 @@ DEPENDENT_KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "patternProperties": ("additionalProperties",),
     }
 )
-"""Keywords whose meaning depends on the key keyword: without it they are ignored or mean something else."""
+"""By keyword, the keywords that depend on it: without it they are ignored or have another meaning."""
 
 ANNOTATIONS: frozenset[str] = frozenset(
     {
@@ -147,16 +147,16 @@ ANNOTATIONS: frozenset[str] = frozenset(
 )
 
 CHECKED = "structkit:checked"
-"""Private keyword of `output.py`: validators of the type that run after decoding."""
+"""Private keyword of Python types: validators of the type that run after decoding."""
 
 OPTIONAL = "structkit:optional"
-"""Private keyword of `output.py`: properties that are optional even with `defaults="always"`."""
+"""Private keyword of Python types: properties that are optional even with `defaults="always"`."""
 
 ORDER = "structkit:order"
-"""Private keyword of `output.py`: `"any"` if the keys of the object may have any order, whatever the call requests."""
+"""Private keyword of Python types: `"any"` if the keys of the object may have any order, whatever the call requests."""
 
-UNSUPPORTED = "structkit:refused"
-"""Private keyword of `output.py`: why the type is not supported."""
+UNSUPPORTED = "structkit:unsupported"
+"""Private keyword of Python types: why the type is not supported."""
 
 _SPACE = r"\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
@@ -189,7 +189,7 @@ FORMATS: frozenset[str] = frozenset(
 """The formats that the specification defines; all other formats are annotations."""
 
 FORMAT = "structkit:format"
-"""Private keyword of `output.py`: the `name` and the `arguments` of a format of a Python type."""
+"""Private keyword of Python types: the `name` and the `arguments` of a format of a Python type."""
 
 PYTHON_FORMATS: Mapping[str, Format | None] = MappingProxyType(
     {
@@ -224,7 +224,7 @@ PYTHON_FORMATS: Mapping[str, Format | None] = MappingProxyType(
 """
 
 CONTENT = "structkit:content"
-"""Private keyword of `output.py`: the schema of the JSON document inside a string."""
+"""Private keyword of Python types: the schema of the JSON document inside a string."""
 
 KeywordStatus: TypeAlias = Literal["enforced", "annotation", "unknown"]
 

@@ -60,10 +60,10 @@ class SchemaPath(NamedTuple):
     def text(self) -> str:
         """The path from the root."""
         steps: list[str] = []
-        place = self
-        while place.parent is not None:
-            steps.append(_value_step(place) if self.python else _schema_step(place))
-            place = place.parent
+        path = self
+        while path.parent is not None:
+            steps.append(_value_step(path) if self.python else _schema_step(path))
+            path = path.parent
         return self.start + join_path(steps[::-1])
 
 
@@ -98,7 +98,7 @@ def path_step(part: str | int) -> str:
     >>> path_step("age"), path_step("first name"), path_step(2)
     ('.age', '["first name"]', '[2]')
     """
-    return _short(part) if isinstance(part, str) and len(part) <= _MAX_CACHED_LENGTH else _step(part)
+    return _cached_step(part) if isinstance(part, str) and len(part) <= _MAX_CACHED_LENGTH else _step(part)
 
 
 def _step(part: str | int) -> str:
@@ -107,5 +107,5 @@ def _step(part: str | int) -> str:
     return f"[{json.dumps(part)[:100]}]"
 
 
-_short = lru_cache(maxsize=4096)(_step)
+_cached_step = lru_cache(maxsize=4096)(_step)
 """Cached, because parsing, queries and lowering format the same names."""

@@ -149,7 +149,7 @@ class References:
                 schema = schema[int(step)]
             else:
                 raise UnresolvedReference(
-                    f"{shorten_value(reference)} leads nowhere: there is no {shorten_value(step)}",
+                    f"{shorten_value(reference)} does not exist: the schema has no {shorten_value(step)} there",
                     place=path.text,
                 )
             steps.append(step)

@@ -12,7 +12,7 @@ from structkit.schema.ir.nodes import Document, Object, Property, Ref, Schema, U
 
 __all__ = ["with_document_keys"]
 
-_HEADING = ("$schema", "$id")
+_DOCUMENT_KEYS = ("$schema", "$id")
 
 
 def with_document_keys(document: Document, oracle: StringOracle) -> Document:
@@ -28,8 +28,8 @@ def with_document_keys(document: Document, oracle: StringOracle) -> Document:
     node = document.definitions[root.name] if isinstance(root, Ref) else root
     if isinstance(node, Union):
         branches = tuple(_with_document_keys(branch, oracle) for branch in node.branches)
-        alike = all(map(operator.is_, branches, node.branches))
-        found: Schema = node if alike else replace(node, branches=branches)
+        unchanged = all(map(operator.is_, branches, node.branches))
+        found: Schema = node if unchanged else replace(node, branches=branches)
     else:
         found = _with_document_keys(node, oracle)
     return document if found is node else replace(document, root=with_note(found, root.note))
@@ -47,7 +47,7 @@ def _with_document_keys(node: Schema, oracle: StringOracle) -> Schema:
     declared = {key.name for key in node.properties}
     first = [
         Property(name, group.value, required=False, in_order=False, also_additional=True)
-        for name in _HEADING
+        for name in _DOCUMENT_KEYS
         for group in node.additional
         if name not in declared and contains_value(group.names, name, oracle)
     ]

@@ -81,7 +81,7 @@ def parse_schema(
 
     Args:
         schema: The schema, as parsed by `json.loads`.
-        python: Whether `output.py` generated the schema for a Python type: objects are closed by default, and numbers
+        python: Whether the schema was generated from a Python type: objects are closed by default, and numbers
             have a bounded number of digits.
         defaults: For a Python type: `"always"` requires every declared property, `"may_omit"` only those in `required`.
         limits: Bounds on size and nesting.
@@ -355,8 +355,8 @@ class _Parser:
             self._charge(len(values), path)
             constants = enum_constants(raw, values, path, self._limits)
             possible = [node for node, value in constants if kinds is None or is_one_of_types(value, kinds)]
-            none = "no value of enum or const has the required type"
-            yield Union(tuple(possible)) if len(possible) > 1 else union(possible, none)
+            reason = "no value of enum or const has the required type"
+            yield Union(tuple(possible)) if len(possible) > 1 else union(possible, reason)
         for index, member in enumerate(_members(raw, "allOf", path)) if "allOf" in raw else ():
             yield self.parse(member, path.child("allOf", index))
         if "anyOf" in raw:
@@ -376,13 +376,13 @@ class _Parser:
         if path.text in self._overlapping:
             rest = [[*possible[:index], *possible[index + 1 :]] for index in range(len(possible))]
             return union(
-                self._exclusive_part(node, rivals, path) for node, rivals in zip(possible, rest, strict=True)
+                self._without_others(node, others, path) for node, others in zip(possible, rest, strict=True)
             )
         if len(possible) > 1:
             self._exclusive.append((possible, path))
         return union(alternatives)
 
-    def _exclusive_part(self, node: Schema, others: Iterable[Schema], path: SchemaPath) -> Schema:
+    def _without_others(self, node: Schema, others: Iterable[Schema], path: SchemaPath) -> Schema:
         """Return the values of one alternative that are in no other one."""
         exclusive = node
         for other in others:

@@ -67,7 +67,7 @@ __all__ = [
 
 RawSchema = Mapping[str, object]
 
-_EVERY_NAME = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\S]*$"})
+_UNRESTRICTED_PATTERNS = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\S]*$"})
 """Patterns that match every name."""
 
 _MAX_GROUPS = 64
@@ -260,7 +260,7 @@ def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
     required = _required(raw, tuple(keys), path, parser)
     patterns = [
         (
-            String(patterns=() if pattern in _EVERY_NAME else (pattern,)),
+            String(patterns=() if pattern in _UNRESTRICTED_PATTERNS else (pattern,)),
             parser.parse(value, path.child("patternProperties", pattern)),
         )
         for pattern, value in _mapping(raw, "patternProperties", path).items()
@@ -385,13 +385,13 @@ def _named(
         if name not in known
     ]
     shared: list[Additional] = []
-    taken: list[String] = []
+    covered: list[String] = []
     for names in languages:
         for group in groups:
             if (both := parser.intersect_names(group.names, names, path)) is not None:
-                new = parser.subtract_names(both, taken, path)
+                new = parser.subtract_names(both, covered, path)
                 shared += [Additional(one, group.value, group.implicit) for one in new]
-        taken.append(names)
+        covered.append(names)
     return named, tuple(shared)
 
 
@@ -454,7 +454,7 @@ def parse_type_keyword(raw: Mapping[str, object], path: SchemaPath) -> tuple[Jso
             )
         found[kind] = None
     if not found:
-        raise SchemaError("type must name at least one type", place=path.text)
+        raise SchemaError("type must list at least one type", place=path.text)
     if "number" in found:
         found.pop("integer", None)
     if raw.get("nullable") is True:

@@ -41,22 +41,22 @@ class Relaxation:
 
     def __init__(self, dropped: tuple[Unenforced, ...]) -> None:
         self.dropped = dropped
-        self._out: dict[str, set[str]] = {}
+        self._dropped_at: dict[str, set[str]] = {}
         for one in dropped:
-            self._out.setdefault(one.path, set()).add(one.keyword)
+            self._dropped_at.setdefault(one.path, set()).add(one.keyword)
         self._seen: dict[str, tuple[Mapping[str, object], SchemaPath]] = {}
         self._uses: dict[str, list[SchemaPath]] = {}
 
     def relax(self, raw: Mapping[str, object], schema_path: SchemaPath) -> Mapping[str, object]:
         """Return the schema at a path without the dropped keywords, and record it."""
         path = schema_path.text
-        out = self._out.get(path)
-        if out is not None:
-            if not out <= raw.keys():
+        dropped = self._dropped_at.get(path)
+        if dropped is not None:
+            if not dropped <= raw.keys():
                 # The error results from a combination of keywords.
                 raw = {keyword: raw[keyword] for keyword in ("$id", "type") if keyword in raw}
-            out = out.union(*(DEPENDENT_KEYWORDS.get(keyword, ()) for keyword in out))
-            raw = {keyword: value for keyword, value in raw.items() if keyword not in out}
+            dropped = dropped.union(*(DEPENDENT_KEYWORDS.get(keyword, ()) for keyword in dropped))
+            raw = {keyword: value for keyword, value in raw.items() if keyword not in dropped}
         self._seen[path] = raw, schema_path
         return raw
 
@@ -70,15 +70,21 @@ class Relaxation:
         Candidates are occurrences of the keyword at the location of the error or around it, innermost first, then all
         keywords of these schemas.
         """
-        keyword, place = keyword_of(error), error.place or "$"
-        around = [path for path in self._seen if place == path or place.startswith((f"{path}.", f"{path}["))]
-        around.sort(key=len, reverse=True)
-        having = [path for path in around if keyword in self._seen[path][0]]
+        keyword, error_path = keyword_of(error), error.place or "$"
+        enclosing = [
+            path
+            for path in self._seen
+            if error_path == path or error_path.startswith((f"{path}.", f"{path}["))
+        ]
+        enclosing.sort(key=len, reverse=True)
+        with_keyword = [path for path in enclosing if keyword in self._seen[path][0]]
         known = {(one.path, one.keyword) for one in self.dropped}
-        places = [(path, keyword) for path in having] + [(path, _ALL_KEYWORDS) for path in around]
+        candidates = [(path, keyword) for path in with_keyword] + [
+            (path, _ALL_KEYWORDS) for path in enclosing
+        ]
         if len(known) >= _MAX_ATTEMPTS:
-            places = [("$", _ALL_KEYWORDS)]
-        found = next((each for each in places if each not in known), None)
+            candidates = [("$", _ALL_KEYWORDS)]
+        found = next((each for each in candidates if each not in known), None)
         return None if found is None else Unenforced(*found, error.message)
 
     def negated_keywords(self) -> tuple[Unenforced, ...]:
@@ -86,19 +92,19 @@ class Relaxation:
         known = {(one.path, one.keyword) for one in self.dropped}
         found: dict[tuple[str, str], Unenforced] = {}
         for one in self.dropped:
-            for place, keyword in self._enclosing_keywords(one.path):
-                if (place, keyword) not in known:
-                    found[place, keyword] = Unenforced(place, keyword, one.reason)
+            for path, keyword in self._enclosing_keywords(one.path):
+                if (path, keyword) not in known:
+                    found[path, keyword] = Unenforced(path, keyword, one.reason)
         return tuple(found.values())
 
     def _enclosing_keywords(self, path: str) -> Iterator[tuple[str, str]]:
         """Iterate over the keywords above a path, including references, that a larger subschema can make stricter."""
         pending, done = [self._seen[path][1]] if path in self._seen else [], set[tuple[str, str]]()
         while pending:
-            place: SchemaPath | None = pending.pop()
+            current: SchemaPath | None = pending.pop()
             step = ""
-            while place is not None:
-                path = place.text
+            while current is not None:
+                path = current.text
                 if (path, step) in done:
                     break
                 done.add((path, step))
@@ -106,6 +112,6 @@ class Relaxation:
                 yield from ((path, keyword) for keyword in _UNEVALUATED if keyword in raw)
                 if step in _NON_MONOTONIC and step in raw:
                     yield path, step
-                if place.parent is None:
+                if current.parent is None:
                     pending += self._uses.get(path, ())
-                step, place = place.keyword, place.parent
+                step, current = current.keyword, current.parent

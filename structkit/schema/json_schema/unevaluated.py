@@ -150,11 +150,11 @@ def _choices(
     open_pointers: frozenset[tuple[str, ...]],
 ) -> Iterator[list[EvaluatedPath]]:
     """Iterate over the groups of subschemas that apply to the same value; each is a list of combinations."""
-    for pointer, schema, place in parser.reference_targets(raw, path):
+    for pointer, schema, target_path in parser.reference_targets(raw, path):
         if pointer not in open_pointers:
-            yield _subschema_paths(schema, place, parser, open_pointers | {pointer})
+            yield _subschema_paths(schema, target_path, parser, open_pointers | {pointer})
 
-    def under(keyword: str, part: int | str | None = None) -> list[EvaluatedPath]:
+    def optional_paths(keyword: str, part: int | str | None = None) -> list[EvaluatedPath]:
         """Return the combinations of an optional subschema."""
         here = path.child(keyword, part)
         schema = raw[keyword] if part is None else raw[keyword][part]  # type: ignore[index]
@@ -167,9 +167,9 @@ def _choices(
     for index in range(len(_list(raw, "allOf"))):
         yield _subschema_paths(raw["allOf"][index], path.child("allOf", index), parser, open_pointers)  # type: ignore[index]
     for index in range(len(_list(raw, "anyOf"))):
-        yield [*under("anyOf", index), EvaluatedPath()]
+        yield [*optional_paths("anyOf", index), EvaluatedPath()]
     yield [
-        *(option for index in range(len(_list(raw, "oneOf"))) for option in under("oneOf", index)),
+        *(option for index in range(len(_list(raw, "oneOf"))) for option in optional_paths("oneOf", index)),
         EvaluatedPath(),
     ]
     for name in _names(raw, "dependentSchemas"):
@@ -177,12 +177,12 @@ def _choices(
         yield [
             *(
                 EvaluatedPath(option.conditions | having, option.evaluated)
-                for option in under("dependentSchemas", name)
+                for option in optional_paths("dependentSchemas", name)
             ),
             EvaluatedPath(),
         ]
     if "if" in raw:
-        yield [*_conditional(raw, path, parser, under), EvaluatedPath()]
+        yield [*_conditional(raw, path, parser, optional_paths), EvaluatedPath()]
 
 
 class _OptionalPaths(Protocol):

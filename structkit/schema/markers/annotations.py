@@ -34,10 +34,10 @@ def annotations_at(schema: JsonSchema, keyword: str, path: Sequence[str | int]) 
     """
     references = References(schema)
 
-    def inside(target: ReferenceTarget) -> Iterator[tuple[Step, ReferenceTarget]]:
-        return ((step, inner) for word, step, inner in references.inside(target) if word in _APPLICATORS)
+    def applicable_children(target: ReferenceTarget) -> Iterator[tuple[Step, ReferenceTarget]]:
+        return ((step, inner) for name, step, inner in references.inside(target) if name in _APPLICATORS)
 
-    found = (target.schema for target in descend(references.root, path, inside))
+    found = (target.schema for target in descend(references.root, path, applicable_children))
     return [raw[keyword] for raw in found if isinstance(raw, Mapping) and keyword in raw]
 
 

@@ -34,7 +34,7 @@ NullFields: TypeAlias = Literal["always", "may_omit", "omit"]
 C = TypeVar("C", bound=type)
 F = TypeVar("F")
 
-_ATTRIBUTE = "__structkit_policy__"
+_ATTRIBUTE = "__structkit_json_style__"
 """The class attribute that stores the style; subclasses inherit it."""
 
 
@@ -144,9 +144,9 @@ def json_style(
     >>> sk.extract(model, "Is he?", Verdict)
     Verdict(guilty=False, reason='no proof', sentence=None)
     """
-    first = None if order is None or isinstance(order, str) else tuple(order)
-    policy = JsonStyle(
-        whitespace=whitespace, defaults=defaults, order=first or cast("Order | None", order), null=null
+    first_fields = None if order is None or isinstance(order, str) else tuple(order)
+    style = JsonStyle(
+        whitespace=whitespace, defaults=defaults, order=first_fields or cast("Order | None", order), null=null
     )
 
     def decorate(cls: C) -> C:
@@ -155,7 +155,7 @@ def json_style(
             raise TypeError(
                 f"json_style decorates pydantic models, dataclasses and TypedDict, not {cls!r:.60}"
             )
-        setattr(cls, _ATTRIBUTE, policy.merge(style_of(cls)))
+        setattr(cls, _ATTRIBUTE, style.merge(style_of(cls)))
         return cls
 
     return decorate
@@ -168,7 +168,7 @@ def style_of(cls: object) -> JsonStyle:
         return found
     # A TypedDict has no base classes at run time, only `__orig_bases__`.
     inherited = map(style_of, getattr(cls, "__orig_bases__", ())) if is_typeddict(cls) else ()
-    return next((policy for policy in inherited if policy != _NO_STYLE), _NO_STYLE)
+    return next((style for style in inherited if style != _NO_STYLE), _NO_STYLE)
 
 
 _NO_STYLE = JsonStyle()
@@ -186,14 +186,14 @@ def without_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """
     if schema.get("type") != "default" or schema.get("default", ...) is not None:
         return None
-    return _stripped(schema)
+    return _without_nullable(schema)
 
 
-def _stripped(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _without_nullable(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if schema["type"] == "nullable":
         inner: Mapping[str, Any] = schema["schema"]
         return inner
     if schema["type"] not in _WRAPPER_TYPES:
         return None
-    stripped = _stripped(schema["schema"])
+    stripped = _without_nullable(schema["schema"])
     return None if stripped is None else {**schema, "schema": stripped}

@@ -32,9 +32,9 @@ class MaxTokens:
 
     def __post_init__(self) -> None:
         if isinstance(self.tokens, bool) or not isinstance(self.tokens, int):
-            raise TypeError(f"MaxTokens takes a whole number, not {self.tokens!r}")
+            raise TypeError(f"MaxTokens must be an integer, not {self.tokens!r}")
         if self.tokens < 1:
-            raise ValueError(f"MaxTokens takes at least 1, not {self.tokens}")
+            raise ValueError(f"MaxTokens must be at least 1, not {self.tokens}")
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
         """Add the keyword to the JSON Schema."""

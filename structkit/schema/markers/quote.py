@@ -47,7 +47,7 @@ class Quote:
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, (str, type(None))):
-            raise TypeError(f"Quote takes its source as a text, not {type(self.source).__name__}")
+            raise TypeError(f"source must be a string, not {type(self.source).__name__}")
         if not isinstance(self.words, bool):
             raise TypeError(f"words must be True or False, not {self.words!r}")
 
@@ -56,8 +56,8 @@ class Quote:
         described: dict[str, Any] = handler(core_schema)
         if described.get("type") != "string":
             raise SchemaError(
-                "Quote is for strings alone; write Annotated[str, Quote()] | None for one that may be absent, and "
-                "list[Annotated[str, Quote()]] for several"
+                "Quote applies only to strings; write Annotated[str, Quote()] | None for an optional quote, and "
+                "list[Annotated[str, Quote()]] for a list of quotes"
             )
         return {**described, QUOTE_KEYWORD: self.arguments}
 
@@ -65,7 +65,7 @@ class Quote:
     def arguments(self) -> dict[str, bool | str]:
         """The value of the keyword in a schema."""
         return {"words": self.words} | (
-            {} if self.source is None else {"source": _HALVES.sub(_HALF, self.source)}
+            {} if self.source is None else {"source": _LONE_SURROGATES.sub(_SURROGATE, self.source)}
         )
 
     @classmethod
@@ -80,7 +80,7 @@ class Quote:
         known = given.keys() <= {"source", "words"} and (raw is True or isinstance(raw, Mapping))
         if not (known and isinstance(words, bool) and isinstance(source, (str, type(None)))):
             raise SchemaError(
-                f"{QUOTE_KEYWORD} must be true, or an object with `words` (true or false) and `source` (a text)",
+                f"{QUOTE_KEYWORD} must be true, or an object with `words` (a boolean) and `source` (a string)",
                 place=path,
             )
         return cls(source, words)
@@ -117,12 +117,13 @@ def with_source(given: Format, source: str | None, path: str) -> Format:
         return given
     if source is None:
         raise SchemaError(
-            "there is no source to quote from; give one as source=..., as Quote(source=...), or in the shell as "
-            "--source FILE: only where a model is asked is the prompt the source",
+            "the quote has no source, because no model is called with a prompt; pass source=..., "
+            "Quote(source=...) or --source FILE",
             place=path,
         )
     return Format.of(given.name, {**Quote(source).arguments, **dict(given.arguments)})
 
 
-_HALF = "\ud800"
-_HALVES = re.compile("[\ud800-\udfff]")
+_SURROGATE = "\ud800"
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+"""Replaced by one and the same surrogate: two different ones in sequence would be parsed from JSON as one character."""

@@ -22,19 +22,19 @@ def arguments_type(
         parameters: By name: the type, whether it is required, and a description.
         description: The description of the function.
 
-    >>> made = arguments_type("add", {"a": (int, True, "The first."), "b": (int, False, None)}, "Add.")
-    >>> sorted(made.__required_keys__), sorted(made.__optional_keys__)
+    >>> arguments = arguments_type("add", {"a": (int, True, "The first."), "b": (int, False, None)}, "Add.")
+    >>> sorted(arguments.__required_keys__), sorted(arguments.__optional_keys__)
     (['a'], ['b'])
     """
     keys: dict[str, Any] = {}
     for key, (annotation, required, text) in parameters.items():
-        form: Any = Annotated[cast("Any", annotation), Field(description=text)] if text else annotation
-        keys[key] = form if required else NotRequired[form]
-    make: Any = TypedDict
-    made = make(name, keys)
-    made.__doc__ = description or None
-    made.__pydantic_config__ = ConfigDict(extra="forbid")
-    return cast("TypeForm[object]", made)
+        described: Any = Annotated[cast("Any", annotation), Field(description=text)] if text else annotation
+        keys[key] = described if required else NotRequired[described]
+    typed_dict: Any = TypedDict
+    arguments = typed_dict(name, keys)
+    arguments.__doc__ = description or None
+    arguments.__pydantic_config__ = ConfigDict(extra="forbid")
+    return cast("TypeForm[object]", arguments)
 
 
 def is_field(default: object) -> TypeGuard[FieldInfo]:

@@ -88,17 +88,17 @@ def push_constraint(schema: Core, definitions: Mapping[str, Core] = MappingProxy
     Returns:
         The inner schema with the constraint; `None` if there is no constraint, or the inner schema does not support it.
     """
-    made = inner_schema(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
+    constrained = inner_schema(_resolved(schema, definitions, frozenset())) if _constraints(schema) else None
     for name, value in _constraints(schema).items():
-        made = None if made is None else _constrained(made, name, value, schema)
-    if made is None:
+        constrained = None if constrained is None else _constrained(constrained, name, value, schema)
+    if constrained is None:
         return None
     metadata = schema.get("metadata")
     updates = metadata.get("pydantic_js_updates", {}) if isinstance(metadata, dict) else {}
     others = {key: value for key, value in updates.items() if key not in _PUSHABLE}
     if not others:
-        return made
-    return {"type": "default", "schema": made, "metadata": {"pydantic_js_updates": others}}
+        return constrained
+    return {"type": "default", "schema": constrained, "metadata": {"pydantic_js_updates": others}}
 
 
 def bounds_of(schema: Core) -> JsonObject:
@@ -173,9 +173,9 @@ def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | 
         tagged = _branches(choices, name, value, outer)
         return {**_unnamed(schema), "choices": tagged} if tagged else None
     inner = inner_schema(schema) if _is_transparent(schema) else None
-    made = None if inner is None else _constrained(inner, name, value, outer)
+    constrained = None if inner is None else _constrained(inner, name, value, outer)
     key = next((key for key in JSON_SIDE if key in schema), "schema")
-    return None if made is None else {**_unnamed(schema), key: made}
+    return None if constrained is None else {**_unnamed(schema), key: constrained}
 
 
 def _branches(choices: Mapping[_K, Core], name: str, value: object, outer: Core) -> dict[_K, Core]:
@@ -226,7 +226,7 @@ def non_string_reason(schema: Core) -> str | None:
     """Return why the values of a schema cannot have a pattern; `None` if they can, or this is unknown."""
     leaf = _leaf(schema)
     if _secret(schema):
-        return "`pattern` of a secret cannot be enforced; use a str, or check it with a validator of your own"
+        return "`pattern` of a secret cannot be enforced; use str, or check it in a validator"
     return None if leaf["type"] in ("str", "bytes") else _reason("pattern", leaf)
 
 
@@ -234,8 +234,8 @@ def _reason(name: str, leaf: Core) -> str | None:
     owner = str(getattr(function_of(leaf), "__qualname__", "")).partition(".")[0]
     if leaf["type"] not in _LEAVES and leaf["type"] != "is-instance" and owner not in _OPAQUE:
         return None
-    what = owner if owner in _OPAQUE else getattr(leaf.get("cls"), "__name__", leaf["type"])
-    return f"`{name}` of {what} cannot be enforced; drop it, or check it with a validator of your own"
+    type_name = owner if owner in _OPAQUE else getattr(leaf.get("cls"), "__name__", leaf["type"])
+    return f"`{name}` of {type_name} cannot be enforced; remove it, or check it in a validator"
 
 
 def candidates(schema: Core) -> list[object] | None:

@@ -141,7 +141,7 @@ def _at(group: Sequence[FieldAt]) -> JsonObject:
         return ends[0] if len(ends) == 1 else {"allOf": ends}
     steps = {type(path[0]) for path, _, _ in further}
     if len(steps) > 1:
-        return unsupported("aliases reach into this both as an object and as a list; use one of them")
+        return unsupported("alias paths use this value both as an object and as a list; use one of the two")
     inner = fields_to_object(further) if steps == {str} else _list(further)
     return {"allOf": [*ends, inner]} if ends else inner
 
@@ -180,14 +180,14 @@ def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObjec
         return names
     if isinstance(branches := names.get("anyOf"), list):
         short_float: JsonObject = {"type": "string", "pattern": _FLOAT_KEY}
-        several = sum(branch != {"type": "null"} for branch in branches) > 1
-        made = [
+        multiple = sum(branch != {"type": "null"} for branch in branches) > 1
+        converted = [
             short_float
-            if several and branch == {"type": "number"}
+            if multiple and branch == {"type": "number"}
             else key_schema(branch, distinct_values=distinct_values)
             for branch in branches
         ]
-        found = [each for each in made if each is not None]
+        found = [each for each in converted if each is not None]
         return {"type": "string"} if {"type": "string"} in found else {"anyOf": found} if found else None
     if kind == "boolean":
         return {"enum": ["true", "false"]}
@@ -202,9 +202,9 @@ def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObjec
     return None
 
 
-# Texts, numbers and choices
+# Strings, numbers and choices
 
-_TOLERATED = 4_000_000.0
+_MAX_TOLERATED = 4_000_000.0
 """Bound below which two rounding errors are within 1e-9, pydantic's tolerance for multiples."""
 
 
@@ -218,14 +218,14 @@ def largest_multiple(of: float) -> float:
     """Return the bound up to which pydantic accepts every multiple in spite of rounding."""
     if Decimal(repr(of)) == Decimal(of):
         return 2.0**53 / of.as_integer_ratio()[1]
-    return max(_TOLERATED, of)
+    return max(_MAX_TOLERATED, of)
 
 
 def enum_members(schema: Core) -> list[object]:
     """Return the values of the members of an enum, and combinations of flags."""
     given, cls = schema["members"], schema["cls"]
     members = [member.value for member in given] if isinstance(given, list) else []
-    if not (isinstance(cls, type) and issubclass(cls, Flag)) or len(members) > _FLAGS_COMBINED:
+    if not (isinstance(cls, type) and issubclass(cls, Flag)) or len(members) > _MAX_COMBINED_FLAGS:
         return members
     combined = [0]
     for value in members:
@@ -233,7 +233,7 @@ def enum_members(schema: Core) -> list[object]:
     return list(dict.fromkeys(combined))
 
 
-_FLAGS_COMBINED = 10
+_MAX_COMBINED_FLAGS = 10
 """Maximum number of members of a flag whose combinations are enumerated."""
 
 
@@ -259,14 +259,14 @@ def decimal_schema(schema: Core, json_schema: JsonObject) -> JsonObject:
     ):
         return text
     # By default, half of the digits are after the point; decimals with more digits are strings.
-    behind = _EXACT_DIGITS // 2 if places is None else places if digits is None else min(digits, places)
-    before = _EXACT_DIGITS - behind if digits is None or places is None else max(digits - places, 0)
-    above = _power_of_ten(before)
+    after = _EXACT_DIGITS // 2 if places is None else places if digits is None else min(digits, places)
+    before = _EXACT_DIGITS - after if digits is None or places is None else max(digits - places, 0)
+    limit = _power_of_ten(before)
     fixed: JsonObject = {
         "type": "number",
-        "multipleOf": _power_of_ten(-behind),
-        "exclusiveMinimum": -above,
-        "exclusiveMaximum": above,
+        "multipleOf": _power_of_ten(-after),
+        "exclusiveMinimum": -limit,
+        "exclusiveMaximum": limit,
     }
     if digits is not None and before == 0:  # the digit of 0 is before the point, where none is allowed
         fixed |= {"not": {"const": 0}}

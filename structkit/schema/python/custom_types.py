@@ -1,7 +1,7 @@
 """Types that validate with methods of their own: types of pydantic, and of the package pydantic-extra-types.
 
 This module does not import that package. A core schema refers to a method of a class, so the module of the class is
-loaded; it provides the allowed values (codes of countries, names of languages).
+already imported; it provides the allowed values (codes of countries, names of languages).
 """
 
 from __future__ import annotations
@@ -189,11 +189,11 @@ _PHONES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_LABEL = "[a-z0-9]([a-z0-9-]{{0,{most}}}[a-z0-9])?"
+_LABEL = "[a-z0-9]([a-z0-9-]{{0,{max_inner}}}[a-z0-9])?"
 _TOP = r"([a-z]{2,63}|xn--[a-z0-9]{2,59})"
 _DOMAIN = "|".join(
-    rf"({_LABEL.format(most=most)}\.){{{least},{count}}}{_TOP}"
-    for most, least, count in ((61, 1, 2), (28, 3, 6))
+    rf"({_LABEL.format(max_inner=max_inner)}\.){{{min_count},{max_count}}}{_TOP}"
+    for max_inner, min_count, max_count in ((61, 1, 2), (28, 3, 6))
 )
 """At most 253 characters: 3 labels of 63, or 7 labels of 30 (the last of 63)."""
 
@@ -223,7 +223,7 @@ _CRON = f"{_TIMES_LISTED}( {_TIMES_LISTED}){{4}}"
 """Minutes, hours, days of the month, months and days of the week, numeric as in crontab(5)."""
 
 _IMPORTED = r"[^\s.:][^\s:]*(:[^\s:]+)?"
-"""A module, with an optional attribute; no leading point, which would be a relative import."""
+"""A module, with an optional attribute; no leading dot, which would be a relative import."""
 
 _CARD = _checked("[0-9]{12,19}", "check digit, and the length that a brand has")
 

@@ -59,8 +59,6 @@ __all__ = ["schema_generator"]
 S = TypeVar("S", bound=Mapping[str, Any])
 JsonObject = dict[str, object]
 
-_HASHED = "tuples and frozen classes of what has one"
-
 _DIGITS_AS_KEYS = "structkit:digits"
 """Private keyword: the values of an enum as strings, which pydantic accepts as keys."""
 
@@ -145,7 +143,7 @@ class _PythonSchema(GenerateJsonSchema):
         except PydanticOmit:
             if field["schema"]["type"] == "default":
                 raise
-            return unsupported("SkipJsonSchema hides a field that must be written; give it a default")
+            return unsupported("SkipJsonSchema hides a required field; give the field a default")
 
     def _named_required_fields_schema(
         self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
@@ -180,15 +178,15 @@ class _PythonSchema(GenerateJsonSchema):
         return [alias if isinstance(alias, str) else name]
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
-        return self._owned(schema, super().model_schema)
+        return self._class_schema(schema, super().model_schema)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonObject:
-        return self._owned(schema, super().dataclass_schema)
+        return self._class_schema(schema, super().dataclass_schema)
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonObject:
-        return self._owned(schema, super().typed_dict_schema)
+        return self._class_schema(schema, super().typed_dict_schema)
 
-    def _owned(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
+    def _class_schema(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
         """Return the schema of a class, with the JSON style of the class."""
         outer, self._class = self._class, schema.get("cls")
         try:
@@ -285,7 +283,7 @@ class _PythonSchema(GenerateJsonSchema):
             schema.get("ge", schema.get("gt", -largest)) > largest
             or schema.get("le", schema.get("lt", largest)) < -largest
         ):
-            return unsupported(f"a float cannot tell the multiples of {of} beyond {largest:g}; use Decimal")
+            return unsupported(f"floats cannot be multiples of {of} beyond {largest:g}; use Decimal")
         return {"allOf": [described, {"type": "number", "minimum": -largest, "maximum": largest}]}
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonObject:
@@ -305,8 +303,8 @@ class _PythonSchema(GenerateJsonSchema):
         first, *others = schema["steps"]
         if (texts := string_constraints(schema)) is not None:
             reason = non_string_reason(first)
-            every = [self.generate_inner(each) for each in (first, *texts)]
-            return {"allOf": every} if reason is None else unsupported(reason)
+            schemas = [self.generate_inner(each) for each in (first, *texts)]
+            return {"allOf": schemas} if reason is None else unsupported(reason)
         # Any JSON, then an instance of a class.
         instances = (
             [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
@@ -332,7 +330,7 @@ class _PythonSchema(GenerateJsonSchema):
 
     def _set(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonObject:
         if "items_schema" in schema and (name := self._unhashable(schema["items_schema"])):
-            return unsupported(f"a set cannot hold {name}, which has no hash; use a list, or {_HASHED}")
+            return unsupported(f"a set cannot contain {name}, which is not hashable; use a list")
         self._sets += 1
         self._distinct += 1
         try:
@@ -368,8 +366,8 @@ class _PythonSchema(GenerateJsonSchema):
 
     def union_schema(self, schema: core_schema.UnionSchema) -> JsonObject:
         if self._sets:
-            hashed = [each for each in schema["choices"] if not self._unhashable(_branch(each))]
-            schema = {**schema, "choices": hashed}
+            hashable = [each for each in schema["choices"] if not self._unhashable(_branch(each))]
+            schema = {**schema, "choices": hashable}
         described = super().union_schema(schema)
         branches: Any = described.get("anyOf", ())
         possible = [each for each in branches if _NO_JSON_MESSAGE not in str(each.get(UNSUPPORTED))]
@@ -385,9 +383,9 @@ class _PythonSchema(GenerateJsonSchema):
         tag = described.pop("discriminator", {}).get("propertyName")
         if tag is not None:
             # Pydantic needs the tag to select the branch, even if the tag has a default.
-            present = {"type": "object", "required": [tag], "additionalProperties": True}
+            has_tag = {"type": "object", "required": [tag], "additionalProperties": True}
             branches = [
-                {"allOf": [branch, present]} if self._is_optional_key(branch, tag) else branch
+                {"allOf": [branch, has_tag]} if self._is_optional_key(branch, tag) else branch
                 for branch in branches
             ]
         return {**described, "anyOf": branches}
@@ -433,7 +431,7 @@ class _PythonSchema(GenerateJsonSchema):
         """Return the schema of the names of keys, which are strings for any key type."""
         if name := self._unhashable(keys):
             return unsupported(
-                f"a key cannot be {name}, which has no hash; use dict[str, ...], or a list of pairs"
+                f"a key cannot be {name}, which is not hashable; use dict[str, ...], or a list of pairs"
             )
         self._distinct += 1
         try:
@@ -490,7 +488,7 @@ def _satisfying_members(schema: core_schema.CoreSchema, values: Sequence[object]
         with suppress(ValidationError, TypeError):
             validator.validate_json(to_json(_enum_json_value(value)))
             passing.append(_enum_json_value(value))
-    return {"enum": passing} if passing else unsupported("no value has the constraint; drop it")
+    return {"enum": passing} if passing else unsupported("no value satisfies the constraint; remove it")
 
 
 def _round_trips(value: object) -> bool:

@@ -11,7 +11,9 @@ __all__ = ["unhashable_type"]
 
 Core: TypeAlias = Mapping[str, Any]
 
-_NEVER = frozenset({"counter", "defaultdict", "deque", "dict", "list", "ordered-dict", "set", "typed-dict"})
+_UNHASHABLE_KINDS = frozenset(
+    {"counter", "defaultdict", "deque", "dict", "list", "ordered-dict", "set", "typed-dict"}
+)
 
 _TRANSPARENT_KINDS = frozenset(
     {"default", "definitions", "function-before", "json", "json-or-python", "lax-or-strict"}
@@ -44,7 +46,7 @@ def _unhashable_types(schema: Core, definitions: Mapping[str, Core], seen: set[s
         name = schema["schema_ref"]
         if name in definitions and name not in seen:
             yield from _unhashable_types(definitions[name], definitions, {*seen, name})
-    elif kind in _NEVER:
+    elif kind in _UNHASHABLE_KINDS:
         yield kind
     elif kind in _TRANSPARENT_KINDS:
         if (inner := inner_schema(schema)) is not None:
@@ -64,10 +66,10 @@ def _unhashable_types(schema: Core, definitions: Mapping[str, Core], seen: set[s
 def _function_result(schema: Core, definitions: Mapping[str, Core], seen: set[str]) -> Iterator[str]:
     """Yield unhashable types of the result of a function of pydantic, a validator of a class, or a class method."""
     function = schema["function"]["function"]
-    made = getattr(function, "__self__", function)
+    result = getattr(function, "__self__", function)
     constrains = str(getattr(getattr(function, "func", function), "__module__", "")).startswith("pydantic")
-    if isinstance(made, type):
-        yield from _class({"cls": made})
+    if isinstance(result, type):
+        yield from _class({"cls": result})
     elif constrains or schema["schema"]["type"] in _FIELD_CLASS_KINDS:
         yield from _unhashable_types(schema["schema"], definitions, seen)
 
@@ -93,6 +95,6 @@ def _parts(schema: Core) -> Iterator[Core]:
 
 def _hashes_fields(cls: type) -> bool:
     """Return whether pydantic or `dataclasses` generated the hash of a class from its fields."""
-    made: Any = cls.__hash__
-    code = getattr(made, "__code__", None)
-    return str(made.__module__).startswith("pydantic") or getattr(code, "co_filename", "") == "<string>"
+    hash_: Any = cls.__hash__
+    code = getattr(hash_, "__code__", None)
+    return str(hash_.__module__).startswith("pydantic") or getattr(code, "co_filename", "") == "<string>"

@@ -1,4 +1,4 @@
-"""Convert values that no model generates to JSON and back: messages, states, results of tools."""
+"""Convert values that no model generates to JSON and back: messages, states, tool results."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ T = TypeVar("T")
 class JsonCodec(Generic[T]):
     """Convert the values of one type to JSON text and back.
 
-    >>> form = JsonCodec(list[int])
-    >>> form.loads(form.dumps([1, 2]))
+    >>> codec = JsonCodec(list[int])
+    >>> codec.loads(codec.dumps([1, 2]))
     [1, 2]
     """
 
@@ -46,8 +46,8 @@ class JsonCodec(Generic[T]):
             return self._adapter.validate_json(text, strict=True)
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "$"
-            raise ValueError(f"{first['msg']} at `{place}`") from error
+            path = ".".join(map(str, first["loc"])) or "$"
+            raise ValueError(f"{first['msg']} at `{path}`") from error
 
 
 def json_text_of(value: object) -> str:

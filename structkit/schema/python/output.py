@@ -91,7 +91,10 @@ class OutputType(Generic[T]):
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         except PydanticOmit:
-            raise SchemaError(f"{name} is hidden from its JSON Schema; show it", place="$") from None
+            raise SchemaError(
+                f"{name} is excluded from JSON Schemas; remove SkipJsonSchema or WithJsonSchema(None)",
+                place="$",
+            ) from None
         except (
             PydanticUserError,
             PydanticUndefinedAnnotation,
@@ -131,15 +134,15 @@ class OutputType(Generic[T]):
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             return Rejected(_path_in(text, first["loc"]), str(error), error)
-        except ValueError as error:  # of a default factory, which pydantic does not wrap
+        except ValueError as error:  # from a default factory; pydantic does not wrap it
             return Rejected((), str(error), error)
 
 
 def _path_in(text: str, location: Sequence[str | int]) -> tuple[str | int, ...]:
-    """The path in a JSON text to which a location of pydantic leads.
+    """Return the path in a JSON text that corresponds to a location in a pydantic error.
 
-    Between names and positions pydantic inserts the names of types, such as the members of a union, and such a name
-    can also be the name of a field. The path is therefore the one that uses most of the location.
+    Pydantic inserts names of types, such as the members of a union, between keys and indices, and such a name can equal
+    a key. The result is therefore the path that uses the most steps of the location.
 
     >>> _path_in('{"pet": {"cat": "Tom", "age": 99}}', ("pet", "cat", "age"))
     ('pet', 'age')
@@ -148,9 +151,9 @@ def _path_in(text: str, location: Sequence[str | int]) -> tuple[str | int, ...]:
     """
     if not location:  # also a text that is not JSON
         return ()
-    if location[-1] == "[key]":  # a rejected name of an object; pydantic puts the name before it
+    if location[-1] == "[key]":  # a rejected key; pydantic puts the key before this step
         location = location[:-2]
-    # The paths that lead somewhere: how many steps of the location each uses, and the value there.
+    # The paths that exist: how many steps of the location each uses, and the value there.
     found: dict[tuple[str | int, ...], tuple[int, object]] = {(): (0, json.loads(text))}
     for count, step in enumerate(location, 1):
         for path, (_, value) in list(found.items()):

@@ -19,7 +19,7 @@ T = TypeVar("T")
 def serialize(
     adapter: TypeAdapter[T], value: object, *, exclude_unset: bool
 ) -> Iterator[tuple[object, object] | Rejected]:
-    """Yield JSON values of a Python value: first as given, then validated.
+    """Yield JSON values of a Python value: first of the value itself, then of the validated value.
 
     Validation decodes values of some types, such as Base64, a second time; values of other types, such as a dict for
     a model, need it. Both are tried, with aliases and with field names.
@@ -35,23 +35,23 @@ def serialize(
     >>> next(serialize(TypeAdapter(set[int]), {3}, exclude_unset=False))
     ({3}, [3])
     """
-    for given in (True, False):
+    for validated in (False, True):
         try:
-            meant = value if given else adapter.validate_python(value)
+            candidate = adapter.validate_python(value) if validated else value
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             yield Rejected(first["loc"], first["msg"], error)
             return
-        except ValueError as error:  # of a default factory, which pydantic does not wrap
+        except ValueError as error:  # from a default factory; pydantic does not wrap it
             yield Rejected((), str(error), error)
             return
         for by_alias in (True, False):
             for unset in (exclude_unset, not exclude_unset):
                 with suppress(PydanticSerializationError, AttributeError, TypeError):
                     yield (
-                        meant,
+                        candidate,
                         adapter.dump_python(
-                            cast("T", meant),
+                            cast("T", candidate),
                             mode="json",
                             by_alias=by_alias,
                             exclude_unset=unset,

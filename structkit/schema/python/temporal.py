@@ -19,7 +19,7 @@ T = TypeVar("T", dt.date, dt.datetime, dt.timedelta)
 
 _DAY = dt.timedelta(days=1)
 _TICK = dt.timedelta(microseconds=1)
-_SOME_DAY = dt.date(2000, 1, 1)
+_ANY_DAY = dt.date(2000, 1, 1)
 
 
 def unsupported(reason: str) -> JsonObject:
@@ -50,18 +50,18 @@ def date_of(schema: Core) -> JsonObject:
 
 
 def time_of(schema: Core) -> JsonObject:
-    """Return the schema of times of day within bounds, compared without offsets, which often only one time has."""
+    """Return the schema of times of day within bounds, compared without offsets: times often have none."""
     given = {name: value for name in _BOUNDS if isinstance(value := schema.get(name), dt.time)}
     zone = _ZONES.get(schema.get("tz_constraint"))
     if any(bound.tzinfo is not None for bound in given.values()):
         if zone == "aware":
-            return unsupported("a time cannot be within bounds that have an offset; use AwareDatetime")
+            return unsupported("an aware time cannot have bounds with an offset; use AwareDatetime")
         zone = "naive"
     moments = {
-        name: dt.datetime.combine(_SOME_DAY, bound.replace(tzinfo=None)) for name, bound in given.items()
+        name: dt.datetime.combine(_ANY_DAY, bound.replace(tzinfo=None)) for name, bound in given.items()
     }
-    first = dt.datetime.combine(_SOME_DAY, dt.time.min)
-    low, high = _ends(moments, dt.datetime, _TICK, first, dt.datetime.combine(_SOME_DAY, dt.time.max))
+    first = dt.datetime.combine(_ANY_DAY, dt.time.min)
+    low, high = _ends(moments, dt.datetime, _TICK, first, dt.datetime.combine(_ANY_DAY, dt.time.max))
     described = _format("time", low, high, zone)
     return (
         described
@@ -116,8 +116,8 @@ def _moments(schema: Core, zone: str | None, offset: dt.timezone | None) -> Json
     """Return the schema of datetimes of one zone, with `offset` if known."""
 
     def clock(moment: dt.datetime) -> dt.datetime:
-        shown = moment.astimezone(offset) if moment.tzinfo is not None and offset is not None else moment
-        return shown.replace(tzinfo=None)
+        local = moment.astimezone(offset) if moment.tzinfo is not None and offset is not None else moment
+        return local.replace(tzinfo=None)
 
     bounds = {name: clock(value) for name in _BOUNDS if isinstance(value := schema.get(name), dt.datetime)}
     low, high = _ends(bounds, dt.datetime, _TICK, dt.datetime.min, dt.datetime.max)

@@ -21,7 +21,7 @@ _INNER = {
     "default", "nullable", "function-before", "function-after", "function-wrap", "model", "dataclass", "lax-or-strict",
     "json-or-python", "model-field", "typed-dict-field", "dataclass-field",
 }  # fmt: skip
-_GROWING = {"str", "any", "union", "tagged-union"}
+_PREFIX_TYPES = {"str", "any", "union", "tagged-union"}
 _CONFIGURED = {"model", "dataclass", "typed-dict"}
 _ITEMS = {"list", "set", "frozenset", "generator"}
 
@@ -93,22 +93,22 @@ class PartValidator:
         core = self
         while core._core["type"] in _INNER - {"model"} and core._core.get("schema") is not None:
             core = PartValidator(core._core["schema"], core._inner_scope)._resolved
-        made: type[Any] | None = core._core.get("cls") if core._core["type"] == "model" else None
-        if made is None:
+        model: type[Any] | None = core._core.get("cls") if core._core["type"] == "model" else None
+        if model is None:
             return dict(fields)
         if core._core.get("root_model"):
             root = PartValidator(core._core["schema"], core._inner_scope)._resolved
-            return _instance(made, {"root": root.build_partial(fields)})
+            return _instance(model, {"root": root.build_partial(fields)})
         names = {
             self._alias(name, field): name for name, field in self._unwrapped._core.get("fields", {}).items()
         }
         known = {names[key]: value for key, value in fields.items() if key in names}
-        return _instance(made, known)
+        return _instance(model, known)
 
     @property
     def accepts_prefix(self) -> bool:
         """Whether an incomplete string is a value: the prefix of a date is not a date."""
-        return self._unwrapped._core["type"] in _GROWING
+        return self._unwrapped._core["type"] in _PREFIX_TYPES
 
     @cached_property
     def _validator(self) -> SchemaValidator | None:

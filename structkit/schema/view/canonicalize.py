@@ -38,19 +38,19 @@ class _Canonicalizer:
             case Ref(name=name):
                 return self.canonicalize(self.document.definitions[name], value)
             case Union(branches=branches):
-                tried = [self.canonicalize(branch, value) for branch in branches]
+                candidates = [self.canonicalize(branch, value) for branch in branches]
                 answers = [
-                    contains_value(_resolved(self.document, branch), made)
-                    for branch, made in zip(branches, tried, strict=True)
+                    contains_value(_resolved(self.document, branch), candidate)
+                    for branch, candidate in zip(branches, candidates, strict=True)
                 ]
                 best = (
                     answers.index(True) if True in answers else answers.index(None) if None in answers else 0
                 )
-                return tried[best]
+                return candidates[best]
             case Array(prefix=prefix, items=items) if isinstance(value, list):
                 schemas = (*prefix, *[items] * (len(value) - len(prefix)))
-                made = [self.canonicalize(inner, item) for inner, item in zip(schemas, value, strict=False)]
-                return sorted(made, key=_text) if self.sort_sets and node.unique_items else made
+                found = [self.canonicalize(inner, item) for inner, item in zip(schemas, value, strict=False)]
+                return sorted(found, key=_text) if self.sort_sets and node.unique_items else found
             case Object() if isinstance(value, dict):
                 return self._object(node, value)
             case _:

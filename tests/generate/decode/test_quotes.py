@@ -151,7 +151,7 @@ def test_without_a_source_it_is_refused() -> None:
         lambda: sk.compile(Person, byte_vocabulary()),
         lambda: sk.explain(Person),
     ):
-        with pytest.raises(sk.SchemaError, match=r"no source to quote from.* at `\$.name`"):
+        with pytest.raises(sk.SchemaError, match=r"the quote has no source.* at `\$.name`"):
             call()
     with pytest.raises(sk.SchemaError, match="cannot be printed as a regex"):
         sk.to_regex(Person)
@@ -159,7 +159,7 @@ def test_without_a_source_it_is_refused() -> None:
 
 def test_mistakes_are_told() -> None:
     for wrong in (Annotated[int, sk.Quote()], Annotated[str | None, sk.Quote()]):
-        with pytest.raises(sk.SchemaError, match="Quote is for strings alone"):
+        with pytest.raises(sk.SchemaError, match="Quote applies only to strings"):
             sk.extract(ScriptedModel([]), "x", wrong)
     with pytest.raises(TypeError, match="source as a text"):
         sk.Quote(3)  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def test_disjoint_nodes_share_no_value(left: Schema, right: Schema, values: list
 
 @slow
 @given(nodes(), json_values)
-def test_contains_value(node: Schema, value: object) -> None:
+def test_contains_value_agrees_with_the_semantics(node: Schema, value: object) -> None:
     assert contains_value(node, value, AutomatonOracle(python=True)) == holds(Document(node), value)
 
 
@@ -81,11 +81,13 @@ def test_contains_value(node: Schema, value: object) -> None:
         ([{"type": "object", "required": ["a"]}, {"type": "object", "properties": {"a": False}}], True),
     ],
 )
-def test_proofs(branches: list[dict[str, object]], answer: bool) -> None:
+def test_pairwise_disjoint_proves_only_disjoint_branches(
+    branches: list[dict[str, object]], answer: bool
+) -> None:
     assert pairwise_disjoint([read(branch).root for branch in branches], {}) is answer
 
 
-def test_recursive_proofs_terminate() -> None:
+def test_proofs_about_recursive_schemas_terminate() -> None:
     """Twelve alternatives that differ only in nested values, each with two recursive properties."""
     keys = {"l": {"$ref": "#"}, "r": {"$ref": "#"}}
     branches = [
@@ -95,7 +97,7 @@ def test_recursive_proofs_terminate() -> None:
     assert read({"oneOf": [*branches, {"type": "null"}]}).root == Null()
 
 
-def test_notes_are_preserved() -> None:
+def test_intersections_keep_descriptions() -> None:
     document = read(
         {
             "allOf": [{"type": "integer", "description": "years"}, {"minimum": 3}],
@@ -110,7 +112,7 @@ def test_notes_are_preserved() -> None:
     assert described.root.note.description == "x"
 
 
-def test_bounds_of_both_sides_apply() -> None:
+def test_intersections_of_properties_apply_all_bounds() -> None:
     intersection = Intersector(Definitions(), Limits()).intersect(
         [Object((Property("a", Integer(minimum=1)),)), Object((Property("a", Integer(maximum=3)),))],
         SchemaPath(),

@@ -204,7 +204,7 @@ def test_fast_path_of_one_type_equals_the_general_path(schema: dict[str, object]
 @pytest.mark.parametrize(
     "reference", ["#/$defs/x", "other.json", "#nowhere", "http://example.com/", "#/%20", "http://["]
 )
-def test_unresolved_references(reference: str) -> None:
+def test_unresolved_references_are_rejected(reference: str) -> None:
     with pytest.raises(UnresolvedReference):
         read({"items": {"$ref": reference}})
 
@@ -240,7 +240,7 @@ def test_unresolved_references(reference: str) -> None:
         ({"type": "object", "minProperties": 2, "propertyNames": {"const": "a"}}, "$"),
     ],
 )
-def test_contradictions_are_located(schema: dict[str, object], place: str) -> None:
+def test_contradictions_are_reported_with_their_path(schema: dict[str, object], place: str) -> None:
     with pytest.raises(UnsatisfiableSchema) as caught:
         read(schema)
     assert caught.value.place == place
@@ -265,7 +265,7 @@ def test_a_forbidden_key_of_an_open_object_is_kept() -> None:
     assert _accepts({"properties": {"a": False}}, {"b": 1})
 
 
-def test_recursion_is_a_reference() -> None:
+def test_a_recursive_schema_is_a_reference_to_a_definition() -> None:
     document = read({"type": "object", "properties": {"next": {"$ref": "#"}}})
     assert isinstance(document.root, Ref)
     assert list(document.definitions) == [document.root.name]
@@ -308,7 +308,7 @@ def _nested(keyword: str, depth: int) -> dict[str, object]:
 @pytest.mark.parametrize(
     "keyword", ["items", "allOf", "prefixItems", "additionalProperties", "propertyNames"]
 )
-def test_deep_schemas_are_rejected(keyword: str) -> None:
+def test_schemas_that_are_too_deep_are_rejected(keyword: str) -> None:
     with pytest.raises(LimitExceeded) as caught:
         read(_nested(keyword, 20_000))
     assert caught.value.limit == "schema_depth"
@@ -345,7 +345,7 @@ def test_long_chains_of_references_do_not_recurse(count: int) -> None:
     assert _accepts({"$ref": "#/$defs/d0", "$defs": {**links, f"d{count}": {"type": "null"}}}, None)
 
 
-def test_maskbench() -> None:
+def test_supported_maskbench_schemas_classify_all_instances() -> None:
     """All supported schemas, except very long ones, classify all instances correctly; formats are asserted."""
     path = SHARED / "data" / "maskbench" / "sample.jsonl.gz"
     if not path.exists():

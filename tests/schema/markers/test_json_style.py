@@ -1,3 +1,5 @@
+"""Style options of calls and classes: which JSON texts the target accepts."""
+
 from __future__ import annotations
 
 import json
@@ -37,7 +39,7 @@ class MayOmit(Plain):
 
 
 @sk.json_style(defaults="always", null="may_omit")
-class AlwaysAgain(MayOmit):
+class OverridesDefaults(MayOmit):
     pass
 
 
@@ -47,13 +49,13 @@ class Nested(BaseModel):
     note: str | None = None
 
 
-def writes(target: Any, text: str, **options: Any) -> bool:
-    policy = JsonStyle(**options)
-    rules = read_target(target, policy=policy).rules(whitespace=policy.whitespace, order=policy.order)
-    accepts = Reader(link(rules)).accepts(text.encode())
-    if accepts:
+def accepts(target: Any, text: str, **options: Any) -> bool:
+    style = JsonStyle(**options)
+    rules = read_target(target, policy=style).rules(whitespace=style.whitespace, order=style.order)
+    accepted = Reader(link(rules)).accepts(text.encode())
+    if accepted:
         TypeAdapter(target).validate_json(text)
-    return accepts
+    return accepted
 
 
 FULL = '{"name": "a", "age": 4, "city": "b"}'
@@ -74,29 +76,31 @@ SHORT = '{"name": "a"}'
         ({"defaults": "may_omit", "null": "omit"}, {FULL, NO_CITY, NO_AGE, SHORT}),
     ],
 )
-def test_defaults_and_null_fields(options: dict[str, Any], written: set[str]) -> None:
+def test_defaults_and_null_decide_which_fields_are_written(
+    options: dict[str, Any], written: set[str]
+) -> None:
     texts = (FULL, NULL, NO_CITY, NO_AGE, SHORT)
-    assert {text for text in texts if writes(Plain, text, **options)} == written
+    assert {text for text in texts if accepts(Plain, text, **options)} == written
     # The style of a class applies wherever the class is used.
     configured = sk.json_style(**options)(type("Configured", (Plain,), {}))
-    assert {text for text in texts if writes(configured, text)} == written
-    assert {text for text in texts if writes(list[configured], f"[{text}]")} == written  # type: ignore[valid-type]
+    assert {text for text in texts if accepts(configured, text)} == written
+    assert {text for text in texts if accepts(list[configured], f"[{text}]")} == written  # type: ignore[valid-type]
 
 
 def test_call_options_take_precedence_and_classes_are_independent() -> None:
-    assert not writes(NoNulls, NULL) and writes(NoNulls, NULL, null="always")
-    assert writes(MayOmit, SHORT) and not writes(MayOmit, SHORT, defaults="always")
+    assert not accepts(NoNulls, NULL) and accepts(NoNulls, NULL, null="always")
+    assert accepts(MayOmit, SHORT) and not accepts(MayOmit, SHORT, defaults="always")
     # Options that the call does not set are those of the class.
-    assert writes(NoNulls, SHORT, defaults="may_omit") and not writes(NoNulls, NULL, defaults="may_omit")
-    assert not writes(Nested, f'{{"plain": {NO_CITY}, "short": {NO_CITY}, "note": null}}')
-    assert writes(Nested, f'{{"plain": {NULL}, "short": {NO_CITY}, "note": null}}')
-    assert not writes(Nested, f'{{"plain": {NULL}, "short": {NULL}, "note": null}}')
-    assert writes(Nested, f'{{"plain": {NO_CITY}, "short": {NO_CITY}}}', null="omit")
+    assert accepts(NoNulls, SHORT, defaults="may_omit") and not accepts(NoNulls, NULL, defaults="may_omit")
+    assert not accepts(Nested, f'{{"plain": {NO_CITY}, "short": {NO_CITY}, "note": null}}')
+    assert accepts(Nested, f'{{"plain": {NULL}, "short": {NO_CITY}, "note": null}}')
+    assert not accepts(Nested, f'{{"plain": {NULL}, "short": {NULL}, "note": null}}')
+    assert accepts(Nested, f'{{"plain": {NO_CITY}, "short": {NO_CITY}}}', null="omit")
 
 
 def test_subclasses_inherit_unset_options() -> None:
-    assert writes(AlwaysAgain, NO_CITY) and not writes(AlwaysAgain, SHORT)
-    assert not writes(type("Heir", (NoNulls,), {}), NULL)
+    assert accepts(OverridesDefaults, NO_CITY) and not accepts(OverridesDefaults, SHORT)
+    assert not accepts(type("Heir", (NoNulls,), {}), NULL)
 
 
 def test_required_nulls_and_other_defaults_are_unchanged() -> None:
@@ -104,9 +108,9 @@ def test_required_nulls_and_other_defaults_are_unchanged() -> None:
         needed: int | None
         other: int | None = 7
 
-    assert writes(Odd, '{"needed": null, "other": null}', null="omit")
-    assert not writes(Odd, '{"needed": null}', null="omit")
-    assert writes(Odd, '{"needed": null}', defaults="may_omit", null="omit")
+    assert accepts(Odd, '{"needed": null, "other": null}', null="omit")
+    assert not accepts(Odd, '{"needed": null}', null="omit")
+    assert accepts(Odd, '{"needed": null}', defaults="may_omit", null="omit")
 
 
 def test_null_inside_validators_keeps_descriptions() -> None:
@@ -118,13 +122,13 @@ def test_null_inside_validators_keeps_descriptions() -> None:
         def any_age(cls, age: object) -> object:
             return age
 
-    assert writes(Checked, "{}", null="omit") and not writes(Checked, '{"age": null}', null="omit")
-    assert not writes(Checked, '{"age": 2}', null="omit")
-    asked = sk.render_prompt(ScriptedModel([]), "x", Checked, null="omit")
-    assert asked.endswith('Checked = {"age"?: integer (at least 3) /* in years */}')
+    assert accepts(Checked, "{}", null="omit") and not accepts(Checked, '{"age": null}', null="omit")
+    assert not accepts(Checked, '{"age": 2}', null="omit")
+    prompt = sk.render_prompt(ScriptedModel([]), "x", Checked, null="omit")
+    assert prompt.endswith('Checked = {"age"?: integer (at least 3) /* in years */}')
 
 
-def test_dataclasses_and_typed_dicts() -> None:
+def test_dataclasses_and_typed_dicts_have_styles() -> None:
     @sk.json_style(null="omit")
     @dataclass
     class Point:
@@ -142,15 +146,15 @@ def test_dataclasses_and_typed_dicts() -> None:
         a: int
         b: NotRequired[int | None]
 
-    assert writes(Point, '{"x": 1}') and not writes(Point, '{"x": 1, "label": null}')
-    assert writes(Place, '{"label": "l", "x": 1}') and writes(Place, '{"x": 1}')
-    assert not writes(Place, '{"x": 1, "label": "l"}')
+    assert accepts(Point, '{"x": 1}') and not accepts(Point, '{"x": 1, "label": null}')
+    assert accepts(Place, '{"label": "l", "x": 1}') and accepts(Place, '{"x": 1}')
+    assert not accepts(Place, '{"x": 1, "label": "l"}')
     # An optional key has no default.
     for text in ('{"a": 1}', '{"b": null, "a": 1}', '{"a": 1, "b": 2}'):
-        assert writes(Row, text) and writes(Row, text, null="omit")
+        assert accepts(Row, text) and accepts(Row, text, null="omit")
 
 
-def test_orders() -> None:
+def test_the_order_of_a_class_applies_to_its_own_fields() -> None:
     @sk.json_style(order=["why", "answer"])
     class Reasoned(BaseModel):
         answer: bool
@@ -163,13 +167,13 @@ def test_orders() -> None:
         b: int
 
     why = '{"because": "x", "answer": true, "sure": 1}'
-    assert writes(Reasoned, why) and not writes(Reasoned, '{"answer": true, "sure": 1, "because": "x"}')
-    assert writes(Reasoned, '{"answer": true, "sure": 1, "because": "x"}', order="declared")
-    assert writes(Loose, f'{{"b": 1, "a": {why}}}')
-    assert not writes(Loose, f'{{"b": 1, "a": {why}}}', order="declared")
+    assert accepts(Reasoned, why) and not accepts(Reasoned, '{"answer": true, "sure": 1, "because": "x"}')
+    assert accepts(Reasoned, '{"answer": true, "sure": 1, "because": "x"}', order="declared")
+    assert accepts(Loose, f'{{"b": 1, "a": {why}}}')
+    assert not accepts(Loose, f'{{"b": 1, "a": {why}}}', order="declared")
     # Enclosing and nested classes keep their own order.
-    assert not writes(Loose, '{"b": 1, "a": {"answer": true, "because": "x", "sure": 1}}')
-    assert writes(tuple[Loose, int], f'[{{"b": 1, "a": {why}}}, 1]')
+    assert not accepts(Loose, '{"b": 1, "a": {"answer": true, "because": "x", "sure": 1}}')
+    assert accepts(tuple[Loose, int], f'[{{"b": 1, "a": {why}}}, 1]')
     with pytest.raises(sk.SchemaError, match="the field order of Wrong names the unknown field 'nothing'"):
         sk.to_regex(sk.json_style(order=["nothing"])(type("Wrong", (Plain,), {})))
 
@@ -182,21 +186,21 @@ def test_set_items_have_one_spelling() -> None:
         b: int
 
     pairs = Annotated[set[Pair], Field(min_length=2)]
-    assert writes(pairs, '[{"a": 1, "b": 2}, {"a": 1, "b": 3}]')
-    assert not writes(pairs, '[{"a": 1, "b": 2}, {"b": 2, "a": 1}]')
-    assert writes(set[Pair], '[{"b": 2, "a": 1}]')  # pydantic merges equal items
+    assert accepts(pairs, '[{"a": 1, "b": 2}, {"a": 1, "b": 3}]')
+    assert not accepts(pairs, '[{"a": 1, "b": 2}, {"b": 2, "a": 1}]')
+    assert accepts(set[Pair], '[{"b": 2, "a": 1}]')  # pydantic merges equal items
 
 
-def test_whitespace_of_the_target_class() -> None:
+def test_whitespace_applies_only_to_the_target_class() -> None:
     compact = sk.json_style(whitespace="compact")(type("Compact", (Plain,), {}))
     tight = '{"name":"a","age":4,"city":null}'
-    assert writes(compact, tight) and not writes(compact, NULL)
-    assert writes(compact, NULL, whitespace="spaced")
-    assert writes(list[compact], f"[{NULL}]")  # type: ignore[valid-type]
+    assert accepts(compact, tight) and not accepts(compact, NULL)
+    assert accepts(compact, NULL, whitespace="spaced")
+    assert accepts(list[compact], f"[{NULL}]")  # type: ignore[valid-type]
     assert sk.generate(ScriptedModel([tight]), "x", compact).text == tight  # type: ignore[valid-type]
 
 
-def test_tags_are_always_written() -> None:
+def test_tags_of_unions_are_always_written() -> None:
     @sk.json_style(defaults="may_omit")
     class Cat(BaseModel):
         kind: Literal["cat"] = "cat"
@@ -208,10 +212,10 @@ def test_tags_are_always_written() -> None:
 
     Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
     Dog.model_rebuild(_types_namespace={"Pet": Pet})
-    assert writes(Pet, '{"kind": "cat"}') and not writes(Pet, '{"lives": 3}')
-    assert writes(Pet, '{"kind": "dog", "friend": {"kind": "cat"}}', null="omit")
-    assert writes(Pet, '{"kind": "dog"}', null="omit") and not writes(Pet, '{"kind": "dog"}')
-    assert not writes(Pet, '{"kind": "dog", "friend": {"lives": 9}}')
+    assert accepts(Pet, '{"kind": "cat"}') and not accepts(Pet, '{"lives": 3}')
+    assert accepts(Pet, '{"kind": "dog", "friend": {"kind": "cat"}}', null="omit")
+    assert accepts(Pet, '{"kind": "dog"}', null="omit") and not accepts(Pet, '{"kind": "dog"}')
+    assert not accepts(Pet, '{"kind": "dog", "friend": {"lives": 9}}')
 
 
 def test_every_function_accepts_style_options() -> None:
@@ -286,16 +290,16 @@ def test_random_values_follow_the_style(null: Any, defaults: Any, order: Any) ->
             seed=seed,
             max_tokens=200,
         )
-        said = json.loads(result.text)
+        written = json.loads(result.text)
         if null == "always":
-            assert "note" in said and "city" in said["short"]
+            assert "note" in written and "city" in written["short"]
         if null == "omit":
-            assert None not in said.values() and None not in said["plain"].values()
+            assert None not in written.values() and None not in written["plain"].values()
         if defaults == "always":
-            assert "age" in said["plain"]
+            assert "age" in written["plain"]
 
 
-def test_typed_dicts_inherit() -> None:
+def test_typed_dicts_inherit_styles() -> None:
     @sk.json_style(order=["b"], null="omit")
     class Row(TypedDict):
         a: int
@@ -311,7 +315,7 @@ def test_typed_dicts_inherit() -> None:
     assert style_of(Other) == JsonStyle(order=("c",), null="omit")
 
 
-def test_all_kinds_of_classes_inherit() -> None:
+def test_dataclasses_and_models_inherit_styles() -> None:
     @dataclass
     class Point:
         a: int

@@ -22,8 +22,8 @@ from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.output import OutputType
 from tests.schema.python_types import (
-    READ,
-    REFUSED,
+    SUPPORTED,
+    UNSUPPORTED,
     Aliased,
     Cat,
     Dog,
@@ -40,9 +40,9 @@ from tests.schema.values import values_of
 
 
 @pytest.mark.parametrize("defaults", ["always", "may_omit"])
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", SUPPORTED)
 def test_pydantic_accepts_the_values_of_the_nodes(name: str, defaults: Literal["always", "may_omit"]) -> None:
-    output: OutputType[object] = OutputType.of(READ[name], policy=JsonStyle(defaults=defaults))
+    output: OutputType[object] = OutputType.of(SUPPORTED[name], policy=JsonStyle(defaults=defaults))
 
     @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
@@ -53,9 +53,9 @@ def test_pydantic_accepts_the_values_of_the_nodes(name: str, defaults: Literal["
     law()
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", UNSUPPORTED)
 def test_types_without_json_are_rejected_with_their_path(name: str) -> None:
-    target, place = REFUSED[name]
+    target, place = UNSUPPORTED[name]
     with pytest.raises(UnsupportedKeyword) as caught:
         OutputType.of(target)
     assert caught.value.place == place
@@ -81,7 +81,7 @@ class Itself(RootModel["Itself"]):
 
 
 @pytest.mark.parametrize("target", [Undefined, 3, "Nowhere", object(), Itself])
-def test_types_that_pydantic_cannot_describe(target: Any) -> None:
+def test_types_that_pydantic_cannot_describe_are_rejected(target: Any) -> None:
     with pytest.raises(SchemaError) as caught:
         OutputType.of(target)
     assert caught.value.place == "$" and "pydantic.dev" not in str(caught.value)
@@ -97,13 +97,13 @@ class Endless(BaseModel):
     a: Endless
 
 
-def test_a_type_without_values() -> None:
+def test_a_type_without_values_is_rejected() -> None:
     with pytest.raises(UnsatisfiableSchema) as caught:
         OutputType.of(Endless)
     assert caught.value.place == "$.a"
 
 
-def test_limits() -> None:
+def test_the_size_and_the_depth_of_a_type_are_limited() -> None:
     with pytest.raises(LimitExceeded):
         OutputType.of(Person, limits=Limits(schema_nodes=3))
     deep: Any = int
@@ -126,7 +126,7 @@ def test_limits() -> None:
         (Any, "Any"),
     ],
 )
-def test_names(target: Any, name: str) -> None:
+def test_type_names(target: Any, name: str) -> None:
     assert OutputType.of(target).name == name
 
 
@@ -192,7 +192,7 @@ def test_the_tag_of_a_discriminated_union_is_never_omitted() -> None:
     assert holds(OutputType.of(Cat | Dog, policy=JsonStyle(defaults="may_omit")).document, {"lives": 9})
 
 
-def test_nodes_of_some_types() -> None:
+def test_types_become_the_expected_nodes() -> None:
     assert OutputType.of(Literal[True, 1]).document.root == Union((Const("true"), Const("1")))
     assert OutputType.of(Annotated[int, Field(gt=0, lt=10, multiple_of=4)]).document.root == Integer(1, 9, 4)
     below, above = (Bound(Decimal(sign * 10**8), exclusive=True) for sign in (-1, 1))
@@ -206,7 +206,7 @@ def test_nodes_of_some_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "refused"),
+    ("target", "rejected"),
     [
         (dict[int, int], [{"x": 1}, {"1.5": 1}]),
         (dict[Annotated[str, Field(pattern="^a")], int], [{"b": 1}]),
@@ -216,10 +216,10 @@ def test_nodes_of_some_types() -> None:
     ],
 )
 def test_values_that_the_schema_of_pydantic_allows_but_pydantic_rejects(
-    target: Any, refused: list[object]
+    target: Any, rejected: list[object]
 ) -> None:
     output = OutputType.of(target)
-    for value in refused:
+    for value in rejected:
         assert isinstance(output.parse(json.dumps(value)), Rejected)
         assert not holds(output.document, value)
 

@@ -59,7 +59,7 @@ LIMITED = Annotated[str, Field(min_length=2, max_length=10)]
         (Annotated[list[int], Field(min_length=1, max_length=3)], "[integer, ...] (1 to 3 items)"),
     ],
 )
-def test_types(target: Any, text: str) -> None:
+def test_python_types_are_described(target: Any, text: str) -> None:
     assert describe(OutputType.of(target).document) == text
 
 
@@ -132,11 +132,11 @@ def test_types(target: Any, text: str) -> None:
         ),
     ],
 )
-def test_schemas(schema: dict[str, object], text: str) -> None:
+def test_json_schemas_are_described(schema: dict[str, object], text: str) -> None:
     assert describe(parse_schema(schema)) == text
 
 
-def test_a_model_with_comments() -> None:
+def test_descriptions_of_a_model_become_comments() -> None:
     address = '{"street": string, "number": integer (at least 1)} /* Where somebody lives. */'
     assert describe(OutputType.of(Person).document) == (
         'Person = {"name": string (1 to 20 characters), "age": integer (0 to 120) /* in years */, '
@@ -176,11 +176,11 @@ def test_definitions_used_once_are_inlined() -> None:
         ),
     ],
 )
-def test_references(target: Any, text: str) -> None:
+def test_definitions_are_described_on_lines_of_their_own(target: Any, text: str) -> None:
     assert describe(OutputType.of(target).document) == text
 
 
-def test_definitions_used_in_contains() -> None:
+def test_a_definition_used_in_contains_is_named() -> None:
     tree = {"anyOf": [{"type": "null"}, {"type": "array", "contains": {"$ref": "#"}}], "title": "Tree"}
     assert describe(parse_schema(tree)) == "Tree = null | [any, ...] (at least 1 item of type Tree)"
 
@@ -209,7 +209,7 @@ class Order(BaseModel):
     gift: Annotated[bool, Field(description="wrapped")] | None = None
 
 
-def test_descriptions_and_examples() -> None:
+def test_descriptions_and_examples_become_comments() -> None:
     assert describe(OutputType.of(Order).document, "Order") == (
         'Order = {"lines": [{"title": string /* such as "Blue Harbour" */, "copies": integer (at least 1) '
         "/* as written; such as 1, 2, 3 */} /* One line of an order. */, ...], "
@@ -223,7 +223,7 @@ def test_descriptions_and_examples() -> None:
     )
 
 
-def test_optional_fields() -> None:
+def test_optional_fields_have_a_question_mark() -> None:
     document = OutputType.of(Point, policy=JsonStyle(defaults="may_omit")).document
     assert describe(document) == 'Point = {"x": number, "y"?: number}'
 
