@@ -35,14 +35,14 @@ from structkit.models.protocols import LogitsModel
 SETS: dict[str, Callable[[int, int], list[Example]]] = {
     "new values in known sentences": heldout_values,
     "new sentences": heldout_sentences,
-    "schemas never seen": heldout_schemas,
+    "new schemas": heldout_schemas,
 }
 
 
 def main() -> None:
     options = read_options()
     model = sk.load(options.model)
-    lines = ["| held out | exercises | fields correct | answers correct |", "| --- | ---: | ---: | ---: |"]
+    lines = ["| excluded from training | exercises | fields correct | answers correct |", "| --- | ---: | ---: | ---: |"]
     same: list[str] = []
     for name, make in SETS.items() if options.count else ():
         examples = make(options.seed, options.count)
