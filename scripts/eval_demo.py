@@ -42,7 +42,10 @@ SETS: dict[str, Callable[[int, int], list[Example]]] = {
 def main() -> None:
     options = read_options()
     model = sk.load(options.model)
-    lines = ["| excluded from training | exercises | fields correct | answers correct |", "| --- | ---: | ---: | ---: |"]
+    lines = [
+        "| excluded from training | exercises | fields correct | answers correct |",
+        "| --- | ---: | ---: | ---: |",
+    ]
     same: list[str] = []
     for name, make in SETS.items() if options.count else ():
         examples = make(options.seed, options.count)
