@@ -219,8 +219,8 @@ def exchanges_of_call(names: dict[str, object]) -> list[Exchange]:
     return [
         Exchange("you", "the model", question),
         Exchange("the model", "you", str(call)),
-        Exchange("you", call.name, "call.run()"),
-        Exchange(call.name, "you", str(call.run())),
+        Exchange("you", call.name, "call.call()"),
+        Exchange(call.name, "you", str(call.call())),
     ]
 
 

@@ -15,7 +15,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True)
 class Call(Generic[R_co]):
-    """A function and its validated arguments, not yet called: the value of a function as a target.
+    """A function and its validated arguments, not yet called: the value of a function in a target.
 
     Attributes:
         function: The function.
@@ -26,7 +26,7 @@ class Call(Generic[R_co]):
     >>> def add(a: int, b: int = 1) -> int:
     ...     return a + b
     >>> call = Call(add, "add", {"a": 2, "b": 3})
-    >>> call.run()
+    >>> call.call()
     5
     """
 
@@ -34,11 +34,11 @@ class Call(Generic[R_co]):
     name: str
     arguments: Mapping[str, object]
 
-    def run(self) -> R_co:
+    def call(self) -> R_co:
         """Call the function and return its result; an async function runs in a new event loop.
 
         Raises:
-            RuntimeError: The function is async and an event loop already runs in this thread; await `arun` instead.
+            RuntimeError: The function is async and an event loop already runs in this thread; await `acall` instead.
             Exception: Any exception of the function.
         """
         made = self.function(**self.arguments)
@@ -52,9 +52,9 @@ class Call(Generic[R_co]):
         awaited.close()
         if inspect.iscoroutine(made):
             made.close()
-        raise RuntimeError(f"{self.name} is async and an event loop runs here; write `await call.arun()`")
+        raise RuntimeError(f"{self.name} is async and an event loop runs here; write `await call.acall()`")
 
-    async def arun(self) -> R_co:
+    async def acall(self) -> R_co:
         """Call the function and await its result if it is awaitable; a sync function blocks the event loop."""
         made = self.function(**self.arguments)
         return await cast("Awaitable[R_co]", made) if inspect.isawaitable(made) else cast("R_co", made)

@@ -1,24 +1,25 @@
-"""Functions as output types: the arguments object is generated and parsed to a `Call`."""
+"""Functions as output types and inside types: the arguments object is generated and parsed to a `Call`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from typing_extensions import TypeForm
 
 from structkit.errors import SchemaError
 from structkit.functions.call import Call
-from structkit.functions.signature import Signature
+from structkit.functions.signature import Signature, read_signature
 from structkit.limits import Limits
 from structkit.rejected import Rejected
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.arguments import arguments_type
+from structkit.schema.python.calls import FunctionForm
 from structkit.schema.python.output import OutputType
 
-__all__ = ["FunctionOutput"]
+__all__ = ["FunctionOutput", "function_form"]
 
 
 class FunctionOutput(OutputType[object]):
@@ -62,13 +63,14 @@ class FunctionOutput(OutputType[object]):
         >>> FunctionOutput.read(read_signature(add)).parse('{"a": 2}')
         Call(add(a=2, b=1))
         """
-        made = arguments_type(
-            signature.name,
-            {each.name: (each.annotation, each.required, each.description) for each in signature.parameters},
-            signature.description,
-        )
         try:
-            read = OutputType.of(made, policy=policy, limits=limits, oracle=oracle)
+            read = OutputType.of(
+                _arguments_of(signature, signature.description),
+                policy=policy,
+                limits=limits,
+                oracle=oracle,
+                read_function=function_form,
+            )
         except SchemaError as error:
             raise _with_parameter(signature, error, limits) from error
         return cls(read, signature)
@@ -77,8 +79,7 @@ class FunctionOutput(OutputType[object]):
         self, value: object, *, exclude_unset: bool = False
     ) -> Iterator[tuple[object, object] | Rejected]:
         """Yield the arguments of a call or of a dict as JSON values, each after its `Call`."""
-        given = dict(value.arguments) if isinstance(value, Call) else value
-        for form in super().serialize(given, exclude_unset=exclude_unset):
+        for form in super().serialize(_given_arguments(value), exclude_unset=exclude_unset):
             if isinstance(form, Rejected):
                 yield form
                 continue
@@ -96,11 +97,40 @@ class FunctionOutput(OutputType[object]):
         return Call(self.signature.function, self.signature.name, arguments)
 
 
+def function_form(function: Callable[..., object]) -> FunctionForm:
+    """Return the form of a function inside a type: its values are `Call` objects.
+
+    Raises:
+        SchemaError: The signature cannot be read; see `read_signature`.
+    """
+    signature = read_signature(function)
+
+    def call(values: dict[str, object]) -> Call[object]:
+        return Call(function, signature.name, signature.arguments(values))
+
+    # The description has the name: a union of functions shows the model only their arguments.
+    described = f"Call {signature.name}. {signature.description}".strip()
+    return FunctionForm(_arguments_of(signature, described), call, _given_arguments)
+
+
+def _given_arguments(value: object) -> object:
+    return dict(value.arguments) if isinstance(value, Call) else value
+
+
+def _arguments_of(signature: Signature, description: str) -> TypeForm[object]:
+    parameters = {
+        each.name: (each.annotation, each.required, each.description) for each in signature.parameters
+    }
+    return arguments_type(signature.name, parameters, description)
+
+
 def _with_parameter(signature: Signature, error: SchemaError, limits: Limits) -> SchemaError:
     """Return the error with the name of the first parameter whose type is invalid."""
     for each in signature.parameters:
         try:
-            OutputType.of(cast("TypeForm[object]", each.annotation), limits=limits)
+            OutputType.of(
+                cast("TypeForm[object]", each.annotation), limits=limits, read_function=function_form
+            )
         except SchemaError as found:
             return SchemaError(
                 f"the parameter {each.name} of {signature.name} is of a type that cannot be written: {found}",

@@ -17,7 +17,7 @@ from typing import Generic, Literal, TypeAlias, TypedDict, TypeVar, cast
 from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import SchemaError
-from structkit.functions.output import FunctionOutput
+from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
 from structkit.limits import Limits
 from structkit.lowering.alternatives import alternation, option_text
@@ -309,7 +309,9 @@ def read_target(
         )
     reject_callable_object(given)
     form = cast("TypeForm[object]", given)
-    return _TypeTarget(OutputType.of(form, policy=policy, limits=limits, oracle=oracle))
+    return _TypeTarget(
+        OutputType.of(form, policy=policy, limits=limits, oracle=oracle, read_function=function_form)
+    )
 
 
 def spec_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:

@@ -70,12 +70,12 @@ def test_a_call_has_typed_arguments_and_runs() -> None:
     call = sk.extract(ScriptedModel([text]), "A room.", book)
     wanted = {"place": Place(city="Porto"), "night": Night(date(2026, 11, 21)), "beds": 1, "note": "-"}
     assert (call.function, call.name, call.arguments) == (book, "book", wanted)
-    assert call.run() == tuple(wanted.values())
+    assert call.call() == tuple(wanted.values())
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_any_call_of_a_random_model_can_be_run(seed: int) -> None:
-    place, night, beds, _ = sk.extract(RandomModel(seed, brevity=4), "x", book, max_tokens=120).run()
+    place, night, beds, _ = sk.extract(RandomModel(seed, brevity=4), "x", book, max_tokens=120).call()
     assert isinstance(place, Place)
     assert isinstance(night, Night)
     assert beds in (1, 2)
@@ -97,21 +97,21 @@ def test_an_iterable_is_a_list_that_can_be_read_again() -> None:
     replies = ['{"numbers": [1, 2], "more": [3]}', '{"numbers": [1, 5], "more": [3]}']
     call = sk.extract(ScriptedModel(replies), "x", total)
     assert call.arguments == {"numbers": [1, 5], "more": [3]}
-    assert call.run() == call.run() == 9
+    assert call.call() == call.call() == 9
 
 
 def test_async_functions_run_from_both_worlds() -> None:
     model = ScriptedModel(['{"seconds": 0}'] * 3)
-    assert sk.extract(model, "x", wait).run() == "waited"
+    assert sk.extract(model, "x", wait).call() == "waited"
 
     async def main() -> None:
         call = await sk.aextract(model, "x", wait)
-        assert await call.arun() == "waited"
-        with pytest.raises(RuntimeError, match="arun"):
-            call.run()
+        assert await call.acall() == "waited"
+        with pytest.raises(RuntimeError, match="acall"):
+            call.call()
 
     asyncio.run(main())
-    assert asyncio.run(sk.extract(model, "x", wait).arun()) == "waited"
+    assert asyncio.run(sk.extract(model, "x", wait).acall()) == "waited"
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_async_functions_run_from_both_worlds() -> None:
 )
 def test_methods_and_partials(function: Callable[..., object], text: str, value: object) -> None:
     call = sk.extract(ScriptedModel([text]), "x", function)
-    assert call.run() == value if value else "beds" not in call.arguments
+    assert call.call() == value if value else "beds" not in call.arguments
 
 
 def test_a_class_is_a_type_and_its_methods_are_functions() -> None:
-    assert sk.extract(ScriptedModel(['{"hour": 9}']), "x", Shop.open).run().name == "from 9"
+    assert sk.extract(ScriptedModel(['{"hour": 9}']), "x", Shop.open).call().name == "from 9"
 
 
 def test_the_description_says_what_the_docstring_says() -> None:
@@ -186,7 +186,7 @@ def test_annotations_of_local_types_are_found() -> None:
     with pytest.raises(sk.SchemaError, match=r"Local.*top of its module"):
         read_signature(take)  # no closure references it, so the function does not lead to it
     take.__annotations__["it"] = Local  # what is returned may be anything
-    assert sk.extract(ScriptedModel(['{"it": {"x": 1}}']), "x", take).run() == Local(x=1)
+    assert sk.extract(ScriptedModel(['{"it": {"x": 1}}']), "x", take).call() == Local(x=1)
     with pytest.raises(sk.SchemaError, match="Lost"):
         read_signature(lost)
 
@@ -252,7 +252,7 @@ def test_an_object_that_can_be_called_is_told_what_to_give(given: Any) -> None:
         sk.to_json_schema(given)
     with pytest.raises(sk.AgentError, match="for a callable object, give its __call__"):
         sk.Agent(RandomModel(), tools=[given], output_type=int)
-    assert sk.extract(ScriptedModel(['{"text": "a"}']), "x", Shout().__call__).run() == "A"
+    assert sk.extract(ScriptedModel(['{"text": "a"}']), "x", Shout().__call__).call() == "A"
 
 
 @singledispatch

@@ -75,6 +75,7 @@ DOORS = {
     "griffe": {"functions/docstring.py"},
     "pydantic": {
         "schema/python/arguments.py",
+        "schema/python/calls.py",
         "schema/python/serialize.py",
         "schema/python/generator.py",
         "schema/python/judge.py",
@@ -83,6 +84,7 @@ DOORS = {
         "schema/python/json_codec.py",
     },
     "pydantic_core": {
+        "schema/python/calls.py",
         "schema/python/serialize.py",
         "schema/python/generator.py",
         "schema/python/judge.py",

@@ -129,8 +129,8 @@ async def functions(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.extract(model, "x", Shop().price), sk.Call[float])
     assert_type(sk.generate(model, "x", weather), sk.Result[sk.Call[list[str]]])
     assert_type(await sk.aextract(model, "x", lookup), sk.Call[Person])
-    assert_type(sk.extract(model, "x", weather).run(), list[str])
-    assert_type(await sk.extract(model, "x", lookup).arun(), Person)
+    assert_type(sk.extract(model, "x", weather).call(), list[str])
+    assert_type(await sk.extract(model, "x", lookup).acall(), Person)
 
 
 def agents(model: sk.testing.ScriptedModel) -> None:

@@ -15,6 +15,7 @@ from pydantic_core.core_schema import ErrorType
 from typing_extensions import TypeForm
 
 from structkit.schema.ir.path import join_path, path_step
+from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
 
 __all__ = ["Judge", "Refused"]
 
@@ -45,11 +46,11 @@ class Judge:
 
     Args:
         target: A type, or a `TypeAdapter` of one.
+        read_function: Returns the form of each function in the type.
     """
 
-    def __init__(self, target: TypeForm[object]) -> None:
-        given: object = target
-        self._adapter: TypeAdapter[Any] = given if isinstance(given, TypeAdapter) else TypeAdapter(target)
+    def __init__(self, target: TypeForm[object], read_function: ReadFunction = reject_function) -> None:
+        self._adapter: TypeAdapter[Any] = adapter_of(target, read_function)
         self._has_own = _has_own_functions(self._adapter.core_schema)
 
     def refusal(self, text: str) -> Refused | None:

@@ -22,6 +22,7 @@ from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
+from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
 from structkit.schema.python.core_schema import describe_error, name_of
 from structkit.schema.python.generator import schema_generator
 from structkit.schema.python.serialize import serialize
@@ -68,6 +69,7 @@ class OutputType(Generic[T]):
         policy: JsonStyle = JsonStyle(),  # noqa: B008
         limits: Limits = Limits(),  # noqa: B008
         oracle: StringOracle = UNDECIDED,
+        read_function: ReadFunction = reject_function,
     ) -> OutputType[T]:
         """Parse a type.
 
@@ -76,9 +78,10 @@ class OutputType(Generic[T]):
             policy: The JSON style of the call.
             limits: Bounds the size of the schema.
             oracle: Decides which names match patterns.
+            read_function: Returns the form of each function in the type. Validation never calls a function.
 
         Raises:
-            SchemaError: Pydantic cannot describe the type.
+            SchemaError: Pydantic cannot describe the type, or a function in it cannot be read.
             UnsupportedKeyword: A part of the type cannot be enforced while decoding.
             UnsatisfiableSchema: No value of the type has a JSON form.
             LimitExceeded: The type is too large or too deep.
@@ -86,7 +89,7 @@ class OutputType(Generic[T]):
         given: object = target
         name = name_of(given._type if isinstance(given, TypeAdapter) else given)
         try:
-            adapter: TypeAdapter[T] = given if isinstance(given, TypeAdapter) else TypeAdapter(target)
+            adapter = adapter_of(target, read_function)
             schema = adapter.json_schema(schema_generator=schema_generator(policy))
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None

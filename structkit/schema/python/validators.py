@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaError, SchemaValidator
 
+from structkit.schema.python.calls import new_validator
+
 __all__ = ["PartValidator"]
 
 _Core: TypeAlias = "Mapping[str, Any]"
@@ -117,7 +119,7 @@ class PartValidator:
             named = [*self._scope.definitions.values()]
             core = {"type": "definitions", "schema": core, "definitions": named}
         try:
-            return SchemaValidator(core, cast("Any", self._scope.config))
+            return new_validator(core, self._scope.config)
         except SchemaError:
             return None
 

@@ -10,6 +10,7 @@ from typing import cast
 
 from typing_extensions import TypeForm
 
+from structkit.functions.output import function_form
 from structkit.functions.signature import is_function
 from structkit.rejected import Rejected
 from structkit.schema.json_schema.validate import make_checker
@@ -58,7 +59,7 @@ def oracle_of(target: AnyTarget, read: Target[object]) -> Oracle:
 
 
 def _of_type(target: TypeForm[object], read: Target[object]) -> Oracle:
-    judge = Judge(target)
+    judge = Judge(target, function_form)
     try:
         valid = make_checker(read.json_schema())
     except ImportError:

@@ -1,0 +1,252 @@
+"""Adapters of types that contain functions: the value of a function is made from its arguments.
+
+Pydantic validates a function in a type by calling it. An adapter of this module never does: it has its own core
+schema, in which the arguments of the function are an object, and a `FunctionForm` makes the value from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from inspect import isroutine
+from operator import is_
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic_core import SchemaSerializer, SchemaValidator
+from typing_extensions import TypeForm
+
+from structkit.errors import SchemaError
+from structkit.schema.python.core_schema import Core, function_of, name_of
+
+__all__ = ["FunctionForm", "ReadFunction", "adapter_of", "new_validator", "reject_function"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionForm:
+    """The values of a function in a type.
+
+    Attributes:
+        arguments: The type of its arguments, an object.
+        make: Makes a value from the validated arguments; must not call the function.
+        arguments_of: Returns the arguments of a value, and any other object as it is.
+    """
+
+    arguments: TypeForm[object]
+    make: Callable[[dict[str, object]], object]
+    arguments_of: Callable[[object], object]
+
+
+ReadFunction: TypeAlias = "Callable[[Callable[..., object]], FunctionForm]"
+"""Returns the form of a function, or raises `SchemaError`."""
+
+
+def reject_function(function: Callable[..., object]) -> FunctionForm:
+    """Reject a function in a type.
+
+    Raises:
+        SchemaError: Always.
+    """
+    name = name_of(function)
+    raise SchemaError(
+        f"the function {name} cannot be read here as a type; use the type of its arguments", place=name
+    )
+
+
+def adapter_of(target: TypeForm[T] | TypeAdapter[T], read_function: ReadFunction) -> TypeAdapter[T]:
+    """Return an adapter of a type whose validation calls none of the functions in it.
+
+    Args:
+        target: A type, or an adapter of one, which is not changed.
+        read_function: Returns the form of each function.
+
+    Raises:
+        SchemaError: The form of a function cannot be read; or pydantic would call a function in spite of the adapter,
+            in the `__init__` of a class.
+    """
+    given: object = target
+    adapter: TypeAdapter[T] = (
+        given if isinstance(given, TypeAdapter) else TypeAdapter(cast("TypeForm[T]", _marked(target)))
+    )
+    rebuild: Callable[[], object] | None = getattr(adapter.core_schema, "rebuild", None)
+    if rebuild is not None:  # a class whose schema is built when it is first needed
+        rebuild()
+    if not any(map(_is_call, _nodes(adapter.core_schema))):
+        return adapter
+    rewriter = _Rewriter(read_function)
+    core = rewriter.rewrite(cast("Core", adapter.core_schema))
+    if rewriter.definitions:
+        core = {"type": "definitions", "schema": core, "definitions": [*rewriter.definitions.values()]}
+    made, config = copy(adapter), cast("Any", adapter._config)
+    made.core_schema = cast("Any", core)
+    made.validator = SchemaValidator(made.core_schema, config, **_options(core))
+    made.serializer = SchemaSerializer(made.core_schema, config, **_options(core))
+    return made
+
+
+def new_validator(core: Core, config: Mapping[str, object] | None) -> SchemaValidator:
+    """Return the validator of a part of the core schema of an adapter."""
+    return SchemaValidator(cast("Any", core), cast("Any", config), **_options(core))
+
+
+def _options(core: Core) -> dict[str, Any]:
+    """Return the options with which pydantic validates classes as the core schema says.
+
+    By default it uses the own validator of a class inside the schema, which calls the functions in its fields.
+
+    Raises:
+        SchemaError: The installed pydantic has no such option.
+    """
+    classes = [node for node in _nodes(core) if node.get("type") in ("model", "dataclass")]
+    found = next((node for node in classes if any(map(_is_value, _nodes(node)))), None)
+    if found is None:
+        return {}
+    options = {"_use_prebuilt": False}
+    try:
+        SchemaValidator({"type": "any"}, None, **options)
+    except TypeError as error:
+        name = name_of(found["cls"])
+        raise SchemaError(
+            f"{name} has a function in a field, which the installed pydantic calls when it validates a {name}; install "
+            "a newer pydantic, or make the function a target of its own",
+            place=name,
+        ) from error
+    return options
+
+
+class _MakeCall:
+    """A wrap validator and serializer: from arguments to a value, and back."""
+
+    def __init__(self, form: FunctionForm) -> None:
+        self._form = form
+
+    def validate(self, value: object, handler: Callable[[object], dict[str, object]]) -> object:
+        return self._form.make(handler(self._form.arguments_of(value)))
+
+    def serialize(self, value: object, handler: Callable[[object], object]) -> object:
+        return handler(self._form.arguments_of(value))
+
+
+@dataclass(frozen=True, eq=False)
+class _Mark:
+    """Stands for a function in a type.
+
+    Pydantic would resolve the annotations of the function in this module, not in that of the function.
+    """
+
+    function: Callable[..., object]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> Core:
+        arguments = {"type": "arguments", "arguments_schema": []}
+        return {"type": "call", "arguments_schema": arguments, "function": self.function}
+
+
+def _marked(form: Any) -> Any:
+    """Return a type with marks for its functions; those in the fields of classes remain."""
+    if isroutine(form) or isinstance(form, partial):
+        return Annotated[object, _Mark(form)]
+    origin, parts = get_origin(form), get_args(form)
+    if not parts or origin is Literal:
+        return form
+    if origin is Annotated:
+        marked = (_marked(parts[0]), *form.__metadata__)
+        return form if marked[0] is parts[0] else Annotated[marked]
+    marked = tuple(map(_marked, parts))
+    if all(map(is_, marked, parts)):
+        return form
+    if origin in (Union, UnionType):
+        return Union[marked]  # noqa: UP007
+    return form.copy_with(marked) if hasattr(form, "copy_with") else origin[marked]
+
+
+class _Rewriter:
+    """Replaces the functions in core schemas.
+
+    Attributes:
+        definitions: The definitions of the schemas, by reference.
+    """
+
+    def __init__(self, read_function: ReadFunction) -> None:
+        self.definitions: dict[str, Core] = {}
+        self._read_function = read_function
+        self._calls: dict[int, Core] = {}
+        self._types: list[object] = []  # a reference contains the id of its type
+
+    def rewrite(self, core: Core) -> Core:
+        """Return a core schema without functions."""
+        if core.get("type") == "definitions":
+            for each in cast("list[Core]", core["definitions"]):
+                reference = cast("str", each["ref"])
+                if reference not in self.definitions:
+                    self.definitions[reference] = {}  # the definition may contain itself
+                    self.definitions[reference] = self.rewrite(each)
+            return self.rewrite(cast("Core", core["schema"]))
+        if _is_call(core):
+            return self._call(core)
+        made = {key: value if key in _NO_SCHEMAS else self._inside(value) for key, value in core.items()}
+        if made.get("custom_init") and any(map(_is_value, _nodes(made))):
+            name = name_of(made["cls"])
+            raise SchemaError(
+                f"{name} has a function in a field and an __init__, in which pydantic calls the function; leave out "
+                "the __init__, or make the function a target of its own",
+                place=name,
+            )
+        return made
+
+    def _inside(self, value: object) -> object:
+        if isinstance(value, dict):
+            return self.rewrite(value) if isinstance(value.get("type"), str) else self._inside_all(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self._inside, value))
+        return value
+
+    def _inside_all(self, values: dict[str, object]) -> dict[str, object]:
+        return {key: self._inside(value) for key, value in values.items()}
+
+    def _call(self, core: Core) -> Core:
+        function = cast("Callable[..., object]", core["function"])
+        if id(function) not in self._calls:
+            form = self._read_function(function)
+            self._types.append(form.arguments)
+            arguments = self.rewrite(cast("Core", TypeAdapter(form.arguments).core_schema))
+            maker = _MakeCall(form)
+            self._calls[id(function)] = {
+                "type": "function-wrap",
+                "function": {"type": "no-info", "function": maker.validate},
+                "schema": arguments,
+                "serialization": {"type": "function-wrap", "function": maker.serialize, "schema": arguments},
+            }
+        return self._calls[id(function)]
+
+
+def _is_call(core: Core) -> bool:
+    """Whether a core schema calls a function; pydantic makes named tuples with calls of their class."""
+    return core.get("type") == "call" and not isinstance(core["function"], type)
+
+
+def _is_value(core: Core) -> bool:
+    """Whether a core schema makes the value of a function from its arguments."""
+    return isinstance(getattr(function_of(core), "__self__", None), _MakeCall)
+
+
+def _nodes(core: object) -> Iterator[Core]:
+    """Yield the core schemas inside a core schema, and itself; also parts of them such as fields."""
+    pending, seen = [core], set[int]()
+    while pending:
+        current = pending.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, dict):
+            yield current
+            pending += [value for key, value in current.items() if key not in _NO_SCHEMAS]
+        elif isinstance(current, (list, tuple)):
+            pending += current
+
+
+_NO_SCHEMAS = {"cls", "default", "expected", "members", "metadata", "serialization"}
