@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         PartialOutput,
         PreambleDelta,
         RunEnd,
+        StepEnd,
         StepRetracted,
         ThinkingEvent,
         ToolCallDelta,
@@ -35,8 +36,15 @@ if TYPE_CHECKING:
         ToolResult,
     )
     from structkit.agent.run.record import RunRecord, run_record
-    from structkit.agent.run.state import AgentResult, PendingCall, RunState, RunSuspended, ToolCall
-    from structkit.agent.stream import AgentStream, AsyncAgentStream
+    from structkit.agent.run.state import (
+        AgentResult,
+        AgentStep,
+        PendingCall,
+        RunState,
+        RunSuspended,
+        ToolCall,
+    )
+    from structkit.agent.stream import AgentStream, AsyncAgentStream, AsyncStepStream, StepStream
     from structkit.agent.tools.context import Context
     from structkit.agent.tools.tool import Tool, tool
     from structkit.agent.tools.toolset import Toolset
@@ -99,9 +107,11 @@ __all__ = [
     "Agent",
     "AgentError",
     "AgentResult",
+    "AgentStep",
     "AgentStream",
     "ApprovalRequired",
     "AsyncAgentStream",
+    "AsyncStepStream",
     "AsyncStream",
     "BudgetTooSmall",
     "Call",
@@ -139,7 +149,9 @@ __all__ = [
     "RunSuspended",
     "SchemaError",
     "Span",
+    "StepEnd",
     "StepRetracted",
+    "StepStream",
     "Stream",
     "StreamEnd",
     "StructkitError",
@@ -195,7 +207,11 @@ __all__ = [
 _HOMES = {
     "Agent": "structkit.agent.agent",
     "AgentResult": "structkit.agent.run.state",
+    "AgentStep": "structkit.agent.run.state",
     "AgentStream": "structkit.agent.stream",
+    "AsyncStepStream": "structkit.agent.stream",
+    "StepEnd": "structkit.agent.run.events",
+    "StepStream": "structkit.agent.stream",
     "ToolCallDelta": "structkit.agent.run.events",
     "AsyncAgentStream": "structkit.agent.stream",
     "AsyncStream": "structkit.generate.run.stream",

@@ -17,6 +17,7 @@ from structkit.agent.run.driver import drive_async, drive_events, drive_events_a
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState, RunSuspended
 from structkit.agent.run.validate import check_history, check_state
+from structkit.agent.steps import Steps
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import prepare_tools
@@ -53,7 +54,7 @@ class AgentOptions(Options, total=False):
     format: FormatName
 
 
-class Agent(Generic[T_co, D_contra]):
+class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
     """A model that can call functions before it returns a value of a given type.
 
     In each step the model generates either a call, `{"name": "f", "arguments": {"a": 1}}`, or the result, as JSON.
@@ -432,7 +433,7 @@ class Agent(Generic[T_co, D_contra]):
             )
         return Run(self._config, state, deps, usage_limits), decisions
 
-    def _typed(self, result: AgentResult[object]) -> AgentResult[T_co]:
+    def _typed(self, result: object) -> AgentResult[T_co]:
         return cast("AgentResult[T_co]", result)
 
 

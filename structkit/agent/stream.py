@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Generator
 from typing import Generic, TypeVar, cast
 
 from structkit.agent.run.driver import AsyncEvents, Events
-from structkit.agent.run.events import AgentEvent, RunEnd
-from structkit.agent.run.state import AgentResult
+from structkit.agent.run.events import AgentEvent, RunEnd, SingleStepEvent, StepEnd
+from structkit.agent.run.state import AgentResult, AgentStep
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
 
-__all__ = ["AgentStream", "AsyncAgentStream"]
+__all__ = ["AgentStream", "AsyncAgentStream", "AsyncStepStream", "StepStream"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -41,3 +41,31 @@ class AsyncAgentStream(AsyncResultStream["AgentEvent[T_co]", AgentResult[T_co]],
     @staticmethod
     def _result_of(event: object) -> AgentResult[T_co] | None:
         return event.result if isinstance(event, RunEnd) else None
+
+
+class StepStream(ResultStream["SingleStepEvent[T_co]", AgentStep[T_co]], Generic[T_co]):
+    """An iterator over the events of a step. Each `next` runs the model until the next event.
+
+    Created by `Agent.stream_step`. Closing it, or leaving its context manager, cancels the rest of the step.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self._events = cast("Generator[SingleStepEvent[T_co], None, None]", events)
+
+    @staticmethod
+    def _result_of(event: object) -> AgentStep[T_co] | None:
+        return event.step if isinstance(event, StepEnd) else None
+
+
+class AsyncStepStream(AsyncResultStream["SingleStepEvent[T_co]", AgentStep[T_co]], Generic[T_co]):
+    """An async iterator over the events of a step; the model runs in a thread.
+
+    Created by `Agent.astream_step`. Like `StepStream`, with `async for` and `async with`.
+    """
+
+    def __init__(self, events: AsyncEvents) -> None:
+        self._events = cast("AsyncGenerator[SingleStepEvent[T_co], None]", events)
+
+    @staticmethod
+    def _result_of(event: object) -> AgentStep[T_co] | None:
+        return event.step if isinstance(event, StepEnd) else None

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from structkit.agent.run.state import AgentResult
+from structkit.agent.run.state import AgentResult, AgentStep
 from structkit.agent.run.step import StepTarget
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
@@ -23,6 +23,7 @@ __all__ = [
     "Decisions",
     "ExecuteCalls",
     "GenerateStep",
+    "Outcome",
     "PreparedCall",
     "RunFlow",
 ]
@@ -79,7 +80,10 @@ Action: TypeAlias = "GenerateStep | ExecuteCalls | AwaitAvailability"
 ActionResult: TypeAlias = "Result[object] | Sequence[CallOutcome] | bool"
 """`GenerateStep` receives a `Result`, `ExecuteCalls` a `CallOutcome` per call, `AwaitAvailability` a bool."""
 
-RunFlow: TypeAlias = "Generator[Action, ActionResult, AgentResult[object]]"
+Outcome: TypeAlias = "AgentResult[object] | AgentStep[object]"
+"""The result of a run, or the step of a run that ends after one step."""
+
+RunFlow: TypeAlias = "Generator[Action, ActionResult, Outcome]"
 
 Decisions: TypeAlias = "Mapping[str, bool | str]"
 """For each pending call: whether it is approved; a string is the reason of a denial."""

@@ -9,11 +9,18 @@ from functools import partial
 from threading import Event, Lock
 from typing import TypeAlias, cast
 
-from structkit.agent.run.actions import Action, ActionResult, Decisions, GenerateStep
-from structkit.agent.run.events import AgentEvent, RunEnd, StepEventEmitter, ThinkingEvent, ToolResult
+from structkit.agent.run.actions import Action, ActionResult, Decisions, GenerateStep, Outcome
+from structkit.agent.run.events import (
+    AgentEvent,
+    RunEnd,
+    StepEnd,
+    StepEventEmitter,
+    ThinkingEvent,
+    ToolResult,
+)
 from structkit.agent.run.execute import Executor, perform_async
 from structkit.agent.run.run import Run
-from structkit.agent.run.state import AgentResult, RunSuspended
+from structkit.agent.run.state import AgentStep, RunSuspended
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
@@ -26,8 +33,8 @@ from structkit.models.protocols import Batch, LogitsModel
 
 __all__ = ["drive_async", "drive_events", "drive_events_async", "drive_sync"]
 
-Events: TypeAlias = "Generator[AgentEvent[object], None, None]"
-AsyncEvents: TypeAlias = "AsyncGenerator[AgentEvent[object], None]"
+Events: TypeAlias = "Generator[AgentEvent[object] | StepEnd[object], None, None]"
+AsyncEvents: TypeAlias = "AsyncGenerator[AgentEvent[object] | StepEnd[object], None]"
 
 
 def drive_sync(
@@ -37,7 +44,7 @@ def drive_sync(
     *,
     reuse_prefix: bool = True,
     cancelled: Event | None = None,
-) -> AgentResult[object]:
+) -> Outcome:
     """Run a run to its end.
 
     Args:
@@ -61,9 +68,7 @@ def _run_step(talk: _Driver, step: GenerateStep, cancelled: Event | None) -> Res
     return run_request(*talk.start(step), cancelled)
 
 
-async def drive_async(
-    run: Run, model: LogitsModel, decisions: Decisions | None = None
-) -> AgentResult[object]:
+async def drive_async(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Outcome:
     """Run a run to its end; the model runs in a thread and does not block the event loop."""
     talk = _Driver(run, model, decisions)
     while (asked := talk.action) is not None:
@@ -87,7 +92,7 @@ def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = Non
             else:
                 talk.send_outcome(partial(executor.perform, asked))
             yield from talk.new_results()
-        yield RunEnd(talk.result)
+        yield _end_event(talk.result)
 
 
 async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> AsyncEvents:
@@ -108,7 +113,11 @@ async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions 
             await talk.send_awaited(perform_async(asked))
         for each in talk.new_results():
             yield each
-    yield RunEnd(talk.result)
+    yield _end_event(talk.result)
+
+
+def _end_event(outcome: Outcome) -> RunEnd[object] | StepEnd[object]:
+    return StepEnd(outcome) if isinstance(outcome, AgentStep) else RunEnd(outcome)
 
 
 class _Driver:
@@ -127,13 +136,13 @@ class _Driver:
         self._model = model
         self._reuse_prefix = reuse_prefix
         self._row: CachedRow | None = None
-        self._result: AgentResult[object] | RunSuspended | None = None
+        self._result: Outcome | RunSuspended | None = None
         self._reported = 0
         self._flow = run.flow(decisions)
         self._advance(lambda: next(self._flow))
 
     @property
-    def result(self) -> AgentResult[object]:
+    def result(self) -> Outcome:
         """The result of the run.
 
         Raises:
@@ -209,7 +218,7 @@ class _Driver:
         try:
             self.action = resume()
         except StopIteration as end:
-            self.action, self._result = None, cast("AgentResult[object]", end.value)
+            self.action, self._result = None, cast("Outcome", end.value)
             self._store_row()
         except RunSuspended as paused:
             self.action, self._result = None, paused

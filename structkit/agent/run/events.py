@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from structkit.agent.formats.reader import Piece
-from structkit.agent.run.state import AgentResult, ToolCall
+from structkit.agent.run.state import AgentResult, AgentStep, ToolCall
 from structkit.agent.run.step import StepTarget
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.run.events import EventEmitter, FieldRetracted
@@ -17,6 +17,8 @@ __all__ = [
     "PartialOutput",
     "PreambleDelta",
     "RunEnd",
+    "SingleStepEvent",
+    "StepEnd",
     "StepEventEmitter",
     "StepRetracted",
     "ThinkingEvent",
@@ -110,11 +112,28 @@ class RunEnd(Generic[T_co]):
     result: AgentResult[T_co]
 
 
+@dataclass(frozen=True, slots=True)
+class StepEnd(Generic[T_co]):
+    """The step is complete and validated; always the last event of `Agent.stream_step`.
+
+    Attributes:
+        step: The step that `Agent.step` returns for the same messages.
+    """
+
+    step: AgentStep[T_co]
+
+
 AgentEvent: TypeAlias = (
     "ThinkingEvent | PreambleDelta | ToolCallStart | ToolCallDelta | ToolResult | PartialOutput | StepRetracted "
     "| RunEnd[T_co]"
 )
 """The events that `Agent.stream` yields."""
+
+SingleStepEvent: TypeAlias = (
+    "ThinkingEvent | PreambleDelta | ToolCallStart | ToolCallDelta | PartialOutput | StepRetracted "
+    "| StepEnd[T_co]"
+)
+"""The events that `Agent.stream_step` yields."""
 
 StepEvent: TypeAlias = "PreambleDelta | ToolCallStart | ToolCallDelta | PartialOutput | StepRetracted"
 

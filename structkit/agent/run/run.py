@@ -24,7 +24,7 @@ from structkit.agent.run.actions import (
     PreparedCall,
     RunFlow,
 )
-from structkit.agent.run.budget import RunBudget, UsageLimits, min_limit
+from structkit.agent.run.budget import RunBudget, RunFinishReason, UsageLimits, min_limit
 from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
 from structkit.agent.run.record import RunRecord, attach_record
 from structkit.agent.run.state import (
@@ -39,7 +39,7 @@ from structkit.agent.run.state import (
     new_calls,
     with_note,
 )
-from structkit.agent.run.step import AvailableTool, ParsedCall, Preamble, RejectedCalls
+from structkit.agent.run.step import AvailableTool, ParsedCall, RejectedCalls, calls_or_result
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError, ApprovalRequired, OutputValidationError, ToolError
@@ -150,14 +150,8 @@ class Run:
 
     def _generate_step(self) -> Generator[Action, object, AgentResult[object] | list[PreparedCall]]:
         """Request a step; return the result, or the calls to execute."""
-        offers = (yield from self._available_tools()) if self._next_tools is None else self._next_tools
-        self._collect_usage()
-        turns = self._config.turns(self.messages)
-        target, settings, why = self._budget.next_step(offers, turns)
-        self._available_names = frozenset(offer.tool.name for offer in target.tools)
-        self._steps += 1
         try:
-            told = yield GenerateStep(target, turns, settings, self._steps)
+            result, finish_reason = yield from self.generate()
         except OutputValidationError as failed:
             if isinstance(failed.usage, Usage):
                 self._budget.add_usage(failed.usage)
@@ -165,11 +159,9 @@ class Run:
                 raise
             yield from self._record_rejected(failed.rejected)
             return []
-        result = cast("Result[object]", told)
-        self._budget.add_usage(result.usage)
-        step = result.value if isinstance(result.value, Preamble) else Preamble("", result.text, result.value)
-        if isinstance(step.value, tuple) and step.value and isinstance(step.value[0], ParsedCall):
-            return self._prepare_calls(cast("tuple[ParsedCall, ...]", step.value), step.text)
+        step, calls = calls_or_result(result.value, result.text)
+        if calls:
+            return self._prepare_calls(calls, step.text)
         self.messages.append(Answer(content=step.body, text=step.text))
         self._collect_usage()
         return AgentResult(
@@ -178,8 +170,20 @@ class Run:
             messages=tuple(self.messages),
             usage=self.usage,
             steps=self._steps,
-            finish_reason="budget" if result.finish_reason == "budget" else why,
+            finish_reason=finish_reason,
         )
+
+    def generate(self) -> Generator[Action, object, tuple[Result[object], RunFinishReason]]:
+        """Request a step; return what the model generated, and the finish reason if it is the result."""
+        offers = (yield from self._available_tools()) if self._next_tools is None else self._next_tools
+        self._collect_usage()
+        turns = self._config.turns(self.messages)
+        target, settings, why = self._budget.next_step(offers, turns)
+        self._available_names = frozenset(offer.tool.name for offer in target.tools)
+        self._steps += 1
+        result = cast("Result[object]", (yield GenerateStep(target, turns, settings, self._steps)))
+        self._budget.add_usage(result.usage)
+        return result, "budget" if result.finish_reason == "budget" else why
 
     def _available_tools(self) -> Generator[Action, object, tuple[AvailableTool, ...]]:
         """Return the tools for the next step; availability is checked once per step."""

@@ -10,11 +10,12 @@ from functools import lru_cache
 from typing import Generic, Literal, TypeVar
 
 from structkit.errors import AgentError, StructkitError
+from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
-from structkit.messages import CallPart, Calls, Message, Output, User
+from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import JsonCodec
 
-__all__ = ["AgentResult", "PendingCall", "RunState", "RunSuspended", "ToolCall"]
+__all__ = ["AgentResult", "AgentStep", "PendingCall", "RunState", "RunSuspended", "ToolCall"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -164,6 +165,30 @@ class AgentResult(Generic[T_co]):
             f"AgentResult(value={self.value!r}, calls=[{calls}], steps={self.steps}, "
             f"finish_reason={self.finish_reason!r})"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentStep(Generic[T_co]):
+    """One step of an agent: calls, none of them executed, or the result."""
+
+    message: Calls | Answer
+    """The message of the step. Add it to the messages; after calls, also an `Output` for each of them."""
+
+    calls: tuple[Call[object], ...]
+    """The calls with their typed arguments, in the order of `message.calls`, which has their ids; empty if the step is
+    the result. `call.run()` has no `structkit.Context`, so it does not execute a tool that takes one."""
+
+    value: T_co | None
+    """The validated value of the output type; `None` if the step has calls."""
+
+    usage: Usage
+    """Tokens and seconds of the step."""
+
+    finish_reason: Literal["calls", "stop", "steps", "budget"]
+    """`"calls"` if the step has calls; see `AgentResult.finish_reason` otherwise."""
+
+    thinking: str | None = None
+    """The thoughts of the model before the step; `None` without `thinking=...`."""
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:

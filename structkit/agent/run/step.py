@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from typing_extensions import Unpack
 
@@ -20,7 +21,7 @@ from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import Member
 from structkit.targets.targets import RulesOptions, Target
 
-__all__ = ["AvailableTool", "ParsedCall", "Preamble", "RejectedCalls", "StepTarget"]
+__all__ = ["AvailableTool", "ParsedCall", "Preamble", "RejectedCalls", "StepTarget", "calls_or_result"]
 
 _MAX_COUNTS = 256
 """Maximum number of combinations of remaining calls in a step; above it, the smallest limit applies to all tools."""
@@ -205,6 +206,18 @@ class StepTarget(Target[object]):
     def description(self) -> None:
         """Return `None`: the prompt of the agent contains the description."""
         return
+
+
+def calls_or_result(value: object, text: str) -> tuple[Preamble, tuple[ParsedCall, ...]]:
+    """Return the value of a `StepTarget` with its free text, and its calls; no calls if it is the result.
+
+    Args:
+        value: The value.
+        text: The text from which it is parsed.
+    """
+    step = value if isinstance(value, Preamble) else Preamble("", text, value)
+    has_calls = isinstance(step.value, tuple) and bool(step.value) and isinstance(step.value[0], ParsedCall)
+    return step, cast("tuple[ParsedCall, ...]", step.value) if has_calls else ()
 
 
 class _CallSequence:

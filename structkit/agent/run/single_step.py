@@ -1,0 +1,37 @@
+"""A run of one step, in which nothing is executed."""
+
+from __future__ import annotations
+
+from structkit.agent.run.actions import Decisions, RunFlow
+from structkit.agent.run.run import Run
+from structkit.agent.run.state import AgentStep, new_calls
+from structkit.agent.run.step import calls_or_result
+from structkit.messages import Answer
+
+__all__ = ["SingleStep"]
+
+
+class SingleStep(Run):
+    """A run that ends after one step, with its calls or the result."""
+
+    def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
+        result, finish_reason = yield from self.generate()
+        step, calls = calls_or_result(result.value, result.text)
+        if calls:
+            written = [(each.tool.name, each.arguments) for each in calls]
+            return AgentStep(
+                message=new_calls(self.messages, written, step.text),
+                calls=tuple(each.call for each in calls),
+                value=None,
+                usage=self.usage,
+                finish_reason="calls",
+                thinking=result.thinking,
+            )
+        return AgentStep(
+            message=Answer(content=step.body, text=step.text),
+            calls=(),
+            value=step.value,
+            usage=self.usage,
+            finish_reason=finish_reason,
+            thinking=result.thinking,
+        )
