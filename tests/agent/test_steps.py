@@ -70,7 +70,7 @@ def test_a_loop_of_steps_is_a_run(seed: int) -> None:
         assert isinstance(step.message, Calls)
         messages.append(step.message)
         for part, each in zip(step.message.calls, step.calls, strict=True):
-            assert str(each.run()) == outputs[part.id].content
+            assert str(each.call()) == outputs[part.id].content
             messages.append(outputs[part.id])  # with the notes that the loop of the agent adds
     assert (*messages, step.message) == result.messages
     assert (step.value, step.finish_reason, counted) == (result.value, result.finish_reason, by_run)

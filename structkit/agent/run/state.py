@@ -176,7 +176,7 @@ class AgentStep(Generic[T_co]):
 
     calls: tuple[Call[object], ...]
     """The calls with their typed arguments, in the order of `message.calls`, which has their ids; empty if the step is
-    the result. `call.run()` has no `structkit.Context`, so it does not execute a tool that takes one."""
+    the result. `call.call()` has no `structkit.Context`, so it does not execute a tool that takes one."""
 
     value: T_co | None
     """The validated value of the output type; `None` if the step has calls."""
