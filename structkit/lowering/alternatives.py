@@ -1,4 +1,4 @@
-"""Choices of many texts."""
+"""Choices of many texts, and the text of an option."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from structkit.schema.markers.json_style import Whitespace
 
 __all__ = ["alternation", "option_text"]
 
-_LETTERS = 2_000
+_MAX_INLINE_LENGTH = 2_000
 """Largest total length of texts with a common prefix that are written in place; longer ones become lazy rules."""
 
-_LEVELS = 8
-"""Largest depth of the prefix tree; texts below are written in place, however many."""
+_MAX_DEPTH = 8
+"""Largest depth of the prefix tree; below it, texts are written in place, whatever their number."""
 
 
 def alternation(nodes: Iterable[Node], rule: Callable[[Node, str], Node], path: str) -> Node:
@@ -30,27 +30,33 @@ def alternation(nodes: Iterable[Node], rule: Callable[[Node, str], Node], path: 
     >>> alternation([LiteralText("no"), LiteralText("yes")], lambda node, name: node, "$")
     Choice(parts=(LiteralText(value='no'), LiteralText(value='yes')))
     """
-    every = [part for node in nodes for part in (node.parts if isinstance(node, Choice) else (node,))]
-    texts = [node.value for node in every if isinstance(node, LiteralText)]
-    if sum(map(len, texts)) <= _LETTERS:
-        return choice(every)
-    others = [node for node in every if not isinstance(node, LiteralText)]
-    return choice([*others, _from(sorted(set(texts)), 0, 0, rule, path)])
+    alternatives = [part for node in nodes for part in (node.parts if isinstance(node, Choice) else (node,))]
+    texts = [node.value for node in alternatives if isinstance(node, LiteralText)]
+    if sum(map(len, texts)) <= _MAX_INLINE_LENGTH:
+        return choice(alternatives)
+    others = [node for node in alternatives if not isinstance(node, LiteralText)]
+    return choice([*others, _suffix_tree(sorted(set(texts)), 0, 0, rule, path)])
 
 
-def _from(texts: list[str], position: int, level: int, rule: Callable[[Node, str], Node], path: str) -> Node:
+def _suffix_tree(
+    texts: list[str], position: int, level: int, rule: Callable[[Node, str], Node], path: str
+) -> Node:
     """Return the suffixes from `position` of sorted texts that share the prefix before it."""
-    few = sum(map(len, texts)) - position * len(texts) <= _LETTERS
-    if few or level == _LEVELS:
-        rests = choice(LiteralText(text[position:]) for text in texts)
-        return rule(rests, f"{path}/{texts[0][:position]}") if few and level and len(texts) > 1 else rests
+    is_short = sum(map(len, texts)) - position * len(texts) <= _MAX_INLINE_LENGTH
+    if is_short or level == _MAX_DEPTH:
+        suffixes = choice(LiteralText(text[position:]) for text in texts)
+        return (
+            rule(suffixes, f"{path}/{texts[0][:position]}")
+            if is_short and level and len(texts) > 1
+            else suffixes
+        )
     first, last = texts[0], texts[-1]
     shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     groups = [list(group) for _, group in groupby(texts, key=lambda text: text[shared : shared + 1])]
     nodes = (
         seq(
             LiteralText(group[0][shared : shared + 1]),
-            _from(group, min(shared + 1, len(group[0])), level + 1, rule, path),
+            _suffix_tree(group, min(shared + 1, len(group[0])), level + 1, rule, path),
         )
         for group in groups
     )

@@ -28,19 +28,19 @@ __all__ = ["deferrable", "is_small"]
 _MIN_DOCUMENT_SIZE = 200
 """Smallest document, in schemas, whose definitions are deferred; smaller ones are lowered as fast as classified."""
 
-_WORTH = 4
+_MIN_DEFERRED_SIZE = 4
 """Smallest definition, in schemas, that is deferred."""
 
 _MAX_DEPTH = 16
 """Largest nesting of a deferred definition: the stack can already be deep when it is lowered."""
 
-_DIGITS = 10**15
-"""Exclusive bound of the ends of an integer range whose automaton is small."""
+_SMALL_BOUND = 10**15
+"""Exclusive limit of the bounds of an integer range, in magnitude, whose automaton is small."""
 
-_LETTERS = 100
+_MAX_CONSTANT_LENGTH = 100
 """Largest length, in characters, of a small name or constant."""
 
-_ALL_LETTERS = 20_000
+_MAX_CHOICE_LENGTH = 20_000
 """Largest total length, in characters, of the constants of a small choice."""
 
 _MAX_REPETITIONS = 64
@@ -60,7 +60,9 @@ def deferrable(definitions: Mapping[str, Schema], uses: Mapping[str, Usage], max
     if sum(use.size for use in uses.values()) < _MIN_DOCUMENT_SIZE:
         return set()
     return {
-        name for name, use in uses.items() if _WORTH <= use.size <= max_size and _is_simple(definitions[name])
+        name
+        for name, use in uses.items()
+        if _MIN_DEFERRED_SIZE <= use.size <= max_size and _is_simple(definitions[name])
     }
 
 
@@ -76,7 +78,7 @@ def is_small(schema: Schema) -> bool:
         return True
     match schema:
         case Const(text):
-            return len(text) <= _LETTERS
+            return len(text) <= _MAX_CONSTANT_LENGTH
         case Object():
             required = sum(prop.required for prop in schema.properties)
             counts = (
@@ -85,12 +87,19 @@ def is_small(schema: Schema) -> bool:
                 or schema.required_groups
             )
             named = all(group.names == String() for group in schema.additional)
-            return named and not counts and all(len(prop.name) <= _LETTERS for prop in schema.properties)
+            return (
+                named
+                and not counts
+                and all(len(prop.name) <= _MAX_CONSTANT_LENGTH for prop in schema.properties)
+            )
         case Array():
-            rounds = max(schema.min_items, schema.max_items or 0)
-            return rounds <= _MAX_REPETITIONS and not schema.contains
+            max_count = max(schema.min_items, schema.max_items or 0)
+            return max_count <= _MAX_REPETITIONS and not schema.contains
         case Union(branches):
-            return sum(len(branch.text) for branch in branches if isinstance(branch, Const)) <= _ALL_LETTERS
+            return (
+                sum(len(branch.text) for branch in branches if isinstance(branch, Const))
+                <= _MAX_CHOICE_LENGTH
+            )
         case Integer():
             return schema.multiple_of is None and not schema.not_multiple_of
         case Number():
@@ -105,7 +114,7 @@ def _is_simple(schema: Schema) -> bool:
     while level and depth <= _MAX_DEPTH:
         if not all(map(_is_simple_itself, level)):
             return False
-        level, depth = [inner for node in level for inner in _inside(node)], depth + 1
+        level, depth = [inner for node in level for inner in _children(node)], depth + 1
     return not level
 
 
@@ -117,15 +126,15 @@ def _is_simple_itself(node: Schema) -> bool:
         case Array():
             return is_small(node) and not node.unique_items
         case Union(branches):
-            return is_small(node) and _differ(branches)
+            return is_small(node) and _differ_at_the_start(branches)
         case String(format=None):
-            free = String(min_length=node.min_length, max_length=node.max_length)
-            return node == free and node.min_length <= MAX_LAZY_LENGTH
+            unrestricted = String(min_length=node.min_length, max_length=node.max_length)
+            return node == unrestricted and node.min_length <= MAX_LAZY_LENGTH
         case String(format=Format() as given):
             return given.name in KNOWN_FORMATS and node == String(format=given)
         case Integer():
-            ends = [end for end in (node.minimum, node.maximum) if end is not None]
-            return is_small(node) and all(abs(end) < _DIGITS for end in ends)
+            bounds = [bound for bound in (node.minimum, node.maximum) if bound is not None]
+            return is_small(node) and all(abs(bound) < _SMALL_BOUND for bound in bounds)
         case Number():
             return node == Number()
         case Const():
@@ -136,8 +145,8 @@ def _is_simple_itself(node: Schema) -> bool:
             return False
 
 
-def _inside(node: Schema) -> Iterable[Schema]:
-    """Return the direct subschemas of a simple schema. Faster than `children`, which also returns paths."""
+def _children(node: Schema) -> Iterable[Schema]:
+    """Return the direct subschemas of a simple schema. Faster than `children`, which also returns steps."""
     match node:
         case Object(properties=properties, additional=additional):
             return [*(prop.value for prop in properties), *(group.value for group in additional)]
@@ -149,7 +158,7 @@ def _inside(node: Schema) -> Iterable[Schema]:
             return ()
 
 
-def _differ(branches: Sequence[Schema]) -> bool:
+def _differ_at_the_start(branches: Sequence[Schema]) -> bool:
     """Return whether alternatives, except constants, differ in their first character."""
     kinds = [type(branch) for branch in branches if not isinstance(branch, Const | Null | Boolean)]
     if Ref in kinds or Anything in kinds:

@@ -73,10 +73,10 @@ _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 _MAX_INLINE_NODES = 64
 """Largest definition, in nodes, that is copied to each of several uses; larger ones become rules."""
 
-_RANGE = 8
+_MAX_INLINE_RANGE = 8
 """Largest number, in nodes, that does not become a rule."""
 
-_HEIGHT = 16
+_MAX_NESTING = 16
 """Largest nesting of schemas within one rule. Deeper schemas become rules, which bounds later recursion."""
 
 
@@ -131,10 +131,10 @@ def lower(
         reason, place = lowering.empty_reason or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=place)
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
-    rules, unmade = lowering.rules, lowering.deferred
+    rules, deferred = lowering.rules, lowering.deferred
     return Rules(
         start,
-        LazyRules(rules, unmade, lowering.lower_deferred) if unmade else rules,
+        LazyRules(rules, deferred, lowering.lower_deferred) if deferred else rules,
         unenforced,
         lowering.lazy,
     )
@@ -142,7 +142,7 @@ def lower(
 
 def _canonical_rule_name(name: str) -> str:
     """Return the name of the rule of a definition, or of any JSON, where each value has one spelling."""
-    return f"#{name} once"
+    return f"#{name} canonical"
 
 
 class _Lowering:
@@ -186,9 +186,9 @@ class _Lowering:
     def run(self, root: Schema) -> Node:
         """Return the language of the root and add its rules to `rules`."""
         simple = self.uses and self.order == "declared"
-        may_wait = deferrable(self.definitions, self.uses, MAX_LAZY_SIZE) if simple else ()
+        deferrable_names = deferrable(self.definitions, self.uses, MAX_LAZY_SIZE) if simple else ()
         for name, use in self.uses.items():
-            if name in may_wait and not any(self.is_empty(callee) for callee in use.callees):
+            if name in deferrable_names and not any(self.is_empty(callee) for callee in use.callees):
                 self.defer(name, use)
             else:
                 self.define(name, use)
@@ -235,7 +235,7 @@ class _Lowering:
         self.small, self.size = True, 0
         node = self.node(self.definitions[name], use.path)
         large = use.count > 1 and exceeds_size(node, _MAX_INLINE_NODES)
-        if use.recursive or (node is not NEVER and (large or self.max_depth >= _HEIGHT)):
+        if use.recursive or (node is not NEVER and (large or self.max_depth >= _MAX_NESTING)):
             self.add(f"#{name}", node)
             self.lowered[name] = RuleRef(f"#{name}"), 0, True, 1
         else:
@@ -304,9 +304,9 @@ class _Lowering:
             case Ref(name) if self.canonical and (self.bounded or self.uses[name].multiple_spellings):
                 return self.canonical_definition(name)
             case Ref(name):
-                node, height, plain, size = self.lowered.get(name, (RuleRef(f"#{name}"), 0, True, 1))
+                node, height, small, size = self.lowered.get(name, (RuleRef(f"#{name}"), 0, True, 1))
                 self.max_depth = max(self.max_depth, self.depth + height)
-                self.small = self.small and plain
+                self.small = self.small and small
                 self.size += size
                 return node
             case Never(reason):
@@ -322,12 +322,12 @@ class _Lowering:
         return RuleRef(rule)
 
     def nested(self, schema: Object | Array | Union, path: str) -> Node:
-        """Lower a nested schema; every `_HEIGHT` levels start a rule."""
-        outer, plain, size = (self.depth, self.max_depth), self.small, self.size
+        """Lower a nested schema; every `_MAX_NESTING` levels start a rule."""
+        outer, small, size = (self.depth, self.max_depth), self.small, self.size
         self.small, self.size = is_small(schema), 1
-        begins_rule = self.depth == _HEIGHT
-        self.depth = 0 if begins_rule else self.depth + 1
-        self.max_depth = self.depth if begins_rule else max(self.depth, self.max_depth)
+        starts_rule = self.depth == _MAX_NESTING
+        self.depth = 0 if starts_rule else self.depth + 1
+        self.max_depth = self.depth if starts_rule else max(self.depth, self.max_depth)
         match schema:
             case Object():
                 node = self.objects.object(schema, path)
@@ -344,12 +344,12 @@ class _Lowering:
                 # A constant counts as an eighth of a schema.
                 self.size -= 7 * sum(isinstance(branch, Const) for branch in branches) // 8
                 node = alternation(nodes, partial(self.rule, small=True), path)
-        if begins_rule:
+        if starts_rule:
             self.depth, self.max_depth = outer
             node = self.rule(node, path)
         else:
             self.depth = outer[0]
-        self.small = plain and (self.small or isinstance(node, RuleRef))
+        self.small = small and (self.small or isinstance(node, RuleRef))
         self.size = size + (1 if isinstance(node, RuleRef) else self.size)
         return node
 
@@ -389,11 +389,16 @@ class _Lowering:
         """Lower a number; unbounded numbers are a rule, like unbounded integers."""
         if self.canonical or schema != Number():
             # An excluded multiple is recognized by its digits, so numbers have no exponent.
-            once = self.canonical or bool(schema.not_multiple_of)
+            canonical = self.canonical or bool(schema.not_multiple_of)
             # Where items must differ, no two texts may denote the same float.
-            figures = DISTINCT_DIGITS if self.canonical else ROUND_TRIP_DIGITS
+            precision = DISTINCT_DIGITS if self.canonical else ROUND_TRIP_DIGITS
             node = numbers(
-                schema, bounded=self.bounded, canonical=once, precision=figures, limits=self.limits, path=path
+                schema,
+                bounded=self.bounded,
+                canonical=canonical,
+                precision=precision,
+                limits=self.limits,
+                path=path,
             )
             node = without_multiples(node, schema.not_multiple_of, self.limits, path)
             return self.range_rule(node, schema, path)
@@ -403,7 +408,7 @@ class _Lowering:
 
     def range_rule(self, node: Node, schema: Integer | Number, path: str) -> Node:
         """Make numbers a rule, unless they are the root or small: equal ranges are then built once."""
-        if self.canonical or path == "$" or not exceeds_size(node, _RANGE):
+        if self.canonical or path == "$" or not exceeds_size(node, _MAX_INLINE_RANGE):
             return node
         return self.rule(node, path, small=is_small(schema))
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UnresolvedReference
 from structkit.lowering.strings.registry import has_multiple_spellings
+from structkit.schema.ir.descend import children, format_step
 from structkit.schema.ir.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
-from structkit.schema.ir.path import path_step
 
-__all__ = ["Usage", "children", "usages"]
+__all__ = ["Usage", "usages"]
 
-_HOLDING = (Object, Array, Union, String)
+_COMPOSITE = (Object, Array, Union, String)
 """Nodes that can have subschemas."""
 
 
@@ -38,40 +37,10 @@ class Usage:
     size: int = 0
 
 
-def children(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
-    """Yield the direct subschemas, each with its path.
-
-    >>> from structkit.schema.ir.nodes import Null
-    >>> list(children(Array(items=Null()), "$"))
-    [(Null(note=None), '$[]')]
-    """
-    match schema:
-        case Object():
-            for prop in schema.properties:
-                yield prop.value, path + path_step(prop.name)
-            for group in (
-                *schema.additional,
-                *(group for choice in schema.required_groups for group in choice),
-            ):
-                yield group.value, f"{path}[]"
-        case Array():
-            for index, item in enumerate(schema.prefix):
-                yield item, f"{path}[{index}]"
-            yield schema.items, f"{path}[]"
-            for contains in schema.contains:
-                yield contains.matching, f"{path}[]"
-                yield contains.others, f"{path}[]"
-        case Union():
-            for branch in schema.branches:
-                yield branch, path
-        case String(content=content) if content is not None:
-            yield content, path
-
-
 def usages(document: Document, *, any_order: bool = False) -> dict[str, Usage]:
     """Return the definitions that the root reaches, each after its callees where possible.
 
-    With `any_order`, declared keys too can be in any order.
+    With `any_order`, declared keys can also be in any order.
 
     >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
     >>> usages(document)
@@ -95,7 +64,7 @@ def usages(document: Document, *, any_order: bool = False) -> dict[str, Usage]:
             use.multiple_spellings = _has_multiple_spellings(document.definitions[name], any_order)
             pending += use.callees
     order = _callees_first(roots, found)
-    _spread(order, found)
+    _propagate_spellings(order, found)
     return {name: found[name] for name in order}
 
 
@@ -114,11 +83,11 @@ def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
             current.additional or ((any_order or current.any_order) and len(current.properties) > 1)
         ):
             return True
-        pending += [child for child, _ in children(current, "")]
+        pending += [child for _, child in children(current)]
     return False
 
 
-def _spread(order: list[str], usages: dict[str, Usage]) -> None:
+def _propagate_spellings(order: list[str], usages: dict[str, Usage]) -> None:
     """Propagate `multiple_spellings` from callees to callers; only cycles need more than one iteration."""
     changed = True
     while changed:
@@ -138,15 +107,16 @@ def _references(
     names: dict[str, None] = {}
     pending, size = [(schema, path)], 0
     while pending:
-        current, where = pending.pop()
+        current, path = pending.pop()
         size += 1
         if isinstance(current, Ref):
             if current.name not in document.definitions:
-                raise UnresolvedReference(f"there is no definition {current.name!r}", place=where)
-            usages.setdefault(current.name, Usage(where)).count += 1
+                raise UnresolvedReference(f"there is no definition {current.name!r}", place=path)
+            usages.setdefault(current.name, Usage(path)).count += 1
             names[current.name] = None
-        elif isinstance(current, _HOLDING):
-            pending += reversed(list(children(current, where)))
+        elif isinstance(current, _COMPOSITE):
+            inner = [(child, path + format_step(step)) for step, child in children(current)]
+            pending += reversed(inner)
     return list(names), size
 
 

@@ -1,3 +1,5 @@
+"""Choices of many texts: the prefix tree accepts exactly the texts."""
+
 from __future__ import annotations
 
 import pytest
@@ -14,7 +16,7 @@ from structkit.targets.targets import Choice, read_target
 
 
 @given(st.sets(st.text("abé", max_size=6), min_size=1, max_size=30), st.text("abé", max_size=6))
-def test_grouped_texts_equal_the_texts(texts: set[str], other: str) -> None:
+def test_a_prefix_tree_accepts_exactly_its_texts(texts: set[str], other: str) -> None:
     rules: dict[str, Node] = {}
 
     def rule(node: Node, name: str) -> Node:
@@ -23,8 +25,8 @@ def test_grouped_texts_equal_the_texts(texts: set[str], other: str) -> None:
         return RuleRef(name)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_LETTERS", 8)
-        patch.setattr(module, "_LEVELS", 3)
+        patch.setattr(module, "_MAX_INLINE_LENGTH", 8)
+        patch.setattr(module, "_MAX_DEPTH", 3)
         node = alternation([LiteralText(text) for text in texts], rule, "$")
     dfa = regular_dfa(node, rules=rules) if rules else regular_dfa(node)
     for text in (*texts, other):
@@ -42,7 +44,7 @@ def test_many_options_are_built_lazily() -> None:
         assert len(automaton.row) < 4_000
 
 
-def test_options_that_are_prefixes_of_each_other() -> None:
+def test_options_that_are_prefixes_of_each_other_are_accepted() -> None:
     values = ["a" * length for length in range(1, 400)]
     automaton = link(read_target(Choice(values)).rules())
     assert Reader(automaton).accepts(b"a" * 399) and not Reader(automaton).accepts(b"a" * 400)

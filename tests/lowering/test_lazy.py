@@ -1,3 +1,5 @@
+"""Definitions of large documents are lowered on first use."""
+
 from __future__ import annotations
 
 import json
@@ -12,7 +14,7 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.lowering import lazy as postponing
+from structkit.lowering import lazy
 from structkit.lowering.lower import lower
 from structkit.lowering.usage import usages
 from structkit.regex.lazy_rules import LazyRules
@@ -52,21 +54,21 @@ def _document() -> Document:
     return Document(Object((Property("first", Ref("d0")),)), chain | last)
 
 
-def _made(rules: Rules) -> set[str]:
+def _lowered_definitions(rules: Rules) -> set[str]:
     assert isinstance(rules.rules, LazyRules)
     return {name for name in rules.rules.lowered if name.startswith("#d")}
 
 
 def test_a_definition_is_lowered_on_first_use() -> None:
     rules = lower(_document())
-    assert _made(rules) == set()
+    assert _lowered_definitions(rules) == set()
     automaton = link(rules)
-    assert _made(rules) == {"#d0"}, "its length must be known"
+    assert _lowered_definitions(rules) == {"#d0"}, "its length must be known"
     frames = automaton.start_frames()
     for number in range(3):
         frames, _ = Reader(automaton).read(frames, b"", b'{"first": ' if number == 0 else b'{"next": ')
         assert frames
-        assert _made(rules) == {f"#d{each}" for each in range(number + 2)}
+        assert _lowered_definitions(rules) == {f"#d{each}" for each in range(number + 2)}
     assert Reader(automaton).accepts(b'{"first": {"next": {"next": {"p7": 1}}}}')
     assert not Reader(automaton).accepts(b'{"first": {"next": {"next": {"p8": 1}}}}')
 
@@ -74,7 +76,7 @@ def test_a_definition_is_lowered_on_first_use() -> None:
 def test_iteration_lowers_all_rules() -> None:
     rules = lower(_document())
     assert len(rules.rules) == MANY + 1  # the last definition is small and copied; `integer` is a rule
-    assert _made(rules) == {f"#d{number}" for number in range(MANY)}
+    assert _lowered_definitions(rules) == {f"#d{number}" for number in range(MANY)}
     assert rules.lazy >= set(rules.rules)
 
 
@@ -115,13 +117,13 @@ def test_unsupported_or_large_definitions_are_not_deferred(value: Schema) -> Non
     large = Object((*(Property(f"p{each}", Integer()) for each in range(MANY)), Property("last", value)))
     plain = Object(tuple(Property(f"p{each}", Integer()) for each in range(MANY)))
     document = Document(Object((Property("a", Ref("a")), Property("b", Ref("b")))), {"a": large, "b": plain})
-    assert postponing.deferrable(document.definitions, usages(document), 2 * MANY) == {"b"}
+    assert lazy.deferrable(document.definitions, usages(document), 2 * MANY) == {"b"}
 
 
 def _linked(schema: dict[str, object], large: int) -> Automaton | None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postponing, "_MIN_DOCUMENT_SIZE", large)
-        patch.setattr(postponing, "_WORTH", 1)
+        patch.setattr(lazy, "_MIN_DOCUMENT_SIZE", large)
+        patch.setattr(lazy, "_MIN_DEFERRED_SIZE", 1)
         try:
             return link(read_target(schema, limits=LIMITS).rules(limits=LIMITS), LIMITS)
         except UnsatisfiableSchema:
@@ -151,10 +153,10 @@ def test_deferred_definitions_accept_the_same_texts(
         reject()
     refers = {"properties": {"x": {"$ref": "#/$defs/x"}, "y": {"$ref": "#/$defs/y"}}}
     schema = {"anyOf": [schema, refers, {"$ref": "#/$defs/x"}], "$defs": {"x": other, "y": another}}
-    late, soon = _linked(schema, 0), _linked(schema, 10**9)
-    assert (late is None) == (soon is None)
-    if late is None or soon is None:
+    deferred, eager = _linked(schema, 0), _linked(schema, 10**9)
+    assert (deferred is None) == (eager is None)
+    if deferred is None or eager is None:
         return
     for value in (*values, {"x": values[:1], "y": values[-1:]}):
         text = json.dumps(value, ensure_ascii=False).encode()
-        assert Reader(late).accepts(text) == Reader(soon).accepts(text), text
+        assert Reader(deferred).accepts(text) == Reader(eager).accepts(text), text

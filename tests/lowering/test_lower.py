@@ -66,8 +66,8 @@ def as_dict(schema: Schema) -> dict[str, object] | bool:
             return {"const": json.loads(text)}
         case Integer(minimum=low, maximum=high, multiple_of=of):
             return _given(type="integer", minimum=low, maximum=high, multipleOf=of)
-        case String(min_length=least, max_length=most):
-            return _given(type="string", minLength=least, maxLength=most)
+        case String(min_length=min_length, max_length=max_length):
+            return _given(type="string", minLength=min_length, maxLength=max_length)
         case Union(branches):
             return {"anyOf": [as_dict(branch) for branch in branches]}
         case Array():
@@ -147,13 +147,13 @@ values = st.recursive(
 def holds(rules: Rules, text: str) -> bool:
     """Return whether the rules accept the text, with the automaton and, without recursion, with `re`."""
     try:
-        held = Reader(link(rules)).accepts(text.encode())
+        accepted = Reader(link(rules)).accepts(text.encode())
     except UnsatisfiableSchema:
-        held = False
+        accepted = False
     printed = format_regex(rules)
     if not printed.startswith("start = "):
-        assert (re.fullmatch(printed, text) is not None) == held
-    return held
+        assert (re.fullmatch(printed, text) is not None) == accepted
+    return accepted
 
 
 @given(schemas, values, st.sampled_from(["spaced", "compact"]))
@@ -273,7 +273,7 @@ def test_keys_are_escaped(key: str) -> None:
 
 
 @given(st.dictionaries(st.text("ab", max_size=3), st.just(1), max_size=4))
-def test_names_of_additional_keys(value: dict[str, int]) -> None:
+def test_additional_keys_have_allowed_names(value: dict[str, int]) -> None:
     names = String(min_length=1, patterns=("^a|b$",))
     schema = Object(
         (Property("ab", Integer(), required=False),),
@@ -296,7 +296,7 @@ def test_counted_keys_are_distinct(bounded: bool) -> None:
     assert not holds(rules, '{"a": 1}')
 
 
-def test_unique_items() -> None:
+def test_unique_items_are_distinct() -> None:
     numbers = Array(items=Number(), unique_items=True, min_items=2, max_items=3)
     for bounded, one, two in ((False, "1", "2"), (True, "1.0", "2.0")):
         rules = lower(Document(Object((Property("a", numbers), Property("b", numbers))), bounded=bounded))
@@ -323,9 +323,9 @@ UNIQUE: list[tuple[Schema, str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("items", "text", "held"), UNIQUE)
+@pytest.mark.parametrize(("items", "text", "expected"), UNIQUE)
 @pytest.mark.parametrize("bounded", [True, False])
-def test_unique_values_have_one_spelling(items: Schema, text: str, held: bool, bounded: bool) -> None:
+def test_unique_values_have_one_spelling(items: Schema, text: str, expected: bool, bounded: bool) -> None:
     definitions: dict[str, Schema] = {
         "open": Object(
             (Property("a", Number(), required=False),), additional=(Additional(String(), Anything()),)
@@ -334,7 +334,7 @@ def test_unique_values_have_one_spelling(items: Schema, text: str, held: bool, b
         "closed": Object((Property("a", String()),)),
     }
     rules = lower(Document(Array(items=items, unique_items=True, min_items=2), definitions, bounded))
-    assert Reader(link(rules)).accepts(text.encode()) == held
+    assert Reader(link(rules)).accepts(text.encode()) == expected
 
 
 def test_one_unique_item_of_a_python_type_can_have_any_spelling() -> None:
@@ -355,7 +355,7 @@ def test_numbers_outside_unique_items_can_have_any_spelling() -> None:
 
 
 @pytest.mark.parametrize("text", ["[1, {}]", '{"a": {"b": [null]}, "c": 1.5}', '"x"', "-1e-07", "[[[[]]]]"])
-def test_anything(text: str) -> None:
+def test_anything_accepts_every_json_value(text: str) -> None:
     assert holds(lower(Document(Anything())), text)
     compact = text.replace(", ", ",").replace(": ", ":")
     assert holds(lower(Document(Anything()), whitespace="compact"), compact)
@@ -382,7 +382,7 @@ def test_ranges_of_numbers_are_lazy_rules_except_at_the_root() -> None:
     assert not lower(Document(half)).rules
 
 
-def test_a_name_cannot_clash() -> None:
+def test_names_of_definitions_do_not_clash_with_rules() -> None:
     definitions = {"text": Array(items=Union((Ref("text"), String()))), "json": Anything()}
     rules = lower(Document(Array((Ref("text"), Ref("json")), min_items=2), definitions))
     assert holds(rules, '[["a", ["b"]], {"c": 1}]')
@@ -433,7 +433,7 @@ def test_an_unknown_format_of_a_json_schema_is_ignored() -> None:
     )
 
 
-def test_too_many_nodes() -> None:
+def test_the_number_of_nodes_is_limited() -> None:
     wide = Union(tuple(Const(str(number)) for number in range(100)))
     with pytest.raises(LimitExceeded, match="regex_nodes=50"):
         lower(Document(wide), limits=Limits(regex_nodes=50))

@@ -25,13 +25,13 @@ __all__ = ["contains_items", "interleave", "prefix_items"]
 _MAX_MATCHING = 5
 """Maximum number of different parts that one array or object must contain."""
 
-_RULES = 1000
+_MAX_RULES = 1000
 """Maximum number of rules for the states of one array or object."""
 
-_COPIES = 100
-"""The same maximum where the states cannot be rules."""
+_MAX_COPIES = 100
+"""Maximum number of copies for the same states where they cannot be rules."""
 
-_RUN = 16
+_ITEMS_PER_RULE = 16
 """Items of a prefix per rule, which bounds the recursion of later walks."""
 
 
@@ -61,7 +61,7 @@ def prefix_items(
         rest = seq(LiteralText(comma if index else ""), prefix[index], rest)
         if index >= min_items:
             rest = Repeat(rest, 0, 1)
-            if index and index % _RUN == 0 and rule is not None:
+            if index and index % _ITEMS_PER_RULE == 0 and rule is not None:
                 rest = rule(rest, f"{path}[{index}]")
     return rest
 
@@ -146,8 +146,10 @@ def interleave(
     """
     if NEVER in matching:
         return NEVER
-    places = max(min_count if max_count is None else max_count, len(matching))
-    if len(matching) > _MAX_MATCHING or (places + 1) << len(matching) > (_RULES if rule else _COPIES):
+    positions = max(min_count if max_count is None else max_count, len(matching))
+    if len(matching) > _MAX_MATCHING or (positions + 1) << len(matching) > (
+        _MAX_RULES if rule else _MAX_COPIES
+    ):
         message = "these required parts together with these counts cannot be enforced; drop one of them"
         raise UnsupportedKeyword("contains", message, place=path)
 
@@ -189,9 +191,9 @@ def _rest(other: Node, min_count: int, max_count: int | None, comma: str, first:
 
 def _unbounded_order(order: Sequence[Node], other: Node, comma: str, first: LiteralText) -> Node:
     """Return the matching parts in one order, with any number of others around them."""
-    none = other is NEVER
-    before: Node = EMPTY if none else Repeat(seq(other, LiteralText(comma)))
-    between: Node = EMPTY if none else Repeat(seq(LiteralText(comma), other))
+    has_no_others = other is NEVER
+    before: Node = EMPTY if has_no_others else Repeat(seq(other, LiteralText(comma)))
+    between: Node = EMPTY if has_no_others else Repeat(seq(LiteralText(comma), other))
     rest = [piece for part in order[1:] for piece in (between, LiteralText(comma), part)]
     return seq(first, before, order[0], *rest, between)
 
@@ -230,8 +232,10 @@ def _bounded(
 ) -> Node:
     """Return `min_count` to `max_count` items with a bounded number of matches: a rule for each pair of counts."""
     needed, allowed = contains.min_count, contains.max_count
-    highest = needed if allowed is None else allowed
-    if ((min_count if max_count is None else max_count) + 1) * (highest + 1) > (_RULES if rule else _COPIES):
+    tracked_matches = needed if allowed is None else allowed
+    if ((min_count if max_count is None else max_count) + 1) * (tracked_matches + 1) > (
+        _MAX_RULES if rule else _MAX_COPIES
+    ):
         message = "these counts of `contains` together with the counts of items cannot be enforced; drop one of them"
         raise UnsupportedKeyword("contains", message, place=path)
 
@@ -239,15 +243,15 @@ def _bounded(
     def after(count: int, matches: int) -> Node:
         """Return the language after `count` items, of which `matches` match."""
         first = LiteralText(comma if count or started else "")
-        left = None if max_count is None else max_count - count
+        remaining = None if max_count is None else max_count - count
         missing = max(needed - matches, 0)
-        if left is not None and missing > left:
+        if remaining is not None and missing > remaining:
             return NEVER
         if allowed is None and not missing:
-            return _rest(other, max(min_count - count, 0), left, comma, first)
+            return _rest(other, max(min_count - count, 0), remaining, comma, first)
         if allowed == matches:
-            return _rest(other, max(min_count - count, 0), left, comma, first)
-        if left is None and count + missing >= min_count:
+            return _rest(other, max(min_count - count, 0), remaining, comma, first)
+        if remaining is None and count + missing >= min_count:
             max_matches = None if allowed is None else allowed - matches
             return _counted(matching, other, missing, max_matches, comma, started=bool(first.value))
         options = (
@@ -255,7 +259,7 @@ def _bounded(
                 seq(first, matching, after(count + 1, matches + 1)),
                 seq(first, other, after(count + 1, matches)),
             ]
-            if left != 0
+            if remaining != 0
             else []
         )
         if count >= min_count and not missing:

@@ -35,7 +35,7 @@ MAX_LAZY_SIZE = 500
 _MIN_LARGE_SIZE = 60
 """Largest object, in schemas, that does not become a rule. Rules bound the size of an automaton."""
 
-_PART = 8
+_MAX_INLINE_VALUE = 8
 """Largest value, in nodes, of a large object that does not become a lazy rule."""
 
 
@@ -63,7 +63,7 @@ class ObjectLowerer:
         unordered = lowering.order == "any" or schema.any_order
         if unordered and not lowering.canonical and (bounds := any_order_bounds(schema)) is not None:
             return self.any_order(schema, path, *bounds)
-        called = lowering.keywords and path == "$"
+        is_call = lowering.keywords and path == "$"
         paths = [path + path_step(prop.name) for prop in schema.properties]
         values = [
             self.value(prop.value, prop_path)
@@ -71,34 +71,44 @@ class ObjectLowerer:
         ]
         large = lowering.size > _MIN_LARGE_SIZE
         parts: list[ListPart] = []
-        for prop, prop_path, (value, plain, size) in zip(schema.properties, paths, values, strict=True):
-            if large and exceeds_size(value, _PART):
-                value = lowering.rule(value, prop_path, small=plain and size <= MAX_LAZY_SIZE)
+        for prop, prop_path, (value, small, size) in zip(schema.properties, paths, values, strict=True):
+            if large and exceeds_size(value, _MAX_INLINE_VALUE):
+                value = lowering.rule(value, prop_path, small=small and size <= MAX_LAZY_SIZE)
                 lowering.size -= size - 1
             if value is NEVER and not prop.required:
                 continue
-            name = f"{prop.name}=" if called else json_text(prop.name, path=path) + lowering.colon
+            name = f"{prop.name}=" if is_call else json_text(prop.name, path=path) + lowering.colon
             entry = seq(LiteralText(name), value)
             parts.append(ListPart(entry, int(prop.required)))
-        more = self.additional(schema, path)
+        additional = self.additional(schema, path)
         count = schema.min_properties, schema.max_properties
         # Two additional keys in either order would be two spellings of one value.
-        extra = 1 if lowering.canonical else None
-        if lowering.canonical and more is not NEVER and count[0] > len(parts) + 1:
-            what = "`minProperties` with additional keys inside `uniqueItems`"
-            raise UnsupportedKeyword(
-                "minProperties", f"{what} cannot be enforced; drop one of them", place=path
-            )
+        max_additional = 1 if lowering.canonical else None
+        if lowering.canonical and additional is not NEVER and count[0] > len(parts) + 1:
+            message = "`minProperties` with additional keys inside `uniqueItems` cannot be enforced; drop one of them"
+            raise UnsupportedKeyword("minProperties", message, place=path)
         if schema.required_groups:
-            kinds = [self.groups(choice, schema, path) for choice in schema.required_groups]
+            groups = [self.groups(choice, schema, path) for choice in schema.required_groups]
             inside = entries_with_required(
-                parts, more, kinds, *count, max_additional=extra, comma=lowering.comma, path=path
+                parts,
+                additional,
+                groups,
+                *count,
+                max_additional=max_additional,
+                comma=lowering.comma,
+                path=path,
             )
         else:
             inside = entries(
-                parts, more, *count, max_additional=extra, comma=lowering.comma, rule=lowering.rule, path=path
+                parts,
+                additional,
+                *count,
+                max_additional=max_additional,
+                comma=lowering.comma,
+                rule=lowering.rule,
+                path=path,
             )
-        braces = inside if called else seq(LiteralText("{"), inside, LiteralText("}"))
+        braces = inside if is_call else seq(LiteralText("{"), inside, LiteralText("}"))
         # A rule has its own set of distinct texts.
         return lowering.rule(braces, path) if large or self.needs_distinct_keys(schema) else braces
 
@@ -107,23 +117,23 @@ class ObjectLowerer:
         lowering = self._lowering
         outer, before = lowering.small, lowering.size
         lowering.small = True
-        node, plain = lowering.node(schema, path), lowering.small
-        lowering.small = outer and (plain or isinstance(node, RuleRef))
-        return node, plain, lowering.size - before
+        node, small = lowering.node(schema, path), lowering.small
+        lowering.small = outer and (small or isinstance(node, RuleRef))
+        return node, small, lowering.size - before
 
     def any_order(self, schema: Object, path: str, min_count: int, max_count: int | None) -> Node:
         """Lower an object with entries in any order, as a rule: a rule has its own set of distinct keys."""
         lowering = self._lowering
         entries: list[AnyOrderEntry] = []
-        called = lowering.keywords and path == "$"
+        is_call = lowering.keywords and path == "$"
         all_count = not any(prop.required for prop in schema.properties)
         for prop in schema.properties:
             value = lowering.node(prop.value, path + path_step(prop.name))
             if value is NEVER and prop.required:
                 return NEVER
-            key = Distinct(LiteralText(prop.name if called else json_text(prop.name, path=path)))
+            key = Distinct(LiteralText(prop.name if is_call else json_text(prop.name, path=path)))
             if value is not NEVER:
-                rest = seq(LiteralText("=" if called else lowering.colon), value)
+                rest = seq(LiteralText("=" if is_call else lowering.colon), value)
                 entries.append(AnyOrderEntry(key, rest, prop.required or all_count))
         too_few = sum(entry.counted for entry in entries) < min_count
         declared = [prop.name for prop in schema.properties]
@@ -138,7 +148,7 @@ class ObjectLowerer:
         if too_few:
             return NEVER
         inside = AnyOrder(tuple(entries), lowering.comma, min_count, max_count) if entries else EMPTY
-        return lowering.rule(inside if called else seq(LiteralText("{"), inside, LiteralText("}")), path)
+        return lowering.rule(inside if is_call else seq(LiteralText("{"), inside, LiteralText("}")), path)
 
     def additional(self, schema: Object, path: str) -> Node:
         """Lower one additional entry; `NEVER` if there are none."""

@@ -24,11 +24,11 @@ from structkit.schema.ir.nodes import Object
 
 __all__ = ["any_order_bounds", "entries", "entries_with_required"]
 
-_TALLIES = 20_000
+_MAX_COUNTING_ALTERNATIVES = 20_000
 """Maximum number of alternatives in the rules that count the entries of one object."""
 
 _MAX_INLINE_NODES = 64
-"""Nodes of an entry that is copied wherever it may stand; a larger one becomes a rule."""
+"""Largest entry, in nodes, that is copied to each of its positions; a larger one becomes a rule."""
 
 
 def entries(
@@ -73,7 +73,7 @@ def entries(
     elif min_count <= needed and (max_count is None or (additional is NEVER and max_count >= total)):
         low, high = 0, None
     else:
-        return _tallied(declared, additional, min_count, max_count, comma, rule, path, max_additional)
+        return _counted_entries(declared, additional, min_count, max_count, comma, rule, path, max_additional)
     high = min_defined(high, max_additional)
     if high is not None and high < low:
         return NEVER
@@ -84,7 +84,7 @@ def entries(
     return seq(*[piece for part in declared for piece in (LiteralText(comma), part.node)][1:])
 
 
-def _tallied(
+def _counted_entries(
     declared: Sequence[ListPart],
     additional: Node,
     min_count: int,
@@ -98,8 +98,8 @@ def _tallied(
 
     The count saturates at `max_count`, or at `min_count` if there is no maximum.
     """
-    top = min_count if max_count is None else max_count
-    if len(declared) ** 2 * (top + 1) > _TALLIES:
+    saturated_count = min_count if max_count is None else max_count
+    if len(declared) ** 2 * (saturated_count + 1) > _MAX_COUNTING_ALTERNATIVES:
         keyword = "minProperties" if max_count is None else "maxProperties"
         message = f"`{keyword}` with {len(declared)} optional properties cannot be enforced; drop it"
         raise UnsupportedKeyword(keyword, message, place=path)
@@ -109,18 +109,18 @@ def _tallied(
     ]
     after: dict[tuple[int, int], Node] = {}
     for index in reversed(range(len(declared) + 1)):
-        for written in range(top + 1):
+        for written in range(saturated_count + 1):
             options: list[Node] = []
-            for here in range(index, len(declared)):
-                if max_count is None or written < top:
-                    following = after[here + 1, min(written + 1, top)]
-                    options.append(seq(LiteralText(comma if written else ""), nodes[here], following))
-                if declared[here].min_count:
+            for next_index in range(index, len(declared)):
+                if max_count is None or written < saturated_count:
+                    following = after[next_index + 1, min(written + 1, saturated_count)]
+                    options.append(seq(LiteralText(comma if written else ""), nodes[next_index], following))
+                if declared[next_index].min_count:
                     break
             else:
-                left = min_defined(None if max_count is None else max_count - written, max_additional)
+                remaining = min_defined(None if max_count is None else max_count - written, max_additional)
                 options.append(
-                    _rest(additional, max(min_count - written, 0), left, comma, started=written > 0)
+                    _rest(additional, max(min_count - written, 0), remaining, comma, started=written > 0)
                 )
             node = choice(options)
             after[index, written] = rule(node, f"{path}/{index}/{written}") if exceeds_size(node, 1) else node

@@ -14,9 +14,9 @@ __all__ = ["exponents", "fixed", "fraction", "two_digits"]
 _ONE = Bound(Decimal(1))
 _TEN = Bound(Decimal(10), exclusive=True)
 
-_SMALL_EXPONENT = -5
-_LARGE_EXPONENT = 16
-"""`repr(float)` writes an exponent only up to `_SMALL_EXPONENT` and from `_LARGE_EXPONENT`."""
+_MAX_NEGATIVE_EXPONENT = -5
+_MIN_POSITIVE_EXPONENT = 16
+"""`repr(float)` writes an exponent only up to `_MAX_NEGATIVE_EXPONENT` and from `_MIN_POSITIVE_EXPONENT`."""
 
 
 def fraction(places: int | None) -> Node:
@@ -36,30 +36,37 @@ def fixed(low: Bound, high: Bound | None, places: int | None) -> Node:
     >>> format_regex(Rules(fixed(Bound(Decimal("0.25")), Bound(Decimal("12.5")), 2), {}))
     '0\\.(?:[3-9][0-9]?|2[5-9])|(?:[1-9]|1[01])(?:\\.[0-9]{1,2})?|12(?:\\.(?:[0-4][0-9]?|50?))?'
     """
-    if high is not None and (
-        low.value > high.value or (low.value == high.value and (low.exclusive or high.exclusive))
-    ):
+    if _is_empty(low, high):
         return NEVER
-    whole, part = _split(low.value)
-    first = whole if not part and not low.exclusive else whole + 1
-    bottom = (
-        NEVER if first == whole else seq(LiteralText(str(whole)), _fraction_from(part, low.exclusive, places))
+    integral, part = _split(low.value)
+    first = integral if not part and not low.exclusive else integral + 1
+    lowest = (
+        NEVER
+        if first == integral
+        else seq(LiteralText(str(integral)), _fraction_from(part, low.exclusive, places))
     )
     if high is None:
-        return choice([bottom, seq(naturals(first, None), fraction(places))])
-    last, top = _split(high.value)
-    if whole == last:
+        return choice([lowest, seq(naturals(first, None), fraction(places))])
+    last, high_part = _split(high.value)
+    if integral == last:
         return seq(
-            LiteralText(str(whole)), _fraction_between(part, low.exclusive, top, high.exclusive, places)
+            LiteralText(str(integral)),
+            _fraction_between(part, low.exclusive, high_part, high.exclusive, places),
         )
-    ending = seq(LiteralText(str(last)), _fraction_up_to(top, high.exclusive, places))
-    return choice([bottom, seq(naturals(first, last - 1), fraction(places)), ending])
+    highest = seq(LiteralText(str(last)), _fraction_up_to(high_part, high.exclusive, places))
+    return choice([lowest, seq(naturals(first, last - 1), fraction(places)), highest])
+
+
+def _is_empty(low: Bound, high: Bound | None) -> bool:
+    return high is not None and (
+        low.value > high.value or (low.value == high.value and (low.exclusive or high.exclusive))
+    )
 
 
 def _split(value: Decimal) -> tuple[int, str]:
     """Return the integral part, and the digits after the point without trailing zeros."""
-    whole, _, part = format(value, "f").partition(".")
-    return int(whole), part.rstrip("0")
+    integral, _, part = format(value, "f").partition(".")
+    return int(integral), part.rstrip("0")
 
 
 def _fraction_from(part: str, exclusive: bool, places: int | None) -> Node:
@@ -86,15 +93,17 @@ def _fraction_between(
     shared = next(index for index in range(len(high)) if padded[index] != high[index])
     if places is not None and shared >= places:
         return _short_of(low, low_exclusive, shared, places)
-    first, last, left = int(padded[shared]), int(high[shared]), _remaining_places(places, shared + 1)
+    first, last, remaining = int(padded[shared]), int(high[shared]), _remaining_places(places, shared + 1)
     prefix = "." + high[:shared]
     middle = digit_range(first + 1, last - 1) if first + 1 < last else NEVER
     return choice(
         [
             _short_of(low, low_exclusive, shared, places),
-            seq(LiteralText(prefix + str(first)), _tail_from(low[shared + 1 :], low_exclusive, left, 0)),
-            seq(LiteralText(prefix), middle, _digits(0, left)),
-            seq(LiteralText(prefix + str(last)), _tail_up_to(high[shared + 1 :], high_exclusive, left, 0)),
+            seq(LiteralText(prefix + str(first)), _tail_from(low[shared + 1 :], low_exclusive, remaining, 0)),
+            seq(LiteralText(prefix), middle, _digits(0, remaining)),
+            seq(
+                LiteralText(prefix + str(last)), _tail_up_to(high[shared + 1 :], high_exclusive, remaining, 0)
+            ),
         ]
     )
 
@@ -111,8 +120,8 @@ def _short_of(low: str, low_exclusive: bool, shared: int, places: int | None) ->
 def _tail_from(part: str, exclusive: bool, places: int | None, min_digits: int) -> Node:
     """Return strings of `min_digits` to `places` digits that are at least `part` as fractions."""
     heads = [NEVER if digit == "9" else digit_range(int(digit) + 1, 9) for digit in part[:places]]
-    whole = places is None or len(part) <= places
-    if exclusive and whole:
+    is_complete = places is None or len(part) <= places
+    if exclusive and is_complete:
         return choice(
             [
                 _diverging_digits(part, heads, places),
@@ -121,7 +130,7 @@ def _tail_from(part: str, exclusive: bool, places: int | None, min_digits: int) 
         )
     if not part:
         return _digits(min_digits, places)
-    if whole:  # after the last digit of `part`, any digit is valid
+    if is_complete:  # after the last digit of `part`, any digit is valid
         heads[-1] = digit_range(int(part[-1]), 9)
     return _diverging_digits(part, heads, places)
 
@@ -151,13 +160,15 @@ def _diverging_digits(part: str, heads: list[Node], places: int | None) -> Node:
         return seq(
             choice(seq(LiteralText(part[:index]), head) for index, head in enumerate(heads)), digits(0, None)
         )
-    left: Node = NEVER
-    written = 0
+    prefixes: Node = NEVER
+    length = 0
     for index, head in enumerate(heads):
         if head is not NEVER:
-            left = choice([seq(left, digits(0, index + 1 - written)), seq(LiteralText(part[:index]), head)])
-            written = index + 1
-    return seq(left, digits(0, places - written))
+            prefixes = choice(
+                [seq(prefixes, digits(0, index + 1 - length)), seq(LiteralText(part[:index]), head)]
+            )
+            length = index + 1
+    return seq(prefixes, digits(0, places - length))
 
 
 def _remaining_places(places: int | None, used: int) -> int | None:
@@ -196,37 +207,37 @@ def exponents(low: Bound, high: Bound | None, places: int | None) -> Node:
     largest = None if high is None else high.value.adjusted()
     if high is not None and not high.value:
         return NEVER
-    bottom = _ONE if smallest is None else Bound(_mantissa(low.value), low.exclusive)
-    top = _TEN if high is None else Bound(_mantissa(high.value), high.exclusive)
+    low_mantissa = _ONE if smallest is None else Bound(_mantissa(low.value), low.exclusive)
+    high_mantissa = _TEN if high is None else Bound(_mantissa(high.value), high.exclusive)
     if smallest is not None and smallest == largest:
-        return _at(smallest, bottom, top, places)
+        return _at_power(smallest, low_mantissa, high_mantissa, places)
     parts: list[Node] = []
     first = smallest
-    if smallest is not None and bottom != _ONE:
-        parts.append(_at(smallest, bottom, _TEN, places))
+    if smallest is not None and low_mantissa != _ONE:
+        parts.append(_at_power(smallest, low_mantissa, _TEN, places))
         first = smallest + 1
     powers = _powers(first, None if largest is None else largest - 1)
     parts.append(seq(fixed(_ONE, _TEN, places), LiteralText("e"), powers))
     if largest is not None:
-        parts.append(_at(largest, _ONE, top, places))
+        parts.append(_at_power(largest, _ONE, high_mantissa, places))
     return choice(parts)
 
 
 def _mantissa(value: Decimal) -> Decimal:
     """Return the value with its point after the first digit; exact in any decimal context."""
-    figures = value.as_tuple().digits
-    return Decimal((0, figures, 1 - len(figures)))
+    digits_of = value.as_tuple().digits
+    return Decimal((0, digits_of, 1 - len(digits_of)))
 
 
-def _at(power: int, low: Bound, high: Bound, places: int | None) -> Node:
+def _at_power(power: int, low: Bound, high: Bound, places: int | None) -> Node:
     return seq(fixed(low, high, places), LiteralText("e"), _powers(power, power))
 
 
 def _powers(low: int | None, high: int | None) -> Node:
     """Return the exponents of a range that `repr(float)` writes, with their sign."""
-    nearest = _SMALL_EXPONENT if high is None else min(high, _SMALL_EXPONENT)
-    negative = two_digits(-nearest, None if low is None else -low)
-    first = _LARGE_EXPONENT if low is None else max(low, _LARGE_EXPONENT)
+    last = _MAX_NEGATIVE_EXPONENT if high is None else min(high, _MAX_NEGATIVE_EXPONENT)
+    negative = two_digits(-last, None if low is None else -low)
+    first = _MIN_POSITIVE_EXPONENT if low is None else max(low, _MIN_POSITIVE_EXPONENT)
     return choice([seq(LiteralText("-"), negative), seq(LiteralText("+"), two_digits(first, high))])
 
 

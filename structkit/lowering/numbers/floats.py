@@ -61,9 +61,9 @@ def floats(precision: int) -> Node:
 
 def _integral(precision: int) -> list[Node]:
     """Return floats such as `120.0`: significant digits, and zeros up to the point."""
-    counting = min(precision, _FIXED_DIGITS)
-    zeros = Repeat(LiteralText("0"), 0, _FIXED_DIGITS - counting) if counting < _FIXED_DIGITS else EMPTY
-    return [seq(_NOT_ZERO, digits(0, counting - 1), zeros, LiteralText(".0"))]
+    significant = min(precision, _FIXED_DIGITS)
+    zeros = Repeat(LiteralText("0"), 0, _FIXED_DIGITS - significant) if significant < _FIXED_DIGITS else EMPTY
+    return [seq(_NOT_ZERO, digits(0, significant - 1), zeros, LiteralText(".0"))]
 
 
 def _fractions(precision: int) -> list[Node]:
@@ -87,18 +87,18 @@ def _fractions(precision: int) -> list[Node]:
 
 def _exponents(precision: int) -> list[Node]:
     """Return floats such as `1.5e+22` and `1e-07`; the smallest floats have fewer digits."""
-    nearest = _MIN_EXPONENT + int(precision > DISTINCT_DIGITS)
-    last = nearest - precision
+    min_exponent = _MIN_EXPONENT + int(precision > DISTINCT_DIGITS)
+    last = min_exponent - precision
     powers = choice(
         [seq(LiteralText("+"), two_digits(16, _MAX_EXPONENT)), seq(LiteralText("-"), two_digits(5, last))]
     )
-    fewer = [
-        seq(_ending(nearest - power, "."), LiteralText(f"e-{power}"))
+    smallest = [
+        seq(_ending(min_exponent - power, "."), LiteralText(f"e-{power}"))
         for power in range(last + 1, _MIN_EXPONENT)
     ]
     return [
         seq(_ending(precision, "."), LiteralText("e"), powers),
-        *fewer,
+        *smallest,
         LiteralText(f"5e-{_MIN_EXPONENT}"),
     ]
 

@@ -45,7 +45,7 @@ MAX_DIGITS = 60
 _MAX_BITS = 4_000
 """Maximum size of a bound: about 1,200 digits."""
 
-_LISTED = 1_000
+_MAX_ENUMERATED = 1_000
 """Maximum number of enumerated multiples; more become an automaton over remainders."""
 
 
@@ -88,7 +88,7 @@ def _scaled(
     minimum: int | None, maximum: int | None, count: int | None, zeros: str, path: str | None
 ) -> Node:
     """Return the integers of a range, each except 0 followed by `zeros`."""
-    low, high = _ends(minimum, maximum, count, path)
+    low, high = _digit_bounds(minimum, maximum, count, path)
     if low is not None and high is not None and low > high:
         return NEVER
     has_zero = (low is None or low <= 0) and (high is None or high >= 0)
@@ -106,7 +106,7 @@ def _scaled(
     return choice([*zero, positive, seq(LiteralText("-"), negative)])
 
 
-def _ends(
+def _digit_bounds(
     minimum: int | None, maximum: int | None, count: int | None, path: str | None
 ) -> tuple[int | None, int | None]:
     for keyword, bound in (("minimum", minimum), ("maximum", maximum)):
@@ -120,13 +120,13 @@ def _ends(
     if count is None:
         return minimum, maximum
     # If a bound has more than `count` digits, so do the numbers beyond it.
-    widest = (
+    limit = (
         10 ** max(count, *(len(str(abs(bound))) for bound in (minimum, maximum) if bound is not None), 1) - 1
     )
-    return -widest if minimum is None else minimum, widest if maximum is None else maximum
+    return -limit if minimum is None else minimum, limit if maximum is None else maximum
 
 
-_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<whole>-?[0-9]+)(?:\.0)?(?![0-9.eE])|[-0-9.eE+]+')
+_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<integer>-?[0-9]+)(?:\.0)?(?![0-9.eE])|[-0-9.eE+]+')
 """A JSON string, integer or other number."""
 
 
@@ -150,16 +150,16 @@ def naturals(low: int, high: int | None) -> Node:
     if first == last:
         return choice(same_length_range(str(low), str(high)))
     parts: list[Node] = []
-    full_from, full_to = first, last
+    min_full, max_full = first, last
     if low != 10 ** (first - 1):
         parts += same_length_range(str(low), "9" * first)
-        full_from += 1
+        min_full += 1
     above: list[Node] = []
     if last is not None and high != 10**last - 1:
         above = same_length_range("1" + "0" * (last - 1), str(high))
-        full_to = last - 1
-    if full_to is None or full_from <= full_to:
-        full = digits(full_from - 1, None if full_to is None else full_to - 1)
+        max_full = last - 1
+    if max_full is None or min_full <= max_full:
+        full = digits(min_full - 1, None if max_full is None else max_full - 1)
         parts.append(seq(char_class([(0x31, 0x39)]), full))
     return choice(parts + above)
 
@@ -171,7 +171,7 @@ def same_length_range(low: str, high: str) -> list[Node]:
         shared += 1
     if shared == len(low):
         return [LiteralText(low)]
-    first, last, left = int(low[shared]), int(high[shared]), len(low) - shared - 1
+    first, last, remaining = int(low[shared]), int(high[shared]), len(low) - shared - 1
     below: list[Node] = []
     above: list[Node] = []
     if low[shared + 1 :].strip("0"):
@@ -181,7 +181,7 @@ def same_length_range(low: str, high: str) -> list[Node]:
         above = [seq(LiteralText(high[: shared + 1]), digits_at_most(high[shared + 1 :]))]
         last -= 1
     middle = (
-        [seq(LiteralText(low[:shared]), digit_range(first, last), digits(left, left))]
+        [seq(LiteralText(low[:shared]), digit_range(first, last), digits(remaining, remaining))]
         if first <= last
         else []
     )
@@ -207,16 +207,16 @@ def _diverging_digits(bound: str, size: int, allowed: Callable[[int, int], tuple
 
     All positions share the digits after the divergence, so that the automaton is linear.
     """
-    left: Node = NEVER
-    written = 0
+    prefixes: Node = NEVER
+    length = 0
     for index in range(size):
         first, last = allowed(int(bound[index]), int(index + 1 < size))
         if first <= last:
-            here = seq(LiteralText(bound[:index]), digit_range(first, last))
-            left = choice([seq(left, digits(index + 1 - written, index + 1 - written)), here])
-            written = index + 1
-    rest = len(bound) - written
-    return seq(left, digits(rest, rest)) if size else digits(len(bound), len(bound))
+            diverging = seq(LiteralText(bound[:index]), digit_range(first, last))
+            prefixes = choice([seq(prefixes, digits(index + 1 - length, index + 1 - length)), diverging])
+            length = index + 1
+    rest = len(bound) - length
+    return seq(prefixes, digits(rest, rest)) if size else digits(len(bound), len(bound))
 
 
 def multiples(
@@ -239,9 +239,9 @@ def multiples(
     """
     if of == 1:
         return integers(minimum, maximum, count, path=path)
-    if minimum is not None and maximum is not None and (maximum - minimum) // of < _LISTED:
+    if minimum is not None and maximum is not None and (maximum - minimum) // of < _MAX_ENUMERATED:
         first = -(-minimum // of) * of
-        _ends(minimum, maximum, count, path)
+        _digit_bounds(minimum, maximum, count, path)
         return choice(LiteralText(str(value)) for value in range(first, maximum + 1, of))
     zeros = str(of)[1:]
     if of == 10 ** len(zeros):
@@ -275,7 +275,10 @@ def constant_spellings(text: str) -> Node:
     parts: list[Node] = []
     end = 0
     for found in _SCALAR.finditer(text):
-        if found["whole"] is not None:
-            parts += (LiteralText(text[end : found.start()]), with_decimal_point(LiteralText(found["whole"])))
+        if found["integer"] is not None:
+            parts += (
+                LiteralText(text[end : found.start()]),
+                with_decimal_point(LiteralText(found["integer"])),
+            )
             end = found.end()
     return seq(*parts, LiteralText(text[end:]))

@@ -63,7 +63,7 @@ _LEADING_ZEROS = 4
 _MAX_EXPONENT = 1_000
 """Maximum absolute power of ten of a bound; those of floats are 308 and -324."""
 
-_LISTED = 1_000
+_MAX_ENUMERATED = 1_000
 """Maximum number of enumerated multiples, or of their final digits."""
 
 _FRACTION = seq(LiteralText("."), digits(0, None), char_class([(0x31, 0x39)]))
@@ -136,8 +136,10 @@ def _numbers(
     elif not bounded and low is None and high is None:
         return _any_number()
     else:
-        behind = limits.fraction_digits if bounded else None
-        node = choice([_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, behind)])
+        places_with_exponent = limits.fraction_digits if bounded else None
+        node = choice(
+            [_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, places_with_exponent)]
+        )
     return Intersection(node, shape, lookahead=NUMBER_END) if canonical else node
 
 
@@ -183,8 +185,8 @@ def _checked(keyword: str, bound: Bound | None, path: str | None) -> Bound | Non
         return None
     if not bound.value.is_finite():
         raise UnsupportedKeyword(keyword, f"`{keyword}` is {bound.value}; use a finite number", place=path)
-    figures = "".join(map(str, bound.value.as_tuple().digits)).strip("0")
-    if abs(bound.value.adjusted()) > _MAX_EXPONENT or len(figures) > MAX_DIGITS:
+    significant = "".join(map(str, bound.value.as_tuple().digits)).strip("0")
+    if abs(bound.value.adjusted()) > _MAX_EXPONENT or len(significant) > MAX_DIGITS:
         message = f"`{keyword}` has more than {MAX_DIGITS} significant digits, or is beyond 1e{_MAX_EXPONENT}"
         raise UnsupportedKeyword(keyword, f"{message}; drop it or use a shorter one", place=path)
     return bound
@@ -207,7 +209,7 @@ def _next_float(bound: Bound | None, towards: float) -> Bound | None:
 
 @cache
 def _any_number() -> Node:
-    """RFC 8259, section 6."""
+    """Return any JSON number (RFC 8259, section 6)."""
     exponent = seq(
         char_class([(0x45, 0x45), (0x65, 0x65)]),
         Repeat(char_class([(0x2B, 0x2B), (0x2D, 0x2D)]), 0, 1),
@@ -280,7 +282,7 @@ def _multiples(
         return seq(integers, Repeat(seq(LiteralText("."), Repeat(LiteralText("0"), 1, places)), 0, 1))
     if step == 1:
         return _fixed(low, high, bounded, shift if places is None else min(shift, places))
-    if minimum is not None and maximum is not None and (maximum - minimum) // step < _LISTED:
+    if minimum is not None and maximum is not None and (maximum - minimum) // step < _MAX_ENUMERATED:
         values = range(minimum, maximum + 1, step)
         return choice(_spellings(value, shift) for value in values)
     endings = _by_endings(step, shift) or MultipleOf(step, shift)
@@ -319,20 +321,23 @@ def _floor(high: Bound, step: int, shift: int) -> int:
 
 def _spellings(value: int, shift: int) -> Node:
     """Return one number, given in units of `10 ** -shift`, with any number of trailing zeros."""
-    whole, part = divmod(abs(value), 10**shift)
+    integral, part = divmod(abs(value), 10**shift)
     sign = "-" if value < 0 else ""
-    return seq(LiteralText(f"{sign}{whole}"), fraction_of(part, shift))
+    return seq(LiteralText(f"{sign}{integral}"), fraction_of(part, shift))
 
 
 def _by_endings(step: int, shift: int) -> Node | None:
     """Return the multiples of `step / 10 ** shift` by their last digits, if `step` divides a power of ten."""
     size = next((size for size in range(shift, shift + 4) if 10**size % step == 0), None)
-    if size is None or 10**size // step > _LISTED:
+    if size is None or 10**size // step > _MAX_ENUMERATED:
         return None
-    tail = size - shift  # digits before the point that matter
+    integral_digits = size - shift  # digits before the point that decide
     ends = [divmod(value, 10**shift) for value in range(0, 10**size, step)]
-    if tail == 0:
+    if integral_digits == 0:
         return seq(naturals(0, None), choice(fraction_of(part, shift) for _, part in ends))
-    short: list[Node] = [seq(LiteralText(str(whole)), fraction_of(part, shift)) for whole, part in ends]
-    longer = [seq(LiteralText(f"{whole:0{tail}}"), fraction_of(part, shift)) for whole, part in ends]
+    short: list[Node] = [seq(LiteralText(str(integral)), fraction_of(part, shift)) for integral, part in ends]
+    longer = [
+        seq(LiteralText(f"{integral:0{integral_digits}}"), fraction_of(part, shift))
+        for integral, part in ends
+    ]
     return Choice((*short, seq(char_class([(0x31, 0x39)]), digits(0, None), choice(longer))))

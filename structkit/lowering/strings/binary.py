@@ -25,11 +25,11 @@ __all__ = [
 
 
 @cache
-def _read(pattern: str) -> Node:
+def _parse(pattern: str) -> Node:
     return parse(pattern, search=False, unicode=False)
 
 
-_PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def base64(
@@ -46,13 +46,15 @@ def base64(
     >>> base64(1, 1).parts[-1]
     LiteralText(value='==')
     """
-    letters = f"{_PLAIN[:-2]}-_" if url else _PLAIN
-    unset = {0: 0b100000, 1: 0b001000, 2: 0b000010} if ascii_only else {}
+    alphabet = f"{_ALPHABET[:-2]}-_" if url else _ALPHABET
+    zero_bits = {0: 0b100000, 1: 0b001000, 2: 0b000010} if ascii_only else {}
 
     def sextet(index: int, zeros: int = 0) -> Node:
         """Return the letters whose `zeros` bits are 0."""
-        off = unset.get(index, 0) | zeros
-        return union(single_char(letter) for value, letter in enumerate(letters) if not value & off)
+        forbidden_bits = zero_bits.get(index, 0) | zeros
+        return union(
+            single_char(letter) for value, letter in enumerate(alphabet) if not value & forbidden_bits
+        )
 
     group = seq(*map(sextet, range(4)))
     tails = {
@@ -73,13 +75,13 @@ def hexadecimal(min_bytes: int = 0, max_bytes: int | None = None) -> Node:
     """Return bytes as two lower-case hexadecimal digits each."""
     if max_bytes is not None and max_bytes < min_bytes:
         return NEVER
-    return EMPTY if max_bytes == 0 else Repeat(_read("[0-9a-f]{2}"), min_bytes, max_bytes)
+    return EMPTY if max_bytes == 0 else Repeat(_parse("[0-9a-f]{2}"), min_bytes, max_bytes)
 
 
-_SIZES = ((0x00, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, 0x10FFFF))
+_CHARACTER_RANGES = ((0x00, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, 0x10FFFF))
 """The characters whose UTF-8 encoding has one, two, three and four bytes."""
 
-_EXACT = 8
+_MAX_EXACT_BYTES = 8
 """Largest maximum, in bytes, that `utf8` enforces exactly for all mixtures of characters."""
 
 
@@ -91,15 +93,15 @@ def utf8(min_bytes: int = 0, max_bytes: int | None = None) -> Node:
     """
     if max_bytes is not None and max_bytes < min_bytes:
         return NEVER
-    if max_bytes is not None and max_bytes <= _EXACT:
-        return _exact(min_bytes, max_bytes)
+    if max_bytes is not None and max_bytes <= _MAX_EXACT_BYTES:
+        return _exact_utf8(min_bytes, max_bytes)
     forms: list[Node] = []
-    for size, (_, last) in enumerate(_SIZES, start=1):
+    for size, (_, last) in enumerate(_CHARACTER_RANGES, start=1):
         high = None if max_bytes is None else max_bytes // size
         if high is not None and high < min_bytes:
             break
         forms.append(Repeat(char_class([(0, last)]), min_bytes, high))
-    for size, span in enumerate(_SIZES, start=1):
+    for size, span in enumerate(_CHARACTER_RANGES, start=1):
         low, high = -(-min_bytes // size), None if max_bytes is None else max_bytes // size
         if low < min_bytes and (high is None or high >= low):
             forms.append(Repeat(char_class([span]), low, high))
@@ -109,13 +111,15 @@ def utf8(min_bytes: int = 0, max_bytes: int | None = None) -> Node:
 
 
 @cache
-def _exact(min_bytes: int, max_bytes: int) -> Node:
-    more = [
-        seq(char_class([span]), _exact(max(min_bytes - size, 0), max_bytes - size))
-        for size, span in enumerate(_SIZES, start=1)
+def _exact_utf8(min_bytes: int, max_bytes: int) -> Node:
+    alternatives = [
+        seq(char_class([span]), _exact_utf8(max(min_bytes - size, 0), max_bytes - size))
+        for size, span in enumerate(_CHARACTER_RANGES, start=1)
         if size <= max_bytes
     ]
-    return choice([*([EMPTY] if min_bytes == 0 else []), *(each for each in more if each is not NEVER)])
+    return choice(
+        [*([EMPTY] if min_bytes == 0 else []), *(each for each in alternatives if each is not NEVER)]
+    )
 
 
 _MAX_INTEGER_DIGITS = 18
@@ -178,7 +182,7 @@ def _shape(max_digits: int | None, decimal_places: int | None) -> Node:
 
     max_places = decimal_places if decimal_places is not None else _MAX_DECIMAL_PLACES
     if max_digits is None:
-        return _read("-?(?:" + fixed(f"(?:0|[1-9][0-9]{{0,{_MAX_INTEGER_DIGITS - 1}}})", max_places) + ")")
+        return _parse("-?(?:" + fixed(f"(?:0|[1-9][0-9]{{0,{_MAX_INTEGER_DIGITS - 1}}})", max_places) + ")")
     forms = [fixed("0", min(max_places, max_digits))]
     if decimal_places is not None and max_digits <= decimal_places:
         # No digit before the point counts: pydantic counts one in `0`, and none in `0.0`.
@@ -191,7 +195,7 @@ def _shape(max_digits: int | None, decimal_places: int | None) -> Node:
         forms += [
             fixed(f"[1-9][0-9]{{{length - 1}}}", min(max_places, max_digits - length)) for length in lengths
         ]
-    return _read(f"-?(?:{'|'.join(forms)})")
+    return _parse(f"-?(?:{'|'.join(forms)})")
 
 
 _NATURAL = "[1-9][0-9]{0,17}"
@@ -199,18 +203,18 @@ _NATURAL = "[1-9][0-9]{0,17}"
 
 def fraction_strings(*, canonical: bool = False) -> Node:
     """Return fractions such as `-22/7`; if `canonical`, integers only, because no regular language is reduced."""
-    return _read(f"0|-?{_NATURAL}" + ("" if canonical else f"|(?:0|-?{_NATURAL})/{_NATURAL}"))
+    return _parse(f"0|-?{_NATURAL}" + ("" if canonical else f"|(?:0|-?{_NATURAL})/{_NATURAL}"))
 
 
 def complex_strings(*, canonical: bool = False) -> Node:
     """Return complex numbers such as `1+2j`, as pydantic writes them."""
     if not canonical:
         size = rf"(?:0|{_NATURAL})(?:\.[0-9]{{1,17}})?"
-        return _read(f"-?{size}(?:[+-]{size})?j")
+        return _parse(f"-?{size}(?:[+-]{size})?j")
     max_digits = DISTINCT_DIGITS
     parts = [rf"[1-9][0-9]{{0,{max_digits - 1}}}", rf"0\.[0-9]{{0,{max_digits - 1}}}[1-9]"]
     parts += [
         rf"[1-9][0-9]{{{size}}}\.[0-9]{{0,{max_digits - 2 - size}}}[1-9]" for size in range(max_digits - 1)
     ]
     size = f"(?:{'|'.join(parts)})"
-    return _read(rf"0j|-?{size}(?:[+-]{size}|\+0)?j")
+    return _parse(rf"0j|-?{size}(?:[+-]{size}|\+0)?j")

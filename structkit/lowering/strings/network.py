@@ -24,7 +24,7 @@ _GROUPS = 8
 
 
 @cache
-def _read(pattern: str) -> Node:
+def _parse(pattern: str) -> Node:
     return parse(pattern, search=False, unicode=False)
 
 
@@ -42,7 +42,7 @@ def _groups(
     if count == 0:
         return EMPTY if not (last and zero_run) else NEVER
     after = EMPTY if count == 1 else LiteralText(":")
-    parts = [seq(_read(_NONZERO), after, _groups(count - 1, max_zero_run, last=last))]
+    parts = [seq(_parse(_NONZERO), after, _groups(count - 1, max_zero_run, last=last))]
     if zero_run < max_zero_run and not first:
         parts.append(
             seq(LiteralText("0"), after, _groups(count - 1, max_zero_run, last=last, zero_run=zero_run + 1))
@@ -66,7 +66,7 @@ def _ipv6(*, mapped: bool) -> Node:
     plain = Intersection(
         address, seq(LiteralText("::ffff:"), _groups(2, 2)), negate=True, lookahead="(?![0-9a-f:])"
     )
-    return choice([plain, seq(LiteralText("::ffff:"), _read(_IPV4))])
+    return choice([plain, seq(LiteralText("::ffff:"), _parse(_IPV4))])
 
 
 def ip_address(version: int) -> Node:
@@ -75,35 +75,37 @@ def ip_address(version: int) -> Node:
     >>> ip_address(0) == choice([ip_address(4), ip_address(6)])
     True
     """
-    return _either(version, _read(_IPV4), _ipv6(mapped=True))
+    return _for_version(version, _parse(_IPV4), _ipv6(mapped=True))
 
 
 def ip_interface(version: int) -> Node:
     """Return addresses with the prefix length of their network."""
-    four = seq(_read(_IPV4), LiteralText("/"), naturals(0, 32))
-    return _either(version, four, seq(_ipv6(mapped=True), LiteralText("/"), naturals(0, 128)))
+    ipv4 = seq(_parse(_IPV4), LiteralText("/"), naturals(0, 32))
+    return _for_version(version, ipv4, seq(_ipv6(mapped=True), LiteralText("/"), naturals(0, 128)))
 
 
 def ip_network(version: int) -> Node:
     """Return networks, whose bits after the prefix are 0; of version 6, those with `::` only at the end."""
-    return _either(version, _networks4(), _networks6())
+    return _for_version(version, _networks4(), _networks6())
 
 
-def _either(version: int, ipv4: Node, ipv6: Node) -> Node:
+def _for_version(version: int, ipv4: Node, ipv6: Node) -> Node:
     return {4: ipv4, 6: ipv6}.get(version) or choice([ipv4, ipv6])
 
 
 @cache
 def _networks4() -> Node:
-    octet, dot = _read(_OCTET), LiteralText(".")
+    octet, dot = _parse(_OCTET), LiteralText(".")
     parts: list[Node] = []
     for length in range(33):
-        whole, bits = divmod(length, 8)
-        row: list[Node] = [octet] * whole
-        if whole < 4:
-            row.append(choice(LiteralText(str(value)) for value in range(0, 256, 1 << (8 - bits))))
-        row += [LiteralText("0")] * (4 - len(row))
-        parts.append(seq(row[0], dot, row[1], dot, row[2], dot, row[3], LiteralText(f"/{length}")))
+        full_octets, bits = divmod(length, 8)
+        octets: list[Node] = [octet] * full_octets
+        if full_octets < 4:
+            octets.append(choice(LiteralText(str(value)) for value in range(0, 256, 1 << (8 - bits))))
+        octets += [LiteralText("0")] * (4 - len(octets))
+        parts.append(
+            seq(octets[0], dot, octets[1], dot, octets[2], dot, octets[3], LiteralText(f"/{length}"))
+        )
     return choice(parts)
 
 
@@ -111,11 +113,11 @@ def _networks4() -> Node:
 def _networks6() -> Node:
     parts: list[Node] = [seq(LiteralText("::/"), naturals(0, 128))]
     for count in range(1, _GROUPS + 1):
-        close = {_GROUPS: "/", _GROUPS - 1: ":0/"}.get(count, "::/")
+        suffix = {_GROUPS: "/", _GROUPS - 1: ":0/"}.get(count, "::/")
         head = EMPTY if count == 1 else seq(_groups(count - 1, 1), LiteralText(":"))
         for zeros in range(16):
             length = naturals(16 * count - zeros, 128)
-            parts.append(seq(head, _group_ending(zeros), LiteralText(close), length))
+            parts.append(seq(head, _group_ending(zeros), LiteralText(suffix), length))
     return choice(parts)
 
 
@@ -126,7 +128,7 @@ def _group_ending(zeros: int) -> Node:
     last = "".join(f"{value:x}" for value in range(1, 16) if (value & -value).bit_length() - 1 == bits)
     free_digits = 3 - digits
     before = f"(?:[1-9a-f][0-9a-f]{{0,{free_digits - 1}}})?" if free_digits else ""
-    return _read(f"{before}[{last}]{'0' * digits}")
+    return _parse(f"{before}[{last}]{'0' * digits}")
 
 
 _LABEL_END = "[a-z0-9]"
@@ -160,17 +162,17 @@ _SPECIAL = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "file": N
 
 _LARGEST_PORT = 65_535
 _ESCAPE = "%(?:[013-9A-F][0-9A-F]|2[0-9A-DF])"
-_USER = f"(?:[A-Za-z0-9._~!$&()*+-]|{_ESCAPE})"
-_LETTER = f"(?:[A-Za-z0-9_~!$&()*+,;=:@-]|{_ESCAPE})"
-_STEP = rf"/?\.?{_LETTER}"
-"""A letter of a path, after an optional slash and point, so that no segment is `.` or `..`."""
+_USER_CHARACTER = f"(?:[A-Za-z0-9._~!$&()*+-]|{_ESCAPE})"
+_PATH_CHARACTER = f"(?:[A-Za-z0-9_~!$&()*+,;=:@-]|{_ESCAPE})"
+_PATH_UNIT = rf"/?\.?{_PATH_CHARACTER}"
+"""A character of a path, after an optional slash and dot, so that no segment is `.` or `..`."""
 
-_MORE = f"(?:[A-Za-z0-9._~!$&()*+,;=:@/?-]|{_ESCAPE})"
+_QUERY_CHARACTER = f"(?:[A-Za-z0-9._~!$&()*+,;=:@/?-]|{_ESCAPE})"
 _PLAIN_LABEL = "[a-z0-9]+(?:-[a-z0-9]+)*"
 _LAST_LABEL = "[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
-_HOSTS = 9
+_MAX_FURTHER_HOSTS = 9
 
-_SPACIOUS = 600
+_MIN_LENGTH_FOR_ALL_PARTS = 600
 """Smallest maximum length with a separate limit for each part of a URL; below, only the total length is bounded."""
 
 
@@ -187,7 +189,7 @@ class _Form:
     @property
     def is_short(self) -> bool:
         """Return whether to use simple parts only, so that the product with a length is small."""
-        return self.max_length is not None and self.max_length < _SPACIOUS
+        return self.max_length is not None and self.max_length < _MIN_LENGTH_FOR_ALL_PARTS
 
     def quantifier(self, percent: int, size: int) -> str:
         """Return the quantifier for units of `size` characters in a part with `percent` of the length."""
@@ -224,7 +226,7 @@ def url(
     form = _Form(host_required or multiple_hosts, port_written, path_written, multiple_hosts, max_length)
     found = [_special(name, form) for name in (_SPECIAL if schemes is None else schemes) if name in _SPECIAL]
     any_other = Intersection(
-        _read("[a-z][a-z0-9+.-]{0,30}"), choice(map(LiteralText, _SPECIAL)), negate=True, lookahead=":"
+        _parse("[a-z][a-z0-9+.-]{0,30}"), choice(map(LiteralText, _SPECIAL)), negate=True, lookahead=":"
     )
     other = (
         any_other
@@ -238,7 +240,7 @@ def url(
             seq(
                 any_other,
                 LiteralText(":"),
-                _read(f"{_LETTER}(?:{_STEP}){form.quantifier(40, 5)}{_query(form)}"),
+                _parse(f"{_PATH_CHARACTER}(?:{_PATH_UNIT}){form.quantifier(40, 5)}{_query(form)}"),
             )
         )
     return _at_most(choice(found), max_length) if form.is_short else choice(found)
@@ -247,36 +249,36 @@ def url(
 def _at_most(node: Node, max_length: int | None) -> Node:
     """Return the texts of at most `max_length` characters, as a product, which has no dead ends."""
     pieces = [
-        Repeat(_READABLE, 0, min(_PIECE, (max_length or 0) - start))
-        for start in range(0, max_length or 0, _PIECE)
+        Repeat(_URL_CHARACTER, 0, min(_PIECE_LENGTH, (max_length or 0) - start))
+        for start in range(0, max_length or 0, _PIECE_LENGTH)
     ]
     return Intersection(node, seq(*pieces))
 
 
-_PIECE = 32
-_READABLE = char_class([(0x21, 0x21), (0x23, 0x5B), (0x5D, 0x7E)])
+_PIECE_LENGTH = 32
+_URL_CHARACTER = char_class([(0x21, 0x21), (0x23, 0x5B), (0x5D, 0x7E)])
 
 
 def _special(scheme: str, options: _Form) -> Node:
-    path = _read(_path(options))
+    path = _parse(_path(options))
     if scheme == "file":
         return seq(LiteralText("file://"), path)
     default = _SPECIAL[scheme] or 0
     ports = choice([naturals(0, default - 1), naturals(default + 1, _LARGEST_PORT)])
     label, last = _labels(options)
-    host = choice([_read(f"{label}{last}"), _read(_IPV4), *_literal(options)])
+    host = choice([_parse(f"{label}{last}"), _parse(_IPV4), *_ipv6_hosts(options)])
     return seq(LiteralText(f"{scheme}://"), _authority(host, ports, options), path)
 
 
 def _other(options: _Form) -> Node:
     label, last = _labels(options)
-    host = choice([_read(f"{label}{last}"), *_literal(options)])
+    host = choice([_parse(f"{label}{last}"), *_ipv6_hosts(options)])
     authority = _authority(host, naturals(0, _LARGEST_PORT), options)
     path = _path(options)
     if options.path_written:
-        return seq(authority, _read(path))
-    found = seq(authority, _read(f"(?:{path}|{_query(options)})"))
-    return found if options.host_required or options.port_written else choice([found, _read(path)])
+        return seq(authority, _parse(path))
+    found = seq(authority, _parse(f"(?:{path}|{_query(options)})"))
+    return found if options.host_required or options.port_written else choice([found, _parse(path)])
 
 
 def _labels(options: _Form) -> tuple[str, str]:
@@ -286,31 +288,35 @@ def _labels(options: _Form) -> tuple[str, str]:
     return rf"(?:{_label(63)}\.){{0,3}}", _label(63, "[a-z]")
 
 
-def _literal(options: _Form) -> list[Node]:
+def _ipv6_hosts(options: _Form) -> list[Node]:
     return [] if options.is_short else [seq(LiteralText("["), _ipv6(mapped=False), LiteralText("]"))]
 
 
 def _path(options: _Form) -> str:
-    first = rf"\.?{_LETTER}(?:{_STEP}){options.quantifier(50, 5)}/?"
+    first = rf"\.?{_PATH_CHARACTER}(?:{_PATH_UNIT}){options.quantifier(50, 5)}/?"
     return f"/{first if options.path_written else f'(?:{first})?'}{_query(options)}"
 
 
 def _query(options: _Form) -> str:
-    return rf"(?:\?{_MORE}{options.quantifier(35, 3)})?(?:#{_MORE}{options.quantifier(10, 3)})?"
+    return rf"(?:\?{_QUERY_CHARACTER}{options.quantifier(35, 3)})?(?:#{_QUERY_CHARACTER}{options.quantifier(10, 3)})?"
 
 
 def _authority(host: Node, ports: Node, options: _Form) -> Node:
-    user = EMPTY if options.is_short else _read(f"(?:{_USER}{{1,64}}(?::{_USER}{{1,64}})?@)?")
-    one = seq(host, Repeat(seq(LiteralText(":"), ports), 1 if options.port_written else 0, 1))
+    user = (
+        EMPTY
+        if options.is_short
+        else _parse(f"(?:{_USER_CHARACTER}{{1,64}}(?::{_USER_CHARACTER}{{1,64}})?@)?")
+    )
+    host_and_port = seq(host, Repeat(seq(LiteralText(":"), ports), 1 if options.port_written else 0, 1))
     return (
-        seq(user, one, Repeat(seq(LiteralText(","), user, one), 0, _HOSTS))
+        seq(user, host_and_port, Repeat(seq(LiteralText(","), user, host_and_port), 0, _MAX_FURTHER_HOSTS))
         if options.multiple_hosts and options.max_length is None
-        else seq(user, one)
+        else seq(user, host_and_port)
     )
 
 
-_ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
-_LOCAL = 64
+_ATOM_CHARACTER = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
+_MAX_LOCAL_LENGTH = 64
 _RESERVED: Sequence[str] = ("arpa", "invalid", "local", "localhost", "onion", "test")
 """Top-level names that the package email-validator rejects (RFC 6761)."""
 
@@ -318,15 +324,17 @@ _RESERVED: Sequence[str] = ("arpa", "invalid", "local", "localhost", "onion", "t
 @cache
 def email() -> Node:
     """Return the ASCII e-mail addresses that the package email-validator accepts and does not change."""
-    # Two halves: a longer repetition becomes a counted rule, which allows a final point that nothing can follow.
-    half = Repeat(char_class([(0x21, 0x7E)]), 0, _LOCAL // 2)
-    local = Intersection(_read(rf"{_ATOM}+(?:\.{_ATOM}+)*"), seq(half, half), lookahead="@")
-    top = Intersection(
-        _read("[a-z]{2,20}"), choice(map(LiteralText, _RESERVED)), negate=True, lookahead="(?![a-z])"
+    # Two halves: a longer repetition becomes a counted rule, which would allow a final dot that nothing can follow.
+    half = Repeat(char_class([(0x21, 0x7E)]), 0, _MAX_LOCAL_LENGTH // 2)
+    local = Intersection(
+        _parse(rf"{_ATOM_CHARACTER}+(?:\.{_ATOM_CHARACTER}+)*"), seq(half, half), lookahead="@"
     )
-    few, many = (rf"{_label(longest)}\." for longest in (63, 30))
-    wide = _read(f"{unrolled(few, 1, 2)}|{unrolled(many, 3, 5)}")
-    return seq(local, LiteralText("@"), wide, top)
+    top = Intersection(
+        _parse("[a-z]{2,20}"), choice(map(LiteralText, _RESERVED)), negate=True, lookahead="(?![a-z])"
+    )
+    long, short = (rf"{_label(max_length)}\." for max_length in (63, 30))
+    domain = _parse(f"{unrolled(long, 1, 2)}|{unrolled(short, 3, 5)}")
+    return seq(local, LiteralText("@"), domain, top)
 
 
 @cache

@@ -41,20 +41,20 @@ class AutomatonOracle:
         encoded = text.encode("utf-8", "surrogatepass")
         # One automaton per part, without lengths, is smaller than the product.
         required = (*(String(patterns=(pattern,)) for pattern in node.patterns), String(format=node.format))
-        banned = (
+        forbidden = (
             *(String(patterns=(pattern,)) for pattern in node.forbidden),
             *(String(format=each) for each in node.forbidden_formats),
         )
         answers = [self._answer(part, lambda dfa: dfa.accepts(encoded)) for part in required]
-        for part in banned:
+        for part in forbidden:
             answer = self._answer(part, lambda dfa: dfa.accepts(encoded))
             answers.append(None if answer is None else not answer)
         return False if False in answers else None if None in answers else True
 
     def is_empty(self, node: String) -> bool | None:
         """Return whether there is no such string; `None` if unknown."""
-        some = self._answer(node, lambda dfa: None if dfa.min_count else not dfa.is_empty)
-        return None if some is None else not some
+        nonempty = self._answer(node, lambda dfa: None if dfa.min_count else not dfa.is_empty)
+        return None if nonempty is None else not nonempty
 
     def _answer(self, node: String, query: Callable[[Dfa], bool | None]) -> bool | None:
         """Return the answer of the automaton; `False` only if the automaton of the widened language agrees."""

@@ -61,22 +61,22 @@ def uncertain_formats(schema: String) -> list[Format]:
 def _languages(
     schema: String, python: bool, limits: Limits, path: str | None, widened: bool, canonical: bool
 ) -> Iterator[Node]:
-    def read(pattern: str) -> Node:
+    def parse_pattern(pattern: str) -> Node:
         return parse(pattern, search=True, unicode=python, rust=python, limits=limits, path=path)
 
-    yield from map(read, schema.patterns)
+    yield from map(parse_pattern, schema.patterns)
     if schema.format is not None and is_known(schema.format):
         wider = PERMISSIVE_FORMATS.get(schema.format.name, _every_text)
         yield wider() if widened else language(schema.format, canonical=canonical)
-    forbidden = [read(pattern) for pattern in schema.forbidden]
+    forbidden = [parse_pattern(pattern) for pattern in schema.forbidden]
     for each in schema.forbidden_formats:
         if each.name not in PERMISSIVE_FORMATS and not widened:
             message = f"strings that are not of the format '{each}' cannot be generated; use a pattern"
             raise UnsupportedKeyword("format", message, place=path)
         forbidden.append(language(each) if widened else PERMISSIVE_FORMATS[each.name]())
-    without = choice(forbidden)
-    if without is not NEVER:
-        yield Intersection(Repeat(ANY), without, negate=True)
+    excluded = choice(forbidden)
+    if excluded is not NEVER:
+        yield Intersection(Repeat(ANY), excluded, negate=True)
 
 
 def _every_text() -> Node:

@@ -36,13 +36,13 @@ _TIME = rf"{_CLOCK}(?:\.[0-9]+)?(?:[Zz]|[+-]{_HOUR_MINUTE})"
 
 @cache
 def _date_time() -> Node:
-    """RFC 3339, section 5.6."""
+    """Return dates with times (RFC 3339, section 5.6)."""
     return compose("<date>[Tt]<time>", date=_date(), time=compose(_TIME))
 
 
 @cache
 def _duration() -> Node:
-    """RFC 3339, appendix A."""
+    """Return durations (RFC 3339, appendix A)."""
     seconds = "[0-9]+S"
     minutes = f"[0-9]+M(?:{seconds})?"
     hours = f"[0-9]+H(?:{minutes})?"
@@ -66,7 +66,7 @@ def _ipv4() -> Node:
 
 @cache
 def _ipv6() -> Node:
-    """RFC 3986, section 3.2.2: `::` replaces one or more groups."""
+    """Return IPv6 addresses (RFC 3986, section 3.2.2): `::` replaces one or more groups."""
     group = compose("[0-9A-Fa-f]{1,4}")
     last = compose("<group>:<group>|<ipv4>", group=group, ipv4=_ipv4())
     forms = ["(?:<group>:){6}<last>"]
@@ -80,20 +80,23 @@ def _ipv6() -> Node:
 
 @cache
 def _hostname() -> Node:
-    """RFC 1123, section 2.1: at most 253 characters, as 3 labels of 63 or 10 of 24; no `--` at positions 3 and 4."""
+    """Return host names (RFC 1123, section 2.1).
+
+    At most 253 characters, as 3 labels of 63 or 10 of 24; no `--` at positions 3 and 4 of a label.
+    """
     end, inner = "[A-Za-z0-9]", "[A-Za-z0-9-]"
     names: list[Node] = []
-    for longest, least, most in ((63, 1, 3), (24, 4, 10)):
-        longer = f"{inner}(?:{end}{inner}|-{end}){inner}{{0,{longest - 5}}}{end}"
+    for max_length, min_labels, max_labels in ((63, 1, 3), (24, 4, 10)):
+        longer = f"{inner}(?:{end}{inner}|-{end}){inner}{{0,{max_length - 5}}}{end}"
         label = compose(f"{end}(?:{inner}?{end}|{inner}{inner}{end}|{longer})?")
-        more = unrolled(r"\.<label>", least - 1, most - 1)
+        more = unrolled(r"\.<label>", min_labels - 1, max_labels - 1)
         names.append(compose(f"<label>{more}", label=label))
     return choice(names)
 
 
 @cache
 def _email(wide: str = "") -> Node:
-    """RFC 5321, section 4.1.2; with `wide`, RFC 6531, section 3.3, before the `@`."""
+    """Return addresses of RFC 5321, section 4.1.2; with `wide`, of RFC 6531, section 3.3, before the `@`."""
     return compose(
         r"(?:<atom>(?:\.<atom>)*|<quoted>)@(?:<hostname>|\[(?:<ipv4>|IPv6:<ipv6>)\])",
         atom=compose(f"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~{wide}-]+"),
@@ -106,13 +109,13 @@ def _email(wide: str = "") -> Node:
 
 @cache
 def _uri(*, relative: bool, wide: str = "") -> Node:
-    """RFC 3986, appendix A; with `wide` RFC 3987, section 2.2."""
+    """Return URIs (RFC 3986, appendix A); with `wide`, IRIs (RFC 3987, section 2.2)."""
     plain = f"!$&'()*+,;=A-Za-z0-9._~{wide}-"
     escaped = "%[0-9A-Fa-f]{2}"
     future = r"[Vv][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+"
     pchar = compose(f"[:@{plain}]|{escaped}")
     path = compose("(?:/<pchar>*)*", pchar=pchar)
-    begun = compose(
+    rooted = compose(
         r"//(?:<userinfo>*@)?(?:\[(?:<ipv6>|<future>)\]|<letter>*)(?::[0-9]*)?<path>|/(?:<pchar>+<path>)?",
         userinfo=compose(f"[:{plain}]|{escaped}"),
         ipv6=_ipv6(),
@@ -124,18 +127,18 @@ def _uri(*, relative: bool, wide: str = "") -> Node:
     end = compose(r"(?:\?<more>*)?(?:#<more>*)?", more=compose("<pchar>|[/?]", pchar=pchar))
     scheme = "[A-Za-z][A-Za-z0-9+.-]*:"
     absolute = compose(
-        f"{scheme}(?:<begun>|<pchar>+<path>)?<end>", begun=begun, pchar=pchar, path=path, end=end
+        f"{scheme}(?:<rooted>|<pchar>+<path>)?<end>", rooted=rooted, pchar=pchar, path=path, end=end
     )
     if not relative:
         return absolute
     first = compose(f"[@{plain}]|{escaped}")
-    here = compose("(?:<begun>|<first>+<path>)?<end>", begun=begun, first=first, path=path, end=end)
-    return choice([absolute, here])
+    reference = compose("(?:<rooted>|<first>+<path>)?<end>", rooted=rooted, first=first, path=path, end=end)
+    return choice([absolute, reference])
 
 
 @cache
 def _uri_template() -> Node:
-    """RFC 6570, section 2."""
+    """Return URI templates (RFC 6570, section 2)."""
     escaped = "%[0-9A-Fa-f]{2}"
     literal = rf"[!#$&-;=?-\[\]_a-z~{_WIDE}]"
     letter = compose(f"[A-Za-z0-9_]|{escaped}")
@@ -151,15 +154,15 @@ def _regex() -> Node:
     spans = "|".join(f"{first}-[{first}-{row[-1]}]" for row in letters for first in row)
     escape = r"\\[DSWdfnrstvw$()*+./?\[\\\]^{|}-]"
     member = rf"(?:{escape}|{spans}|[^\\\[\]\^&~|-])"
-    some = compose(rf"[^\\\[\](){{}}*+?.^$|]|\.|{escape}|\[\^?{member}+-?\]")
+    atom = compose(rf"[^\\\[\](){{}}*+?.^$|]|\.|{escape}|\[\^?{member}+-?\]")
     same_length = [f"{digit},[{digit}-9]|{digit}[0-9],[{digit + 1}-9][0-9]" for digit in range(1, 9)]
     ranges = "|".join(["0,[0-9]", *same_length, "9,9", "[0-9],[1-9][0-9]{1,2}", "[1-9][0-9],[1-9][0-9]{2}"])
-    repeated = compose(rf"(?:(?:[*+?]|\{{(?:[0-9]{{1,3}},?|{ranges})\}})\??)?")
-    repetitions = r"(?:[|\^$]|\\[Bb]|<some><repeated>)*"
-    pattern = compose(repetitions, some=some, repeated=repeated)
+    quantifier = compose(rf"(?:(?:[*+?]|\{{(?:[0-9]{{1,3}},?|{ranges})\}})\??)?")
+    repetitions = r"(?:[|\^$]|\\[Bb]|<atom><quantifier>)*"
+    pattern = compose(repetitions, atom=atom, quantifier=quantifier)
     for _ in range(3):
         group = compose(r"\((?:\?[:=!])?<pattern>\)", pattern=pattern)
-        pattern = compose(repetitions, some=choice([some, group]), repeated=repeated)
+        pattern = compose(repetitions, atom=choice([atom, group]), quantifier=quantifier)
     return pattern
 
 
@@ -183,7 +186,7 @@ KNOWN_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
         "email": _email,
         "idn-email": partial(_email, _WIDE),
         "hostname": _hostname,
-        # Whether a non-ASCII character is valid in a label depends on its neighbours: only ASCII is allowed.
+        # Whether a non-ASCII character is valid in a label depends on adjacent characters: only ASCII is allowed.
         "idn-hostname": _hostname,
         "ipv4": _ipv4,
         "ipv6": _ipv6,

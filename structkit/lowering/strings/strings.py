@@ -45,7 +45,7 @@ _FREE = String()
 _ANY_TEXT = RuleRef(free_text_name(0, None))
 _ANY_STRING = seq(QUOTE, _ANY_TEXT)
 
-_LITERAL = 3
+_MAX_INLINE_STRING = 3
 """Largest string with a pattern, in nodes, that does not become a rule; too small to contain a repetition."""
 
 MAX_LAZY_LENGTH = 500
@@ -113,7 +113,7 @@ class StringLowerer:
             text = format_body(given, canonical=canonical)
             if text is NEVER:
                 return NEVER
-            rule = str(given) if not canonical or text == format_body(given) else f"{given} once"
+            rule = str(given) if not canonical or text == format_body(given) else f"{given} canonical"
             lowering.add(rule, text)
             return seq(QUOTE, RuleRef(rule))
         body = raw_language(
@@ -126,7 +126,7 @@ class StringLowerer:
         if excluded:
             body = Intersection(body, choice(LiteralText(name) for name in excluded), negate=True)
         text = string_tail(body)
-        if not exceeds_size(text, _LITERAL):
+        if not exceeds_size(text, _MAX_INLINE_STRING):
             return seq(QUOTE, text)
         # The masks of a rule without calls are faster to compute, and shared.
         return seq(QUOTE, lowering.rule(text, path, small=is_small_string(body)))
@@ -137,7 +137,7 @@ class StringLowerer:
         given = with_source(given, lowering.source, path)
         if not encode_source(cast("Substring", string_tail(language(given)))).starts.size:
             lowering.empty_reason = lowering.empty_reason or (
-                "there is nothing to quote: the source is empty",
+                "the source of the quote is empty",
                 path,
             )
             return NEVER
@@ -161,9 +161,9 @@ class StringLowerer:
             message = "a string that contains JSON cannot have other constraints; constrain the inner type"
             raise UnsupportedKeyword("contentSchema", message, place=path)
         inner = self._lowering.node(content, path)
-        return NEVER if inner is NEVER else seq(QUOTE, self._calling(escape(inner)), QUOTE)
+        return NEVER if inner is NEVER else seq(QUOTE, self._record_calls(escape(inner)), QUOTE)
 
-    def _calling(self, node: Node) -> Node:
+    def _record_calls(self, node: Node) -> Node:
         """Return the node, and record the rules of escaped texts that it calls."""
         self._escaped.update(dict.fromkeys(referenced_rules(node)))
         return node
@@ -179,12 +179,12 @@ class StringLowerer:
             for name in pending:
                 if name.count(ESCAPED_SUFFIX) > _MAX_EMBEDDING:
                     message = (
-                        f"JSON inside a string is written at most {_MAX_EMBEDDING} deep; use the inner type"
+                        f"JSON in strings is nested at most {_MAX_EMBEDDING} levels deep; use the inner type"
                     )
                     raise UnsupportedKeyword("contentSchema", message, place="$")
                 plain = name.removesuffix(ESCAPED_SUFFIX)
                 if plain in lowering.deferred:
                     lowering.lower_deferred(plain)
                 if plain in lowering.rules:
-                    lowering.rules[name] = self._calling(escape(lowering.rules[plain]))
+                    lowering.rules[name] = self._record_calls(escape(lowering.rules[plain]))
                     lowering.lazy.update({name} if plain in lowering.lazy else ())

@@ -1,6 +1,6 @@
 """Dates, times and durations within bounds, as Python writes them.
 
-A date or time is a text of fixed shape, such as `2024-02-29T01:02:03`, so that later means greater as a text.
+A date or time is a text of fixed shape, such as `2024-02-29T01:02:03`, so that a later value is a greater text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Units: TypeAlias = Sequence[tuple[str, int]]
 
 
 @cache
-def _read(pattern: str) -> Node:
+def _parse(pattern: str) -> Node:
     return parse(pattern, search=False, unicode=False)
 
 
@@ -68,43 +68,43 @@ def times(
     """
     if canonical and zone != "utc":
         zone = "naive"
-    return seq(_between(_read(_CLOCK), low, high, _head, canonical=canonical), _zone(zone))
+    return seq(_between(_parse(_CLOCK), low, high, _without_fraction, canonical=canonical), _zone(zone))
 
 
 def datetimes(
     low: str | None = None, high: str | None = None, zone: str = "any", *, canonical: bool = False
 ) -> Node:
     """Return the datetimes from `low` to `high`, ends included, such as `2024-02-29T01:02:03.000004`; see `times`."""
-    moment = seq(KNOWN_FORMATS["date"](), LiteralText("T"), _read(_CLOCK))
-    ending = _read(_CANONICAL_ZONES[zone]) if canonical and zone in _CANONICAL_ZONES else _zone(zone)
-    return seq(_between(moment, low, high, _head, canonical=canonical), ending)
+    moment = seq(KNOWN_FORMATS["date"](), LiteralText("T"), _parse(_CLOCK))
+    ending = _parse(_CANONICAL_ZONES[zone]) if canonical and zone in _CANONICAL_ZONES else _zone(zone)
+    return seq(_between(moment, low, high, _without_fraction, canonical=canonical), ending)
 
 
 def _zone(zone: str) -> Node:
-    return _read(_ZONES[zone]) if zone in _ZONES else LiteralText(zone)
+    return _parse(_ZONES[zone]) if zone in _ZONES else LiteralText(zone)
 
 
-def _head(bound: str) -> str:
+def _without_fraction(bound: str) -> str:
     return bound.partition(".")[0]
 
 
 def _between(
     node: Node, low: str | None, high: str | None, head: Callable[[str], str], *, canonical: bool
 ) -> Node:
-    """Return the texts of a fixed shape between two bounds, with a fraction of a second if `head` removes one."""
-    clock = head is _head
-    texts = seq(node, _fraction(canonical)) if clock else node
+    """Return the texts of a fixed shape between two bounds, with fractions of seconds if `head` removes them."""
+    has_clock = head is _without_fraction
+    texts = seq(node, _fraction(canonical)) if has_clock else node
     if low is not None and high is not None and low > high:
         return NEVER
     if low is not None:
-        later = seq(_beyond(head(low), 1), _fraction(canonical) if clock else EMPTY)
+        later = seq(_beyond(head(low), 1), _fraction(canonical) if has_clock else EMPTY)
         texts = Intersection(
             texts,
             choice([later, seq(LiteralText(head(low)), _fraction_from(low, canonical))]),
             lookahead=_END,
         )
     if high is not None:
-        earlier = seq(_beyond(head(high), -1), _fraction(canonical) if clock else EMPTY)
+        earlier = seq(_beyond(head(high), -1), _fraction(canonical) if has_clock else EMPTY)
         texts = Intersection(
             texts, choice([earlier, seq(LiteralText(head(high)), _fraction_to(high))]), lookahead=_END
         )
@@ -132,9 +132,9 @@ def _shape(text: str) -> Node:
 def _fraction(canonical: bool) -> Node:
     """Return an optional fraction of a second, of 1 to 6 digits; if `canonical`, of 6 digits, not all 0."""
     if not canonical:
-        return _read(rf"(?:\.[0-9]{{1,{_MICROSECONDS}}})?")
+        return _parse(rf"(?:\.[0-9]{{1,{_MICROSECONDS}}})?")
     six = "|".join(f"[0-9]{{{5 - zeros}}}[1-9]{'0' * zeros}" for zeros in range(_MICROSECONDS))
-    return _read(rf"(?:\.(?:{six}))?")
+    return _parse(rf"(?:\.(?:{six}))?")
 
 
 def _part(bound: str) -> str:
@@ -156,7 +156,8 @@ def _fraction_to(bound: str) -> Node:
         [
             EMPTY,
             seq(
-                LiteralText("."), Intersection(digits_at_most(part), _read("[0-9]*[1-9][0-9]*"), lookahead="")
+                LiteralText("."),
+                Intersection(digits_at_most(part), _parse("[0-9]*[1-9][0-9]*"), lookahead=""),
             ),
         ]
     )
@@ -185,7 +186,7 @@ def durations(low: int | None = None, high: int | None = None, *, canonical: boo
     [True, True, False, False]
     """
     if low is None and high is None and not canonical:
-        return _read(_any_duration())
+        return _parse(_any_duration())
     low, high = -_MAX_DURATION_DAYS * _DAY if low is None else low, MAX_DURATION if high is None else high
     found: list[Node] = [LiteralText("PT0S")] if low <= 0 <= high else []
     found.append(seq(LiteralText("P"), _amounts(_DAYS, max(low, 1), high, _clock)))
@@ -212,13 +213,13 @@ def _amounts(units: _Units, low: int, high: int, rest: Callable[[int, int], Node
     (letter, size), *smaller = units
     first, last = low // size, high // size
 
-    def some(count: int, smallest: int, largest: int) -> Node:
+    def amount(count: int, smallest: int, largest: int) -> Node:
         tail = _amounts(smaller, smallest, largest, rest)
         return seq(LiteralText(f"{count}{letter}"), tail) if count else tail
 
     if first == last:
-        return some(first, low - first * size, high - first * size)
-    parts = [some(first, low - first * size, size - 1), some(last, 0, high - last * size)]
+        return amount(first, low - first * size, high - first * size)
+    parts = [amount(first, low - first * size, size - 1), amount(last, 0, high - last * size)]
     if last - first > 1:
         parts.append(
             seq(naturals(first + 1, last - 1), LiteralText(letter), _amounts(smaller, 0, size - 1, rest))
@@ -228,8 +229,8 @@ def _amounts(units: _Units, low: int, high: int, rest: Callable[[int, int], Node
 
 def _clock(low: int, high: int) -> Node:
     """Return durations of less than a day."""
-    some = seq(LiteralText("T"), _amounts(_HOURS, max(low, 1), high, _seconds))
-    return some if low else choice([EMPTY, some])
+    time = seq(LiteralText("T"), _amounts(_HOURS, max(low, 1), high, _seconds))
+    return time if low else choice([EMPTY, time])
 
 
 def _seconds(low: int, high: int) -> Node:
@@ -237,9 +238,9 @@ def _seconds(low: int, high: int) -> Node:
     if high == 0:
         return EMPTY
     smallest, largest = (Decimal(end) / _SECOND for end in (max(low, 1), high))
-    short = Intersection(
+    number = Intersection(
         fixed(Bound(smallest), Bound(largest), _MICROSECONDS),
-        _read(r"[0-9]+(?:\.[0-9]*[1-9])?"),
+        _parse(r"[0-9]+(?:\.[0-9]*[1-9])?"),
         lookahead="S",
     )
-    return seq(short, LiteralText("S")) if low else choice([EMPTY, seq(short, LiteralText("S"))])
+    return seq(number, LiteralText("S")) if low else choice([EMPTY, seq(number, LiteralText("S"))])

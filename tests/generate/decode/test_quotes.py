@@ -142,7 +142,7 @@ def test_a_refused_quote_is_written_anew() -> None:
 
 def test_what_is_absent_is_null() -> None:
     assert sk.extract(ScriptedModel(['"x"']), "   ", Name | None) is None
-    with pytest.raises(sk.UnsatisfiableSchema, match=r"nothing to quote: the source is empty at `\$.name`"):
+    with pytest.raises(sk.UnsatisfiableSchema, match=r"the source of the quote is empty at `\$.name`"):
         sk.extract(ScriptedModel([""]), "", Person)
 
 

@@ -48,7 +48,7 @@ def test_unbounded_ranges_have_bounded_digits(minimum: int | None, maximum: int 
 @given(
     ends, ends, st.sampled_from([1, 2, 3, 4, 5, 6, 10, 16, 25, 100, 2500]), st.integers(-500, 500), st.data()
 )
-def test_multiples(
+def test_multiples_are_exactly_those_of_the_range(
     minimum: int | None, maximum: int | None, of: int, factor: int, data: st.DataObject
 ) -> None:
     node = multiples(minimum, maximum, of, None)
@@ -61,7 +61,7 @@ def test_an_empty_range_is_never() -> None:
     assert integers(3, 2, None) == multiples(4, 6, 7, None) == NEVER
 
 
-def test_hostile_bounds_are_rejected() -> None:
+def test_bounds_and_divisors_that_are_too_large_are_rejected() -> None:
     with pytest.raises(UnsupportedKeyword, match=r"`maximum`.*at `\$.a`"):
         integers(None, int("123" * 100), None, path="$.a")
     with pytest.raises(UnsupportedKeyword):

@@ -83,13 +83,15 @@ finite = st.floats(-1e300, 1e300) | st.floats(-10, 10) | st.sampled_from([0.0, 1
 
 
 @given(finite, finite, st.booleans(), st.booleans())
-def test_python_floats_under_bounds(bound: float, value: float, exclusive: bool, lower: bool) -> None:
+def test_the_json_of_a_float_is_accepted_if_it_is_within_the_bounds(
+    bound: float, value: float, exclusive: bool, lower: bool
+) -> None:
     end = Bound(Decimal(repr(bound)), exclusive)
     node = numbers(Number(minimum=end) if lower else Number(maximum=end), bounded=True)
-    wanted = (value == bound and not exclusive) or (value > bound if lower else value < bound)
+    expected = (value == bound and not exclusive) or (value > bound if lower else value < bound)
     if str(value) == "-0.0" and lower and bound == 0:
-        wanted = False  # -0 is valid only in ranges with negative numbers
-    assert holds(node, json.dumps(value)) == wanted
+        expected = False  # -0 is valid only in ranges with negative numbers
+    assert holds(node, json.dumps(value)) == expected
 
 
 @pytest.mark.parametrize("text", ["0.1000000000000000000001", "0.10000000000000000001"])
@@ -118,7 +120,7 @@ def test_a_python_number_has_bounded_digits(text: str) -> None:
 @pytest.mark.parametrize("of", ["0.1", "0.01", "0.25", "0.05", "2.5", "1.25", "3", "10", "0.5", "0.125"])
 @pytest.mark.parametrize("bounded", [True, False])
 @given(st.integers(-300, 300), st.sampled_from(["0", "0.01", "0.001"]))
-def test_multiples(of: str, bounded: bool, factor: int, off: str) -> None:
+def test_multiples_are_exactly_those_of_the_range(of: str, bounded: bool, factor: int, off: str) -> None:
     step = Decimal(of)
     value = step * factor + Decimal(off)
     text = re.sub(r"\.?0+$", "", format(value, ".5f")).replace("-0", "0" if value == 0 else "-0")
@@ -165,9 +167,9 @@ wide = st.floats(-1e307, 1e307) | st.floats(-1e-300, 1e-300) | st.sampled_from(E
 @given(wide, st.none() | wide, st.booleans())
 def test_a_canonical_float_has_the_json_spelling(value: float, bound: float | None, exclusive: bool) -> None:
     low = None if bound is None else Bound(Decimal(repr(bound)), exclusive)
-    wanted = bound is None or value > bound or (value == bound and not exclusive)
+    expected = bound is None or value > bound or (value == bound and not exclusive)
     node = numbers(Number(minimum=low), bounded=True, canonical=True)
-    assert holds(node, json.dumps(value)) == (wanted and str(value) != "-0.0")
+    assert holds(node, json.dumps(value)) == (expected and str(value) != "-0.0")
 
 
 def _near(value: float, figures: int, step: int) -> str:
@@ -176,8 +178,8 @@ def _near(value: float, figures: int, step: int) -> str:
     moved = exact + step * Decimal(10) ** (exact.adjusted() - figures + 1)
     mantissa, _, power = f"{moved:e}".partition("e")
     if -4 <= int(power or 0) < 16:
-        whole, _, part = f"{moved:f}".partition(".")
-        return f"{whole}.{part.rstrip('0') or '0'}"
+        integral, _, part = f"{moved:f}".partition(".")
+        return f"{integral}.{part.rstrip('0') or '0'}"
     mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
     return f"{mantissa}e{int(power):+03}"
 

@@ -15,7 +15,7 @@ from tests.regex.oracle import holds
 
 _groups = st.lists(st.sampled_from([0, 0, 0, 1, 0xFFFF, 0x20]), min_size=8, max_size=8)
 _addresses = _groups.map(
-    lambda groups: ipaddress.IPv6Address(sum(group << 16 * place for place, group in enumerate(groups)))
+    lambda groups: ipaddress.IPv6Address(sum(group << 16 * index for index, group in enumerate(groups)))
 )
 
 
@@ -28,7 +28,7 @@ def test_an_address_has_only_its_canonical_text(address: ipaddress.IPv6Address) 
 
 
 @given(_addresses, st.integers(0, 128))
-def test_networks_of_version_6(address: ipaddress.IPv6Address, length: int) -> None:
+def test_invalid_networks_of_version_6_are_rejected(address: ipaddress.IPv6Address, length: int) -> None:
     text = f"{address}/{length}"
     try:
         ipaddress.IPv6Network(text)
@@ -37,7 +37,7 @@ def test_networks_of_version_6(address: ipaddress.IPv6Address, length: int) -> N
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 32))
-def test_networks_of_version_4(number: int, length: int) -> None:
+def test_networks_of_version_4_have_no_host_bits(number: int, length: int) -> None:
     interface = ipaddress.IPv4Interface((number, length))
     assert holds(ip_network(4), str(interface)) == (interface.ip == interface.network.network_address)
     assert holds(ip_network(4), str(interface.network))
@@ -59,12 +59,12 @@ def test_networks_of_version_4(number: int, length: int) -> None:
         ("https://xn--a.b/", False),
     ],
 )
-def test_canonical_urls(text: str, canonical: bool) -> None:
+def test_only_canonical_urls_are_accepted(text: str, canonical: bool) -> None:
     assert holds(url(("https",)), text) == canonical
     if canonical:
         assert str(TypeAdapter(pydantic.HttpUrl).validate_python(text)) == text
 
 
-def test_mail_to_reserved_names() -> None:
+def test_reserved_top_level_names_are_rejected() -> None:
     assert holds(email(), "ana@example.org")
     assert not any(holds(email(), f"ana@example.{top}") for top in ("test", "local", "invalid", "c0m"))

@@ -29,7 +29,7 @@ def _accepts(kind: Any, low: Any, high: Any, text: str) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.dates(), min_size=3, max_size=3))
-def test_dates_between(days: list[dt.date]) -> None:
+def test_dates_are_within_the_bounds(days: list[dt.date]) -> None:
     low, high = sorted(days[:2])
     language = dates(low.isoformat(), high.isoformat())
     for day in (*days, low, high):
@@ -38,26 +38,26 @@ def test_dates_between(days: list[dt.date]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.datetimes(), min_size=3, max_size=3))
-def test_datetimes_between(given_moments: list[dt.datetime]) -> None:
-    low, high = sorted(given_moments[:2])
+def test_datetimes_are_within_the_bounds(moments: list[dt.datetime]) -> None:
+    low, high = sorted(moments[:2])
     language = datetimes(low.isoformat(), high.isoformat(), "naive")
-    for moment in (*given_moments, low, high, low.replace(microsecond=0), high.replace(microsecond=999_999)):
+    for moment in (*moments, low, high, low.replace(microsecond=0), high.replace(microsecond=999_999)):
         text = moment.isoformat()
         assert holds(language, text) == (low <= moment <= high) == _accepts(dt.datetime, low, high, text)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.times(), min_size=3, max_size=3))
-def test_times_between(given_times: list[dt.time]) -> None:
-    low, high = sorted(given_times[:2])
+def test_times_are_within_the_bounds(drawn_times: list[dt.time]) -> None:
+    low, high = sorted(drawn_times[:2])
     language = times(low.isoformat(), high.isoformat(), "naive")
-    for time in (*given_times, low, high):
+    for time in (*drawn_times, low, high):
         assert holds(language, time.isoformat()) == (low <= time <= high)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_spans, min_size=3, max_size=3))
-def test_durations_between(spans: list[dt.timedelta]) -> None:
+def test_durations_are_within_the_bounds(spans: list[dt.timedelta]) -> None:
     low, high = sorted(spans[:2])
     language = durations(low // _TICK, high // _TICK)
     for span in (*spans, low, high, low - _TICK, high + _TICK):
