@@ -205,7 +205,7 @@ def exponents(low: Bound, high: Bound | None, places: int | None) -> Node:
     """
     smallest = low.value.adjusted() if low.value else None
     largest = None if high is None else high.value.adjusted()
-    if high is not None and not high.value:
+    if _is_empty(low, high) or (high is not None and not high.value):
         return NEVER
     low_mantissa = _ONE if smallest is None else Bound(_mantissa(low.value), low.exclusive)
     high_mantissa = _TEN if high is None else Bound(_mantissa(high.value), high.exclusive)
