@@ -58,15 +58,16 @@ __all__ = [
 QUOTE = LiteralText('"')
 
 _PUNCTUATION = re.compile(r'"(?:[^"\\]|\\.)*"|[,:]')
-ESCAPED_SUFFIX = " spelled"
+
+ESCAPED_SUFFIX = " escaped"
 """Suffix of the name of a rule that contains the canonical JSON spellings of another rule."""
 
-_SHORT = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
+_SHORT_ESCAPES = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
 ESCAPED_CHARS = char_class([(0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
 """The characters that JSON strings must escape."""
 
-_RAW = complement(ESCAPED_CHARS)
-_EVERY = Repeat(ANY)
+_UNESCAPED_CHARS = complement(ESCAPED_CHARS)
+_ANY_TEXT = Repeat(ANY)
 _END_OF_STRING = r"\Z"
 """The `lookahead` of an intersection that is a complete text."""
 
@@ -93,15 +94,15 @@ def _escape_chars(charset: CharClass) -> Node:
     codes = [
         code for first, last in intersection(charset, ESCAPED_CHARS).ranges for code in range(first, last + 1)
     ]
-    short = union(char_class([(ord(_SHORT[code]),) * 2]) for code in codes if code in _SHORT)
+    short = union(char_class([(ord(_SHORT_ESCAPES[code]),) * 2]) for code in codes if code in _SHORT_ESCAPES)
     long: dict[tuple[tuple[int, int], ...], list[int]] = {}
     for high in (0, 1):
         low = char_class(
-            (ord(f"{code & 15:x}"),) * 2 for code in codes if code not in _SHORT and code >> 4 == high
+            (ord(f"{code & 15:x}"),) * 2 for code in codes if code not in _SHORT_ESCAPES and code >> 4 == high
         )
         if low.ranges:
             long.setdefault(low.ranges, []).append(0x30 + high)
-    spellings: list[Node] = [raw] if (raw := intersection(charset, _RAW)).ranges else []
+    spellings: list[Node] = [raw] if (raw := intersection(charset, _UNESCAPED_CHARS)).ranges else []
     if short.ranges:
         spellings.append(seq(LiteralText("\\"), short))
     for low_ranges, highs in long.items():
@@ -136,8 +137,8 @@ def escape(node: Node) -> Node:
         case Repeat(part, min_count, max_count):
             return Repeat(escape(part), min_count, max_count)
         case Intersection(left, right, negate, end):
-            follows = QUOTE.value if end == _END_OF_STRING else end
-            return Intersection(escape(left), escape(right), negate, lookahead=follows)
+            lookahead = QUOTE.value if end == _END_OF_STRING else end
+            return Intersection(escape(left), escape(right), negate, lookahead=lookahead)
         case SeparatedList(parts, separator):
             escaped = tuple(ListPart(escape(p.node), p.min_count, p.max_count) for p in parts)
             return SeparatedList(escaped, json.dumps(separator, ensure_ascii=False)[1:-1])
@@ -242,13 +243,13 @@ def raw_intersection(languages: Iterable[Node], min_length: int = 0, max_length:
     >>> raw_intersection([Seq((LiteralText("a"), Repeat(LiteralText("b"))))], 0, 3)
     Seq(parts=(LiteralText(value='a'), Repeat(part=LiteralText(value='b'), min_count=0, max_count=2)))
     """
-    body: Node = _EVERY
+    body: Node = _ANY_TEXT
     for language in languages:
         body = _intersect(language, body)
     lengths = (
         NEVER if max_length is not None and max_length < min_length else Repeat(ANY, min_length, max_length)
     )
-    if body == _EVERY or lengths is NEVER:
+    if body == _ANY_TEXT or lengths is NEVER:
         return lengths
     # Lengths are intersected last, so that they multiply the size of one intersection only.
     return _intersect(lengths, body)
@@ -277,19 +278,19 @@ def _with_lengths(node: Node, min_length: int, max_length: int | None) -> Node:
     if shortest >= min_length and (max_length is None or (longest is not None and longest <= max_length)):
         return node
     parts = node.parts if isinstance(node, Seq) else (node,)
-    flexible = [index for index, part in enumerate(parts) if _fixed(part) is None]
+    flexible = [index for index, part in enumerate(parts) if _exact_length(part) is None]
     if (
         len(flexible) == 1
         and isinstance(repeat := parts[flexible[0]], Repeat)
-        and (step := _fixed(repeat.part))
+        and (step := _exact_length(repeat.part))
     ):
-        rest = sum(_fixed(part) or 0 for part in parts)
+        rest = sum(_exact_length(part) or 0 for part in parts)
         low = max(repeat.min_count, -(-(min_length - rest) // step))
         high = min_defined(repeat.max_count, None if max_length is None else (max_length - rest) // step)
         if high is not None and high < low:
             return NEVER
-        tight = EMPTY if high == 0 else Repeat(repeat.part, low, high)
-        return seq(*parts[: flexible[0]], tight, *parts[flexible[0] + 1 :])
+        narrowed = EMPTY if high == 0 else Repeat(repeat.part, low, high)
+        return seq(*parts[: flexible[0]], narrowed, *parts[flexible[0] + 1 :])
     return Intersection(node, Repeat(ANY, min_length, max_length))
 
 
@@ -298,7 +299,7 @@ def min_defined(left: int | None, right: int | None) -> int | None:
     return right if left is None else left if right is None else min(left, right)
 
 
-def _fixed(node: Node) -> int | None:
+def _exact_length(node: Node) -> int | None:
     shortest, longest = length_bounds(node)
     return shortest if shortest == longest else None
 

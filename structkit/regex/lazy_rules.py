@@ -21,16 +21,16 @@ class LazyRules(Mapping[str, Node]):
     def __init__(self, lowered: dict[str, Node], deferred: set[str], lower: Callable[[str], None]) -> None:
         self.lowered = lowered
         self._deferred = deferred
-        self._make = lower
+        self._lower = lower
 
     def __getitem__(self, name: str) -> Node:
         if name in self._deferred:
-            self._make(name)
+            self._lower(name)
         return self.lowered[name]
 
     def __iter__(self) -> Iterator[str]:
         for name in sorted(self._deferred):
-            self._make(name)
+            self._lower(name)
         return iter(self.lowered)
 
     def __len__(self) -> int:

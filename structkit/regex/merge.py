@@ -1,4 +1,4 @@
-"""Several languages in one set of rules, without name collisions."""
+"""Merge the rules of several languages without name collisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RuleMerger:
 
         The start becomes a rule, so that each call of the language has its own texts for `Distinct`.
         """
-        names = {each: self._name(name, each, node) for each, node in rules.rules.items()}
+        names = {each: self._merged_name(name, each, node) for each, node in rules.rules.items()}
         for each, node in rules.rules.items():
             self.rule(names[each], _renamed(node, names))
         self._lazy.update(names[each] for each in rules.lazy)
@@ -46,8 +46,8 @@ class RuleMerger:
         """Return all added rules with `start` as the start node."""
         return Rules(start, self._rules, tuple(self._unenforced), frozenset(self._lazy))
 
-    def _name(self, language: str, rule: str, node: Node) -> str:
-        """Rules of free text, which call no rules of the language, are shared under their own name."""
+    def _merged_name(self, language: str, rule: str, node: Node) -> str:
+        """Return the name of a merged rule; rules of free text, which call no rules, keep theirs and are shared."""
         shared = not rule.startswith("#") and self._rules.get(rule, node) == node
         return rule if shared else f"{language}/{rule}"
 

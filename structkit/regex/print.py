@@ -100,9 +100,9 @@ class _Printer:
             case Repeat():
                 piece = self.repeat(node)
             case Intersection(left, right, negate, end):
-                look = "(?!" if negate else "(?="
+                lookahead = "(?!" if negate else "(?="
                 piece = (
-                    f"{look}{self.parenthesize(right, _SEQUENCE)}{end}){self.parenthesize(left, _SEQUENCE)}",
+                    f"{lookahead}{self.parenthesize(right, _SEQUENCE)}{end}){self.parenthesize(left, _SEQUENCE)}",
                     _SEQUENCE,
                 )
             case MultipleOf(of, places):
@@ -173,8 +173,8 @@ class _Printer:
         parts = [part for part in node.parts if part.max_count != 0]
         if not parts:
             return "", _SEQUENCE
-        some = self.nonempty_list(parts, LiteralText(node.separator))
-        return some if any(part.min_count for part in parts) else _suffixed(some, "?")
+        items = self.nonempty_list(parts, LiteralText(node.separator))
+        return items if any(part.min_count for part in parts) else _suffixed(items, "?")
 
     def nonempty_list(self, parts: Sequence[ListPart], separator: LiteralText) -> _Piece:
         """Return the list with at least one item; the text has size n log n in the size of the parts."""
@@ -217,7 +217,7 @@ class _Printer:
         name, comma = f"unique{self.groups}", _literal(separator.value)
         head, tail = seq(*parts[:index]), seq(*parts[index + 1 :])
         skip, between = (f"(?:{self.parenthesize(entry, _SEQUENCE)}{comma})*" for _ in range(2))
-        # Printed twice: the group names inside differ each time.
+        # Printed separately, so that the group names inside differ.
         first, second = (
             f"{self.parenthesize(head, _SEQUENCE)}{group}{self.parenthesize(tail, _SEQUENCE)}"
             for group in (f"(?P<{name}>{self.text(parts[index])})", f"(?P={name})")
@@ -251,10 +251,10 @@ class _Printer:
         parts: dict[int, list[Node]] = {}
         for part in range(units):
             parts.setdefault(-part % of, []).append(fraction_of(part, places))
-        different = of // math.gcd(of, units)
-        needed = {remainder: parts.get(remainder * units % of) for remainder in range(different)}
+        modulus = of // math.gcd(of, units)
+        needed = {remainder: parts.get(remainder * units % of) for remainder in range(modulus)}
         return self.remainders(
-            different, {key: self.text(choice(each)) for key, each in needed.items() if each}
+            modulus, {key: self.text(choice(each)) for key, each in needed.items() if each}
         )
 
     def remainders(self, of: int, ends: Mapping[int, str]) -> str:
@@ -270,27 +270,27 @@ class _Printer:
         starts: dict[int, str] = {}
         for digit in range(1, 10):
             starts[digit % of] = starts.get(digit % of, "") + str(digit)
-        paths = {key: _digits(figures) for key, figures in paths.items()}
-        starts = {remainder: _digits(figures) for remainder, figures in starts.items()}
+        paths = {key: _digits(digits) for key, digits in paths.items()}
+        starts = {remainder: _digits(digits) for remainder, digits in starts.items()}
         paths |= {(remainder, of): end for remainder, end in ends.items()}
         for eliminated in range(of - 1, 0, -1):
             self.eliminate(eliminated, starts, paths)
         # The digit 0 leads from remainder 0 back to remainder 0.
-        through = f"{_group(starts[0])}{_group(paths[0, 0])}*{_group(paths[0, of])}"
-        return _either(starts.get(of), f"0{_group(ends[0])}|{through}")
+        zero_path = f"{_group(starts[0])}{_group(paths[0, 0])}*{_group(paths[0, of])}"
+        return _either(starts.get(of), f"0{_group(ends[0])}|{zero_path}")
 
     def eliminate(self, eliminated: int, starts: dict[int, str], paths: dict[tuple[int, int], str]) -> None:
         """Replace the paths through the remainder `eliminated` by direct paths."""
         loop = paths.pop((eliminated, eliminated), None)
-        around = f"{_group(loop)}*" if loop else ""
+        loops = f"{_group(loop)}*" if loop else ""
         leaving = [(key[1], paths.pop(key)) for key in list(paths) if key[0] == eliminated]
         entering = [(key[0], paths.pop(key)) for key in list(paths) if key[1] == eliminated]
         start = starts.pop(eliminated, None)
-        for target, out in leaving:
+        for target, outgoing in leaving:
             if start is not None:
-                starts[target] = _either(starts.get(target), f"{_group(start)}{around}{_group(out)}")
-            for source, into in entering:
-                path = _either(paths.get((source, target)), f"{_group(into)}{around}{_group(out)}")
+                starts[target] = _either(starts.get(target), f"{_group(start)}{loops}{_group(outgoing)}")
+            for source, incoming in entering:
+                path = _either(paths.get((source, target)), f"{_group(incoming)}{loops}{_group(outgoing)}")
                 if len(path) * len(paths) > self.limits.regex_nodes:
                     raise LimitExceeded("regex_nodes", self.limits.regex_nodes, _MULTIPLES)
                 paths[source, target] = path
@@ -305,13 +305,13 @@ def _group(digits: str) -> str:
     return digits if single else f"(?:{digits})"
 
 
-def _digits(figures: str) -> str:
-    return figures if len(figures) == 1 else f"[{figures}]"
+def _digits(digits: str) -> str:
+    return digits if len(digits) == 1 else f"[{digits}]"
 
 
 def _suffixed(piece: _Piece, suffix: str) -> _Piece:
-    text, tightness = piece
-    return (text if tightness == _ATOM else f"(?:{text})") + suffix, _REPEATED
+    text, precedence = piece
+    return (text if precedence == _ATOM else f"(?:{text})") + suffix, _REPEATED
 
 
 def _literal(text: str) -> str:

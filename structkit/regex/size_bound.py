@@ -33,10 +33,10 @@ def have_distinct_starts(branches: Iterable[Node]) -> bool:
     for branch in branches:
         if isinstance(branch, (LiteralText, RuleRef)):
             continue
-        beginnings = _first_characters(branch)
-        if beginnings & seen:
+        first_characters = _first_characters(branch)
+        if first_characters & seen:
             return False
-        seen |= beginnings
+        seen |= first_characters
     return True
 
 
@@ -107,10 +107,10 @@ def _ends(node: Node) -> _Ends | None:
             ends = _ends(part)
             if ends is None or max_count == 1 or max_count == 0:
                 return ends and _Ends(ends.first, ends.follow, ends.nullable or not min_count)
-            more = _disjoint_union(ends.follow, ends.first)
+            follow = _disjoint_union(ends.follow, ends.first)
             if max_count is not None and ends.nullable:
-                more = None
-            return None if more is None else _Ends(ends.first, more, ends.nullable or not min_count)
+                follow = None
+            return None if follow is None else _Ends(ends.first, follow, ends.nullable or not min_count)
         case Seq(parts):
             result: _Ends | None = _Ends((), (), True)
             for part in parts:
@@ -118,12 +118,12 @@ def _ends(node: Node) -> _Ends | None:
             return result
         case Choice(parts):
             first: Ranges | None = ()
-            every = [_ends(part) for part in parts]
-            for ends in every:
+            branches = [_ends(part) for part in parts]
+            for ends in branches:
                 first = None if first is None or ends is None else _disjoint_union(first, ends.first)
-            found = [ends for ends in every if ends is not None]
-            more = tuple(span for ends in found for span in ends.follow)
-            return None if first is None else _Ends(first, more, any(ends.nullable for ends in found))
+            found = [ends for ends in branches if ends is not None]
+            follow = tuple(span for ends in found for span in ends.follow)
+            return None if first is None else _Ends(first, follow, any(ends.nullable for ends in found))
         case _:
             return None
 
@@ -132,8 +132,8 @@ def _concatenate(left: _Ends, right: _Ends | None) -> _Ends | None:
     if right is None or _disjoint_union(left.follow, right.first) is None:
         return None
     first = _disjoint_union(left.first, right.first) if left.nullable else left.first
-    more = (*right.follow, *right.first, *left.follow) if right.nullable else right.follow
-    return None if first is None else _Ends(first, more, left.nullable and right.nullable)
+    follow = (*right.follow, *right.first, *left.follow) if right.nullable else right.follow
+    return None if first is None else _Ends(first, follow, left.nullable and right.nullable)
 
 
 def _disjoint_union(left: Ranges, right: Ranges) -> Ranges | None:

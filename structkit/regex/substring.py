@@ -70,20 +70,20 @@ def boundaries(source: str, *, whole_words: bool) -> Boundaries:
     ([0, 3, 5], [3, 4, 7])
     """
     codes = _codes(source)
-    broken = (codes >= 0xD800) & (codes <= 0xDFFF)
+    surrogate = (codes >= 0xD800) & (codes <= 0xDFFF)
     starts, ends = np.zeros(len(codes) + 1, bool), np.full(len(codes) + 1, INSIDE, np.uint8)
     if not whole_words:
-        starts[:-1] = ~broken
-        ends[1:][~broken] = END
-        return Boundaries(starts, ends, broken)
+        starts[:-1] = ~surrogate
+        ends[1:][~surrogate] = END
+        return Boundaries(starts, ends, surrogate)
     kinds = _kinds(codes)
     # A combining mark belongs to the character before it.
-    joined = np.zeros(len(codes) + 1, bool)
-    joined[1:-1] = (kinds[1:] == _MARK) | ((kinds[:-1] >= _LETTER) & (kinds[1:] == _LETTER))
-    held = ~broken & (kinds != _SPACE)
-    starts[:-1] = held & ~joined[:-1]
-    ends[1:][held] = np.where(joined[1:][held], MAYBE, END)
-    return Boundaries(starts, ends, broken)
+    continues_word = np.zeros(len(codes) + 1, bool)
+    continues_word[1:-1] = (kinds[1:] == _MARK) | ((kinds[:-1] >= _LETTER) & (kinds[1:] == _LETTER))
+    is_content = ~surrogate & (kinds != _SPACE)
+    starts[:-1] = is_content & ~continues_word[:-1]
+    ends[1:][is_content] = np.where(continues_word[1:][is_content], MAYBE, END)
+    return Boundaries(starts, ends, surrogate)
 
 
 class EncodedSource(NamedTuple):
@@ -108,19 +108,19 @@ def encode_source(node: Substring) -> EncodedSource:
     found = boundaries(node.source, whole_words=node.whole_words)
     codes = np.where(found.surrogate, 0xFFFD, _codes(node.source)).astype("<u4")
     text = codes.tobytes().decode("utf-32-le")
-    distinct, number = np.unique(codes, return_inverse=True)
+    distinct, inverse = np.unique(codes, return_inverse=True)
     sizes = np.array([len(_encode(chr(code), node)) for code in distinct.tolist()], np.int64)
-    begin = np.concatenate([[0], np.cumsum(sizes[number.reshape(-1)])])
+    offsets = np.concatenate([[0], np.cumsum(sizes[inverse.reshape(-1)])])
     content = np.frombuffer(_encode(text, node), np.uint8)
     encoded = np.full(len(content) + 1, -1, np.int16)
     encoded[:-1] = content
-    for at in np.flatnonzero(found.surrogate).tolist():
-        encoded[begin[at] : begin[at + 1]] = -1
+    for index in np.flatnonzero(found.surrogate).tolist():
+        encoded[offsets[index] : offsets[index + 1]] = -1
     ends = np.full(len(content) + 1, INSIDE, np.uint8)
-    ends[begin] = found.ends
+    ends[offsets] = found.ends
     within = np.ones(len(content) + 1, bool)
-    within[begin] = False
-    return EncodedSource(encoded, begin[found.starts].astype(np.int32), ends, within)
+    within[offsets] = False
+    return EncodedSource(encoded, offsets[found.starts].astype(np.int32), ends, within)
 
 
 def find(source: str, quote: str, *, whole_words: bool) -> int:
@@ -130,10 +130,10 @@ def find(source: str, quote: str, *, whole_words: bool) -> int:
     (13, 4)
     """
     found = boundaries(source, whole_words=whole_words)
-    at = source.find(quote) if quote else -1
-    while at >= 0 and not (found.starts[at] and found.ends[at + len(quote)] == END):
-        at = source.find(quote, at + 1)
-    return at
+    index = source.find(quote) if quote else -1
+    while index >= 0 and not (found.starts[index] and found.ends[index + len(quote)] == END):
+        index = source.find(quote, index + 1)
+    return index
 
 
 def _codes(source: str) -> NDArray[np.uint32]:
@@ -149,9 +149,9 @@ def _encode(text: str, node: Substring) -> bytes:
 
 def _kinds(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
     """Return the kind of each character: white space, single-character word or sign, letter of a word, or mark."""
-    distinct, number = np.unique(codes, return_inverse=True)
+    distinct, inverse = np.unique(codes, return_inverse=True)
     kinds = np.array([_kind(chr(code)) for code in distinct.tolist()], np.uint8)
-    found: NDArray[np.uint8] = kinds[number.reshape(-1)] if len(kinds) else kinds
+    found: NDArray[np.uint8] = kinds[inverse.reshape(-1)] if len(kinds) else kinds
     return found
 
 

@@ -118,20 +118,20 @@ def is_recursive(rules: Rules) -> bool:
     True
     """
     done: set[str] = set()
-    opened: set[str] = set()
+    active: set[str] = set()
     walk: list[tuple[str | None, set[str]]] = [(None, referenced_rules(rules.start))]
     while walk:
         name, callees = walk[-1]
         if callees:
             callee = callees.pop()
-            if callee in opened:
+            if callee in active:
                 return True
             if callee not in done:
-                opened.add(callee)
+                active.add(callee)
                 walk.append((callee, referenced_rules(rules.rules[callee])))
         else:
             walk.pop()
             if name is not None:
-                opened.discard(name)
+                active.discard(name)
                 done.add(name)
     return False

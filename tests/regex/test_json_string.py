@@ -45,7 +45,7 @@ sets = st.lists(st.tuples(points, st.integers(0, 300)), max_size=4).map(
 
 
 @given(sets, sets, points)
-def test_sets_of_code_points(left: CharClass, right: CharClass, code: int) -> None:
+def test_set_operations_agree_with_membership(left: CharClass, right: CharClass, code: int) -> None:
     valid = not 0xD800 <= code <= 0xDFFF
     assert contains(union([left, right]), code) == (contains(left, code) or contains(right, code))
     assert contains(intersection(left, right), code) == (contains(left, code) and contains(right, code))
@@ -66,7 +66,7 @@ def test_one_character_has_one_spelling(character: str) -> None:
 @pytest.mark.parametrize(
     "text", ['"', "\\", "\n", "\\/", "\\u0041", "\\u000A", "\\u000a", "\\u001F", "\\x41", "ab", ""]
 )
-def test_other_spellings_are_rejected(text: str) -> None:
+def test_other_spellings_of_characters_are_rejected(text: str) -> None:
     assert not holds(JSON_CHAR, text)
 
 
@@ -88,8 +88,8 @@ def _translated(node: Node, table: dict[int, str]) -> Node:
             return Seq(tuple(_translated(part, table) for part in parts))
         case Choice(parts):
             return Choice(tuple(_translated(part, table) for part in parts))
-        case Repeat(part, least, most):
-            return Repeat(_translated(part, table), least, most)
+        case Repeat(part, min_count, max_count):
+            return Repeat(_translated(part, table), min_count, max_count)
         case SeparatedList(parts, separator):
             return SeparatedList(
                 tuple(ListPart(_translated(p.node, table), p.min_count, p.max_count) for p in parts),
@@ -98,7 +98,7 @@ def _translated(node: Node, table: dict[int, str]) -> Node:
     raise ValueError(node)
 
 
-def test_escaping_of_other_nodes() -> None:
+def test_products_and_distinct_texts_are_escaped() -> None:
     assert escape(Distinct(MultipleOf(3))) == Distinct(MultipleOf(3))
     assert escape(Intersection(LiteralText("a"), LiteralText("\n"))) == Intersection(
         LiteralText("a"), LiteralText("\\n"), lookahead='"'
@@ -106,7 +106,7 @@ def test_escaping_of_other_nodes() -> None:
 
 
 @given(plain_nodes, texts)
-def test_length_bounds(node: Node, text: str) -> None:
+def test_lengths_of_texts_are_within_the_bounds(node: Node, text: str) -> None:
     shortest, longest = length_bounds(node)
     if matches(node, text):
         assert shortest is not None
@@ -116,10 +116,10 @@ def test_length_bounds(node: Node, text: str) -> None:
 
 @given(plain_nodes, st.integers(0, 5), st.none() | st.integers(0, 6), texts)
 def test_length_bounds_restrict_a_language(node: Node, low: int, high: int | None, text: str) -> None:
-    fits = low <= len(text) and (high is None or len(text) <= high)
+    within_bounds = low <= len(text) and (high is None or len(text) <= high)
     narrowed = raw_intersection([node], low, high)
-    held = matches(narrowed, text) if not isinstance(narrowed, Intersection) else holds(narrowed, text)
-    assert held == (fits and matches(node, text))
+    accepted = matches(narrowed, text) if not isinstance(narrowed, Intersection) else holds(narrowed, text)
+    assert accepted == (within_bounds and matches(node, text))
 
 
 def test_length_bounds_become_part_of_the_pattern() -> None:
@@ -131,7 +131,7 @@ def test_length_bounds_become_part_of_the_pattern() -> None:
 
 
 @given(st.text(max_size=6), st.integers(0, 4), st.none() | st.integers(0, 6))
-def test_free_text(text: str, low: int, high: int | None) -> None:
+def test_free_text_has_the_required_length(text: str, low: int, high: int | None) -> None:
     expected = low <= len(text) and (high is None or len(text) <= high)
     if high is None or low <= high:
         assert holds(free_text_body(low, high), json.dumps(text, ensure_ascii=False)[1:]) == expected

@@ -44,7 +44,9 @@ def test_printed_nodes_match_their_language(node: Node, text: str) -> None:
 
 
 @given(plain_nodes, plain_nodes, st.booleans(), st.text('abé0,"', max_size=6))
-def test_intersections_before_other_nodes(left: Node, right: Node, negate: bool, text: str) -> None:
+def test_printed_intersections_end_at_their_lookahead(
+    left: Node, right: Node, negate: bool, text: str
+) -> None:
     quoted = seq(QUOTE, escape(Intersection(left, right, negate)), QUOTE)
     twice = json.dumps(text, ensure_ascii=False) * 2
     assert holds(Repeat(quoted), twice) == (matches(left, text) and matches(right, text) is not negate)
@@ -57,13 +59,15 @@ optional = st.lists(
 
 
 @given(optional, st.lists(st.sampled_from("abcd"), max_size=6).map(",".join))
-def test_many_optional_parts(parts: list[tuple[str, tuple[int, int | None]]], text: str) -> None:
+def test_printed_lists_of_optional_parts_match_the_automaton(
+    parts: list[tuple[str, tuple[int, int | None]]], text: str
+) -> None:
     node = SeparatedList(tuple(ListPart(LiteralText(letter), *bounds) for letter, bounds in parts), ",")
     assert holds(node, text) == regular_dfa(node).accepts(text.encode())
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 16, 20, 25, 100])
-def test_multiples(of: int) -> None:
+def test_printed_multiples_match_exactly_the_multiples(of: int) -> None:
     members = [value for value in range(300) if holds(MultipleOf(of), str(value))]
     assert members == list(range(0, 300, of))
     assert not any(holds(MultipleOf(of), text) for text in ("00", f"0{of}", "", "-0"))
@@ -77,7 +81,7 @@ def test_many_remainders_exceed_the_limit() -> None:
 
 
 @given(st.lists(st.integers(1, 12), max_size=5), st.integers(0, 3))
-def test_distinct_texts(values: list[int], min_count: int) -> None:
+def test_printed_distinct_texts_reject_repetitions(values: list[int], min_count: int) -> None:
     number = Seq((Repeat(DIGIT, 1, 2),))
     node = Seq(
         (
@@ -94,7 +98,7 @@ def test_distinct_texts(values: list[int], min_count: int) -> None:
     assert holds(node, f"[x, {text}]" if values else "[x]") == expected
 
 
-def test_distinct_keys() -> None:
+def test_printed_distinct_keys_reject_repetitions() -> None:
     entry = Seq((Distinct(CharClass(((0x61, 0x63),))), LiteralText(":"), DIGIT))
     node = Seq((LiteralText("{"), SeparatedList((ListPart(entry, 0, None),), ","), LiteralText("}")))
     assert [text for text in ("{}", "{a:1}", "{a:1,b:1}", "{a:1,b:1,a:2}", "{b:1,c:2,c:2}") if holds(node, text)] == [
@@ -121,7 +125,7 @@ def test_distinct_keys() -> None:
         (Intersection(LiteralText("a"), LiteralText("b"), negate=True, lookahead='"'), '(?!b")a'),
     ],
 )
-def test_readable_output(node: Node, printed: str) -> None:
+def test_nodes_are_printed_readably(node: Node, printed: str) -> None:
     assert format_regex(Rules(node, {})) == printed
     re.compile(printed)
 

@@ -50,7 +50,7 @@ _ANY_STRING = Repeat(ANY, 0, None)
 _MAX_STEPS = 20_000
 """Maximum steps and result nodes; practical patterns take a few hundred."""
 
-_ENTANGLED = "the pattern has too many anchors; move `^` and `$` to the ends of the alternatives"
+_TOO_MANY_ANCHORS = "the pattern has too many anchors; move `^` and `$` to the ends of the alternatives"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +166,14 @@ def resolve(pattern: AnchoredNode, *, search: bool) -> Node:
     resolver = _Resolver()
     found: list[Node] = []
     for branch in branches:
-        if search and isinstance(branch, _PLAIN_NODES) and _empty(branch):
+        if search and isinstance(branch, _PLAIN_NODES) and _is_nullable(branch):
             return _ANY_STRING
         expanded = resolver.expand_lookarounds(
             anchored_seq([_ANY_STRING, branch]) if search else branch, _ANY_STRING if search else EMPTY
         )
-        for behind in resolver.lookbehinds:
+        for lookbehind in resolver.lookbehinds:
             expanded = AnchoredIntersection(
-                expanded, anchored_seq([_ANY_STRING, behind.inner]), behind.negate
+                expanded, anchored_seq([_ANY_STRING, lookbehind.inner]), lookbehind.negate
             )
         resolver.lookbehinds.clear()
         found.append(resolver.language(expanded, True, True))
@@ -218,10 +218,10 @@ class _Resolver:
                         self.lookbehinds[-1].column,
                     )
                 return options
-            case AnchoredRepeat(part, min_count, max_count) if look := _find_lookaround(raw):
+            case AnchoredRepeat(part, min_count, max_count) if found_lookaround := _find_lookaround(raw):
                 if max_count == 1:
                     return anchored_choice([self.expand_lookarounds(part, rest), rest])
-                return self.tempered_repeat(part, min_count, max_count, rest, look)
+                return self.tempered_repeat(part, min_count, max_count, rest, found_lookaround)
             case _:
                 return anchored_seq([raw, rest])
 
@@ -238,7 +238,7 @@ class _Resolver:
             case AnchoredSeq((Lookaround(inner, ahead=True, negate=True), CharClass() as each)) if isinstance(
                 inner, _PLAIN_NODES
             ):
-                if not _empty(inner) and self.matches_only_end(rest):
+                if not _is_nullable(inner) and self.matches_only_end(rest):
                     return AnchoredIntersection(
                         anchored_seq([Repeat(each, min_count, max_count), rest]),
                         anchored_seq([_ANY_STRING, inner, _ANY_STRING]),
@@ -253,12 +253,12 @@ class _Resolver:
     def step(self) -> None:
         self.steps += 1
         if self.steps > _MAX_STEPS:
-            raise UnsupportedAnchor(_ENTANGLED, 0)
+            raise UnsupportedAnchor(_TOO_MANY_ANCHORS, 0)
 
     def check_weight(self, node: Node) -> None:
         """Bound the size of a node as a tree: shared parts count each time, because later walks visit them again."""
         if self.weight(node) > _MAX_STEPS:
-            raise UnsupportedAnchor(_ENTANGLED, 0)
+            raise UnsupportedAnchor(_TOO_MANY_ANCHORS, 0)
 
     def weight(self, node: Node) -> int:
         known = self.weights.get(id(node))
@@ -306,7 +306,7 @@ class _Resolver:
             case Lookaround():
                 raise UnsupportedAnchor("this lookaround is not supported", raw.column)
             case _:
-                return _filled(raw)
+                return _without_empty_text(raw)
 
     def is_nullable(self, raw: AnchoredNode, left: bool, right: bool) -> bool:
         """Return whether `raw` matches the empty text with these edges."""
@@ -327,7 +327,7 @@ class _Resolver:
             case Lookaround():
                 raise UnsupportedAnchor("this lookaround is not supported", raw.column)
             case _:
-                return _empty(raw)
+                return _is_nullable(raw)
 
     def sequence(self, parts: tuple[AnchoredNode, ...], left: bool, right: bool, *, nonempty: bool) -> Node:
         """Return the texts of a sequence, computed from its end: for each tail, with and without the start."""
@@ -379,12 +379,12 @@ class _Resolver:
         """Return the options with at least one non-empty iteration; empty iterations can be anywhere between."""
         part, min_count, max_count = raw.part, raw.min_count, raw.max_count
         options: list[Node] = []
-        idle = self.is_nullable(part, left, False) or self.is_nullable(part, False, right)
-        if min_count <= 1 or idle:
+        can_be_empty = self.is_nullable(part, left, False) or self.is_nullable(part, False, right)
+        if min_count <= 1 or can_be_empty:
             options.append(self.nonempty_language(part, left, right))
         if max_count is None or max_count >= 2:
             inner = self.nonempty_language(part, False, False)
-            min_inner = 0 if idle else max(min_count - 2, 0)
+            min_inner = 0 if can_be_empty else max(min_count - 2, 0)
             middle = (
                 EMPTY
                 if inner is NEVER and min_inner == 0
@@ -418,7 +418,7 @@ def _find_lookaround(raw: AnchoredNode) -> Lookaround | None:
         case Lookaround():
             return raw
         case AnchoredSeq(parts) | AnchoredChoice(parts):
-            return next((look for part in parts if (look := _find_lookaround(part))), None)
+            return next((found for part in parts if (found := _find_lookaround(part))), None)
         case AnchoredRepeat(part):
             return _find_lookaround(part)
         case _:
@@ -440,36 +440,36 @@ def _uses_edge(raw: AnchoredNode, *, start: bool) -> bool:
             return False
 
 
-def _empty(node: Node) -> bool:
+def _is_nullable(node: Node) -> bool:
     """Return whether a plain node contains the empty text."""
     match node:
         case LiteralText(value):
             return not value
         case Seq(parts):
-            return all(map(_empty, parts))
+            return all(map(_is_nullable, parts))
         case Choice(parts):
-            return any(map(_empty, parts))
+            return any(map(_is_nullable, parts))
         case Repeat(part, min_count):
-            return min_count == 0 or _empty(part)
+            return min_count == 0 or _is_nullable(part)
         case Intersection(left, right, negate):
-            return _empty(left) and _empty(right) is not negate
+            return _is_nullable(left) and _is_nullable(right) is not negate
         case _:
             return False
 
 
-def _filled(node: Node) -> Node:
+def _without_empty_text(node: Node) -> Node:
     """Return a plain node without the empty text."""
-    if not _empty(node):
+    if not _is_nullable(node):
         return node
     match node:
         case Seq(parts):
             head, tail = parts[0], seq(*parts[1:])
-            return choice([seq(_filled(head), tail), _filled(tail)])
+            return choice([seq(_without_empty_text(head), tail), _without_empty_text(tail)])
         case Choice(parts):
-            return choice(_filled(part) for part in parts)
+            return choice(_without_empty_text(part) for part in parts)
         case Repeat(part, _, max_count):
-            return plain_repeat(_filled(part), 1, max_count)
+            return plain_repeat(_without_empty_text(part), 1, max_count)
         case Intersection(left, right, negate):
-            return Intersection(_filled(left), right, negate)
+            return Intersection(_without_empty_text(left), right, negate)
         case _:
             return NEVER

@@ -92,12 +92,12 @@ class _Scanner:
     flags: _Flags = field(default_factory=_Flags)
     groups: list[tuple[int, _Flags, bool]] = field(default_factory=list)
     max_depth: int = 0
-    max_quantifier_level: int = 0
-    repeatable: str | None = None
+    max_level: int = 0
+    repeat_error: str | None = None
     """Why a quantifier is not allowed at this position; `None` if it is allowed."""
 
     def run(self) -> None:
-        self.repeatable = "there is nothing to repeat"
+        self.repeat_error = "there is nothing to repeat"
         while self.position < len(self.pattern):
             match self.pattern[self.position]:
                 case "\\":
@@ -111,7 +111,7 @@ class _Scanner:
                 case "|":
                     self.out.append("|")
                     self.position += 1
-                    self.repeatable = "there is nothing to repeat"
+                    self.repeat_error = "there is nothing to repeat"
                 case "^" | "$" as anchor:
                     self.position += 1
                     self.anchor(start=anchor == "^")
@@ -136,11 +136,11 @@ class _Scanner:
                 self.fail("the pattern has too many distinct characters and classes")
             character = self.atoms[atom] = chr(_FIRST_ATOM + len(self.atoms))
         self.out.append(character)
-        self.repeatable = None
+        self.repeat_error = None
 
     def anchor(self, *, start: bool) -> None:
         self.add(Anchor(start))
-        self.repeatable = "an anchor cannot be repeated"
+        self.repeat_error = "an anchor cannot be repeated"
 
     def literal(self, character: str) -> CharClass:
         span = UncertainClass.exactly(single_char(character))
@@ -148,13 +148,13 @@ class _Scanner:
 
     def open(self) -> None:
         column, rest = self.position, self.pattern[self.position : self.position + 4]
-        outer, look = (
+        outer, lookaround = (
             self.flags,
             next((opening for opening in _LOOKAROUND_PREFIXES if rest.startswith(opening)), None),
         )
-        if look is not None:
-            self.position += len(look)
-            self.out.append(look)
+        if lookaround is not None:
+            self.position += len(lookaround)
+            self.out.append(lookaround)
             self.add(LookaroundMarker(column))
         elif not rest.startswith("(?"):
             self.position += 1
@@ -176,23 +176,23 @@ class _Scanner:
             self.out.append("(")
         else:
             self.fail(_unsupported_group_message(rest), column)
-        self.groups.append((column, outer, look is not None))
-        if len(self.groups) > self.max_quantifier_level:
-            self.max_depth, self.max_quantifier_level = column, len(self.groups)
+        self.groups.append((column, outer, lookaround is not None))
+        if len(self.groups) > self.max_level:
+            self.max_depth, self.max_level = column, len(self.groups)
         if len(self.groups) > _MAX_NESTING:
             self.fail(
                 f"groups are nested more than {_MAX_NESTING} levels deep; write the pattern with fewer levels",
                 column,
             )
-        self.repeatable = "there is nothing to repeat"
+        self.repeat_error = "there is nothing to repeat"
 
     def close(self) -> None:
         if not self.groups:
             self.fail("this parenthesis has no matching `(`")
-        _, self.flags, look = self.groups.pop()
+        _, self.flags, lookaround = self.groups.pop()
         self.out.append(")")
         self.position += 1
-        self.repeatable = "a lookaround cannot be repeated; wrap it in a group" if look else None
+        self.repeat_error = "a lookaround cannot be repeated; wrap it in a group" if lookaround else None
 
     def set_flags(self, added: str, removed: str, column: int) -> None:
         for letter in added + removed:
@@ -214,8 +214,8 @@ class _Scanner:
         min_text, comma, max_text = found.groups()
         if found[0][0] == "{" and not min_text and self.dialect != "python":
             return False
-        if self.repeatable is not None:
-            self.fail(self.repeatable)
+        if self.repeat_error is not None:
+            self.fail(self.repeat_error)
         text = found[0]
         if text[0] == "{":
             low, high = int(min_text[:20] or 0), int(max_text[:20] or 0) if max_text else None
@@ -231,7 +231,7 @@ class _Scanner:
             self.position += 1
         elif following == "+":
             self.fail("a possessive quantifier is not regular; remove its `+`")
-        self.repeatable = "a quantifier cannot follow another; wrap the first in a group"
+        self.repeat_error = "a quantifier cannot follow another; wrap the first in a group"
         return True
 
     def escape(self) -> None:
@@ -272,9 +272,9 @@ class _Scanner:
             return UncertainClass.exactly(self.code_point(letter, column))
         if letter in "01234567":
             octal = re.compile("[0-7]{1,3}").match(self.pattern, column + 1)
-            figures = octal[0] if octal else letter
-            self.position = column + 1 + len(figures)
-            return UncertainClass.exactly(char_class([(int(figures, 8),) * 2]))
+            digits = octal[0] if octal else letter
+            self.position = column + 1 + len(digits)
+            return UncertainClass.exactly(char_class([(int(digits, 8),) * 2]))
         if (
             letter == "c"
             and (control := self.pattern[self.position : self.position + 1]).isalpha()
@@ -293,10 +293,10 @@ class _Scanner:
         self.position = found.end()
         name = found[2] or found[4] or ""
         try:
-            these = category(name)
+            charset = category(name)
         except KeyError:
             self.fail(f"`\\p` supports general categories only, such as `L` or `Lu`, not {name!r}", column)
-        span = UncertainClass.exactly(these)
+        span = UncertainClass.exactly(charset)
         return span.negated() if (letter == "P") is not bool(found[1]) else span
 
     def code_point(self, letter: str, column: int) -> CharClass:

@@ -87,7 +87,7 @@ def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> Unc
         return UncertainClass.exactly({"d": DIGIT, "w": _ASCII_WORD, "s": _ECMA_SPACE}[letter])
     if dialect == "python":
         return UncertainClass.exactly(_python_class(letter))
-    return _agreed(letter)
+    return _consensus(letter)
 
 
 @lru_cache(maxsize=3)
@@ -97,8 +97,11 @@ def _python_class(letter: str) -> CharClass:
 
 
 @lru_cache(maxsize=3)
-def _agreed(letter: str) -> UncertainClass:
-    """Code points that this Python does not know may be letters or digits in a newer Unicode version."""
+def _consensus(letter: str) -> UncertainClass:
+    """Return the class on which `re` and Rust's `regex` agree.
+
+    Unassigned code points are uncertain: they may be letters or digits in a newer Unicode version.
+    """
     if letter == "s":
         # Python also counts the four separators before U+0020 as spaces.
         space = _python_class("s")
@@ -106,17 +109,17 @@ def _agreed(letter: str) -> UncertainClass:
     if letter == "d":
         return UncertainClass(DIGIT, union([category("Nd"), category("Cn")]))
     letters = char_class(_runs(str.isalpha, _LETTERS_END))
-    doubtful = [category(name) for name in ("M", "N", "Pc", "Cn")]
+    uncertain = [category(name) for name in ("M", "N", "Pc", "Cn")]
     return UncertainClass(
         union([letters, DIGIT, char_class([(0x5F, 0x5F)])]),
-        union([_python_class("w"), _LETTERLIKE, *doubtful]),
+        union([_python_class("w"), _LETTERLIKE, *uncertain]),
     )
 
 
 def _runs(predicate: Callable[[str], bool], end: int) -> Iterator[tuple[int, int]]:
     """Iterate over the runs of characters below `end` that satisfy `predicate`."""
-    for true, codes in groupby(range(end), key=lambda code: predicate(chr(code))):
-        if true:
+    for satisfied, codes in groupby(range(end), key=lambda code: predicate(chr(code))):
+        if satisfied:
             run = list(codes)
             yield run[0], run[-1]
 
@@ -161,27 +164,27 @@ def category(name: str) -> CharClass:
     if name == "LC":
         return union([table["Lu"], table["Ll"], table["Lt"]])
     if len(name) == 1 and name in "LMNPSZC":
-        return union(these for short, these in table.items() if short[0] == name)
+        return union(ranges for short, ranges in table.items() if short[0] == name)
     return table[name]
 
 
 @lru_cache(maxsize=1)
 def _case_groups() -> dict[int, tuple[int, ...]]:
     """Return the groups of characters that `re.IGNORECASE` treats as equal, by character."""
-    leader: dict[int, int] = {}
+    representative: dict[int, int] = {}
 
     def find(code: int) -> int:
-        while leader.setdefault(code, code) != code:
-            code = leader[code]
+        while representative.setdefault(code, code) != code:
+            code = representative[code]
         return code
 
     for code in range(0x20000):
         character = chr(code)
         for other in (character.lower(), character.upper()):
             if len(other) == 1 and other != character:
-                leader[find(code)] = find(ord(other))
+                representative[find(code)] = find(ord(other))
     groups: dict[int, list[int]] = {}
-    for code in list(leader):
+    for code in list(representative):
         groups.setdefault(find(code), []).append(code)
     return {code: tuple(members) for members in groups.values() for code in members}
 

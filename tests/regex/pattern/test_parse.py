@@ -68,7 +68,9 @@ looks = st.builds(lambda kind, pattern: f"(?{kind}{pattern})", st.sampled_from("
     st.sampled_from(["{}", "(?:{}|b)", "(?:{})?", "^{}"]),
     texts,
 )
-def test_lookaheads_outside_repetitions(before: str, look: str, after: str, around: str, text: str) -> None:
+def test_lookaheads_outside_repetitions_match_like_re(
+    before: str, look: str, after: str, around: str, text: str
+) -> None:
     pattern = re.sub("P<g([0-9]+)>", ":", before + around.format(look + after) + after)
     oracle = re.compile(python(pattern))
     assert holds(parse(pattern, search=False, unicode=True), text) == bool(oracle.fullmatch(text))
@@ -96,7 +98,7 @@ def test_lookaheads_outside_repetitions(before: str, look: str, after: str, arou
         (r"(?a)^\w$", ["a"], ["é"]),
     ],
 )  # fmt: skip
-def test_examples(pattern: str, yes: list[str], no: list[str]) -> None:
+def test_selected_patterns_match_the_expected_texts(pattern: str, yes: list[str], no: list[str]) -> None:
     if not yes:
         with pytest.raises(PatternError, match="general categories"):
             parse(pattern, search=True, unicode=True)
@@ -119,7 +121,7 @@ def test_examples(pattern: str, yes: list[str], no: list[str]) -> None:
         (r"^\/\-\_$", "/-_", "/"),
     ],
 )
-def test_ecma(pattern: str, yes: str, no: str) -> None:
+def test_classes_and_escapes_follow_ecma_262(pattern: str, yes: str, no: str) -> None:
     node = parse(pattern, search=True, unicode=False)
     assert holds(node, yes)
     assert not holds(node, no)
@@ -137,7 +139,7 @@ def test_ecma(pattern: str, yes: str, no: str) -> None:
         (r"^[^\S]$", " \n", "\x1c"),
     ],
 )
-def test_common_subset_of_rust_and_python(pattern: str, yes: str, no: str) -> None:
+def test_classes_contain_what_rust_and_python_agree_on(pattern: str, yes: str, no: str) -> None:
     node = parse(pattern, search=True, unicode=True, rust=True)
     assert [character for character in yes if not holds(node, character)] == []
     assert [character for character in no if holds(node, character)] == []
@@ -191,7 +193,7 @@ def test_classes_match_like_re(letter: str) -> None:
         ("(?#", 0, "comment"),
     ],
 )  # fmt: skip
-def test_rejected_patterns(pattern: str, column: int, message: str) -> None:
+def test_invalid_patterns_are_rejected_with_their_column(pattern: str, column: int, message: str) -> None:
     with pytest.raises(PatternError, match=message) as caught:
         parse(pattern, search=True, unicode=True, path="$.name")
     assert caught.value.column == column
@@ -199,12 +201,12 @@ def test_rejected_patterns(pattern: str, column: int, message: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[a&&b]", "[a--b]", "[a[b]]"])
-def test_class_operators_of_rust(pattern: str) -> None:
+def test_class_operators_of_rust_are_rejected(pattern: str) -> None:
     with pytest.raises(PatternError, match="Rust"):
         parse(pattern, search=True, unicode=True, rust=True)
 
 
-def test_adversarial_patterns_end_quickly() -> None:
+def test_adversarial_patterns_are_rejected() -> None:
     with pytest.raises(LimitExceeded, match="pattern_length=10000"):
         parse("a" * 10_001, search=True, unicode=True)
     for pattern in ("(?:a|^|$)*" * 900, "(" * 40 + "a|^|$" + "|b)*" * 40):
@@ -213,7 +215,7 @@ def test_adversarial_patterns_end_quickly() -> None:
     assert parse("a{1000000}", search=False, unicode=True) == Repeat(LiteralText("a"), 1_000_000, 1_000_000)
 
 
-def test_many_distinct_characters() -> None:
+def test_patterns_can_have_many_distinct_characters() -> None:
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 9000)))
     assert parse(text, search=False, unicode=True) == LiteralText(text)
     assert holds(parse(f"[{text}]+", search=False, unicode=True), text)
