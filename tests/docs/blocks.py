@@ -1,7 +1,7 @@
-"""Code blocks of pages: found, run from top to bottom in one namespace, and compared with what they say they print.
+"""Find the code blocks of pages, run them from top to bottom in one namespace, and compare their output.
 
-Output stands in the page as comments that begin with `#>`, right below the statement that printed it. To write the
-real output into the pages: `STRUCTKIT_UPDATE_DOCS=1 sh scripts/test tests/docs`.
+The expected output is in comments that start with `#>`, directly below the statement that prints it. To write the
+actual output into the pages: `STRUCTKIT_UPDATE_DOCS=1 sh scripts/test tests/docs`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OUTPUT = re.compile(r" *#>")
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code: its source and the lines of the page above it."""
+    """A block of code: its source, and the number of lines of the page above it."""
 
     path: Path
     above: int
@@ -40,15 +40,15 @@ class Block:
 
 
 def find_blocks(path: Path, language: str) -> list[Block]:
-    """The fenced blocks of a language in a file, those at the margin only."""
+    """Return the fenced blocks of a language in a file that are not indented."""
     text = path.read_text(encoding="utf-8")
-    found = re.finditer(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
-    return [Block(path, text[: each.start(1)].count("\n"), each[1]) for each in found]
+    matches = re.finditer(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
+    return [Block(path, text[: each.start(1)].count("\n"), each[1]) for each in matches]
 
 
 @contextmanager
 def namespace() -> Iterator[ModuleType]:
-    """A module for the blocks of one page; pydantic looks up names in it."""
+    """Create a module for the blocks of one page, in which pydantic looks up names."""
     module = ModuleType("page")
     sys.modules["page"] = module
     try:
@@ -61,22 +61,22 @@ def run(block: Block, module: ModuleType) -> str:
     """Run a block.
 
     Returns:
-        Its source, with what it really printed.
+        The source with the actual output.
     """
     statements = list(ast.walk(ast.parse(block.source)))
     printed: dict[int, list[str]] = {}
 
     def record(*values: object, sep: str = " ") -> None:
         line = sys._getframe(1).f_lineno - block.above
-        ends = [
+        end_lines = [
             node.end_lineno or 0
             for node in statements
             if isinstance(node, ast.Expr) and node.lineno <= line <= (node.end_lineno or 0)
         ]
-        printed.setdefault(min(ends), []).extend(sep.join(map(str, values)).rstrip("\n").split("\n"))
+        printed.setdefault(min(end_lines), []).extend(sep.join(map(str, values)).rstrip("\n").split("\n"))
 
     vars(module)["print"] = record
-    # Errors then name the page and its line.
+    # With these line numbers, errors contain the line of the page.
     code = compile("\n" * block.above + block.source, str(block.path), "exec", dont_inherit=True)
     exec(code, vars(module))
     return "".join(_with_output(block.source, printed))
@@ -93,24 +93,24 @@ def _with_output(source: str, printed: dict[int, list[str]]) -> Iterator[str]:
 
 
 def check_page(path: Path) -> None:
-    """Run the Python blocks of a page and compare, or with `STRUCTKIT_UPDATE_DOCS=1` write what they print."""
+    """Run the Python blocks of a page and compare their output; with `STRUCTKIT_UPDATE_DOCS=1` write it instead."""
     text = path.read_text(encoding="utf-8")
     with namespace() as module:
         for block in find_blocks(path, "python"):
-            real = run(block, module)
+            actual = run(block, module)
             if UPDATE:
-                text = text.replace(block.source, real)
+                text = text.replace(block.source, actual)
                 path.write_text(text, encoding="utf-8")
             else:
-                assert block.source == real, f"{block} prints something else"
+                assert block.source == actual, f"{block} has another output"
 
 
 def needs_mcp() -> None:
-    """Skip where the extra `mcp` is not installed."""
+    """Skip the test if the extra `mcp` is not installed."""
     pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
 
 
 def needs_demo() -> None:
-    """Skip where the demo model was not trained."""
+    """Skip the test if the demo model is missing."""
     if not (ROOT / "structkit/demo/model/config.json").is_file():
-        pytest.skip("the demo model is not there; scripts/train_demo.py makes it")
+        pytest.skip("the demo model is missing; scripts/train_demo.py trains it")

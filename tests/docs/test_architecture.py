@@ -1,4 +1,4 @@
-"""The pages for contributors name files that exist, and the imports that the house rules allow."""
+"""The paths in the pages for contributors exist, and the table of folders has the allowed imports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.house.test_imports import EVERYONE, UPSTREAM
+from tests.house.test_imports import SHARED, UPSTREAM
 from tests.shared import ROOT
 
 PAGES = ["CONTRIBUTING.md", "docs/explain/architecture.md", "docs/explain/design.md"]
@@ -17,19 +17,19 @@ PATHS = [*ROOT.glob("*"), *(path for folder in FOLDERS for path in (ROOT / folde
 @pytest.mark.parametrize("page", PAGES)
 def test_every_path_in_a_page_exists(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:\w[\w.]*/)+[\w.]*|\w+\.(?:py|md|yml))`", text))
-    known = [f"/{path.relative_to(ROOT).as_posix()}" for path in PATHS]
-    assert named
-    assert not [each for each in named if not any(path.endswith(f"/{each.rstrip('/')}") for path in known)]
+    paths = set(re.findall(r"`((?:\w[\w.]*/)+[\w.]*|\w+\.(?:py|md|yml))`", text))
+    existing = [f"/{path.relative_to(ROOT).as_posix()}" for path in PATHS]
+    assert paths
+    assert not [each for each in paths if not any(path.endswith(f"/{each.rstrip('/')}") for path in existing)]
 
 
 def test_the_table_of_folders_has_the_allowed_imports() -> None:
     text = (ROOT / "docs/explain/architecture.md").read_text(encoding="utf-8")
     table = text.split("| Folder or file |")[1].split("\n\n")[0]
     rows = [line.split("|") for line in table.splitlines()[2:]]
-    shown = {
+    documented = {
         name: set(re.findall(r"\w+", row[3]))
         for row in rows
         for name in re.findall(r"`(\w+)(?:/|\.py)`", row[1])
     }
-    assert shown == {name: allowed - EVERYONE for name, allowed in UPSTREAM.items()}
+    assert documented == {name: allowed - SHARED for name, allowed in UPSTREAM.items()}

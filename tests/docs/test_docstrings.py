@@ -1,4 +1,4 @@
-"""Every example in a docstring of the library runs: `>>>` examples, and fenced blocks as a page each."""
+"""Every example in a docstring of the library runs: `>>>` examples and fenced blocks."""
 
 from __future__ import annotations
 

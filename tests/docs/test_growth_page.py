@@ -1,4 +1,4 @@
-"""The page on growth shows every size of every keyword, and counts cost what it says: nothing."""
+"""The page about large numbers has every size of every keyword, and counts do not enlarge the automaton."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_page_has_a_row_for_every_size(root: Path, keyword: str) -> None:
 
 
 @pytest.mark.parametrize("keyword", ["maxLength", "maxItems", "minItems"])
-def test_a_count_does_not_grow_the_automaton(keyword: str) -> None:
+def test_a_count_does_not_enlarge_the_automaton(keyword: str) -> None:
     def states(size: int) -> int:
         schema, _ = KEYWORDS[keyword](size)
         return len(link(read_target({"type": "array", **schema}).rules()).build_all().row)
@@ -29,7 +29,7 @@ def test_a_count_does_not_grow_the_automaton(keyword: str) -> None:
     assert states(1_000) == states(1_000_000)
 
 
-def test_definitions_are_not_built_before_they_are_come_to() -> None:
+def test_definitions_are_built_when_a_text_reaches_them() -> None:
     schema, _ = KEYWORDS["$defs"](1_000)
     assert len(link(read_target({"type": "array", **schema}).rules()).built) < 10
 

@@ -1,4 +1,4 @@
-"""Every Python block of the README and the docs runs, page by page, and prints what the page says."""
+"""Every Python block of the README and the docs runs and prints the documented output."""
 
 from __future__ import annotations
 

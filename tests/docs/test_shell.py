@@ -1,4 +1,4 @@
-"""What the README and the docs show of the shell is what the shell shows."""
+"""The shell commands in the README and the docs print the documented output."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def blocks(page: Path, language: str) -> list[str]:
     return [block.source for block in find_blocks(page, language)]
 
 
-def runs(page: Path) -> list[tuple[list[str], str]]:
-    """The `$ structkit ...` commands of a page's console blocks, and what the page says they print."""
-    found = []
+def structkit_commands(page: Path) -> list[tuple[list[str], str]]:
+    """Return the `$ structkit ...` commands in the console blocks of a page, and their documented output."""
+    commands = []
     for block in blocks(page, "console"):
         for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.M):
             words = shlex.split(command, comments=True)
             if words[0] == "structkit":
-                found.append((words[1:], printed))
-    return found
+                commands.append((words[1:], printed))
+    return commands
 
 
-SHOWN = [
+COMMANDS = [
     (page.relative_to(ROOT).as_posix(), arguments, printed)
     for page in PAGES
-    for arguments, printed in runs(page)
+    for arguments, printed in structkit_commands(page)
 ]
 
 
@@ -40,7 +40,7 @@ def test_the_readme_begins_with_two_commands() -> None:
     assert test == "sh scripts/test"
 
 
-def test_the_demo_prints_what_the_readme_says(
+def test_the_demo_prints_the_documented_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     needs_demo()
@@ -51,8 +51,8 @@ def test_the_demo_prints_what_the_readme_says(
     assert capsys.readouterr().out == printed
 
 
-@pytest.mark.parametrize(("page", "arguments", "printed"), SHOWN)
-def test_commands_print_what_the_docs_say(
+@pytest.mark.parametrize(("page", "arguments", "printed"), COMMANDS)
+def test_commands_print_the_documented_output(
     page: str,
     arguments: list[str],
     printed: str,
@@ -60,18 +60,18 @@ def test_commands_print_what_the_docs_say(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     if "--model" in arguments:
-        pytest.skip("another model has to be downloaded")
+        pytest.skip("the command downloads a model")
     needs_demo()
     monkeypatch.chdir(ROOT)
     main(arguments)
-    shown = capsys.readouterr()
-    assert shown.out + shown.err == printed, page
+    output = capsys.readouterr()
+    assert output.out + output.err == printed, page
 
 
 def test_the_reference_lists_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("extract", "check", "explain", "sample"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
-    real = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+    actual = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
     page = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `(--[a-z-]+)", page, flags=re.M)) == real - {"--help"}
+    assert set(re.findall(r"^\| `(--[a-z-]+)", page, flags=re.M)) == actual - {"--help"}

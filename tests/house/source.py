@@ -15,7 +15,7 @@ PACKAGE = ROOT / "structkit"
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module; `typing_only` if it stands under `if TYPE_CHECKING`."""
+    """An imported module; `typing_only` if the import is under `if TYPE_CHECKING`."""
 
     module: str
     line: int
@@ -25,7 +25,7 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """One file of the library."""
+    """A file of the library."""
 
     path: Path
 
@@ -38,29 +38,29 @@ class Source:
         return ast.parse(self.text)
 
     @property
-    def place(self) -> str:
-        """Its path inside the package, such as `schema/json_schema/parse.py`."""
+    def relative_path(self) -> str:
+        """The path inside the package, such as `schema/json_schema/parse.py`."""
         return self.path.relative_to(PACKAGE).as_posix()
 
     @property
-    def room(self) -> str:
-        """The folder or file right below the package that it belongs to, such as `schema` or `api`."""
+    def component(self) -> str:
+        """The folder or file directly below the package, such as `schema` or `processors`."""
         return self.path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
     @property
     def folder(self) -> str:
-        """The folder inside its room, such as `ir`; empty for the files of the room itself."""
+        """The folder inside the component, such as `ir`; empty for files directly in the component."""
         parts = self.path.relative_to(PACKAGE).parts
         return parts[1] if len(parts) > 2 else ""
 
     @property
     def module(self) -> str:
-        """Its dotted name, such as `structkit.schema.json_schema.parse`."""
+        """The dotted name, such as `structkit.schema.json_schema.parse`."""
         parts = self.path.relative_to(ROOT).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     def imports(self) -> Iterator[Import]:
-        """Every import in it, wherever it stands."""
+        """Yield every import, including imports inside functions."""
         typing_only = {
             id(node)
             for test in ast.walk(self.tree)
@@ -77,9 +77,9 @@ def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
-        inside = [f"{node.module}.{alias.name}" for alias in node.names]
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
         # `from structkit.index import store` imports a module, `from structkit.limits import Limits` a name.
-        modules = [name for name in inside if (ROOT / name.replace(".", "/")).with_suffix(".py").is_file()]
+        modules = [name for name in names if (ROOT / name.replace(".", "/")).with_suffix(".py").is_file()]
         return modules or [node.module or ""]
     return []
 

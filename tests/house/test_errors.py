@@ -1,4 +1,4 @@
-"""The tree drawn at the top of errors.py is the tree of the classes."""
+"""The tree in the docstring of errors.py is the tree of the classes."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import structkit as sk
 from structkit import errors
 
 
-def _drawn() -> dict[str, str]:
-    """Each error's parent, read from the drawing: three columns for each step into the tree."""
+def _documented_parents() -> dict[str, str]:
+    """Return the parent of each error in the docstring; each level is indented by three columns."""
     parents: dict[str, str] = {}
-    above: list[str] = []
+    ancestors: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"([│├└─ ]*)([A-Z]\w+) {2,}", line)
-        if found:
-            depth = len(found[1]) // 3
-            del above[depth:]
-            parents[found[2]] = above[-1] if above else "Exception"
-            above.append(found[2])
+        match = re.match(r"([│├└─ ]*)([A-Z]\w+) {2,}", line)
+        if match:
+            depth = len(match[1]) // 3
+            del ancestors[depth:]
+            parents[match[2]] = ancestors[-1] if ancestors else "Exception"
+            ancestors.append(match[2])
     return parents
 
 
-def test_the_drawing_is_the_tree() -> None:
+def test_the_docstring_has_the_class_tree() -> None:
     real = {name: vars(errors)[name].__mro__[1].__name__ for name in errors.__all__}
-    assert _drawn() == real
+    assert _documented_parents() == real
 
 
 def test_all_errors_are_public() -> None:

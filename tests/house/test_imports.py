@@ -1,4 +1,4 @@
-"""The river of the design as a test: a room imports only what lies upstream, and heavy things have one door."""
+"""The import order: components import only upstream ones, and only listed files import heavy packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.house.source import SOURCES, Source
 
 BY_MODULE = {source.module: source for source in SOURCES}
 
-EVERYONE = {"error_notes", "errors", "frozen", "limits", "lru_cache", "rejected", "unenforced"}
+SHARED = {"error_notes", "errors", "frozen", "limits", "lru_cache", "rejected", "unenforced"}
 
 UPSTREAM = {
     "rejected": set[str](),
@@ -56,7 +56,7 @@ UPSTREAM = {
     "cli": {"targets", "models", "generate", "testing", "api"},
     "__main__": {"cli"},
 }
-"""What each room may import besides itself and `EVERYONE`. Only `cli` imports `api`."""
+"""The components that each component may import, besides itself and `SHARED`. Only `cli` imports `api`."""
 
 FOLDERS = {
     "schema": ["ir", "markers", "algebra", "json_schema", "view", "python"],
@@ -69,9 +69,9 @@ FOLDERS = {
     "agent": ["tools", "formats", "run", ""],
     "testing": ["proof", ""],
 }
-"""The folders of a room, upstream first; the empty name stands for the files of the room itself."""
+"""The folders of a component, upstream first; the empty name stands for files directly in the component."""
 
-DOORS = {
+IMPORTERS = {
     "griffe": {"functions/docstring.py"},
     "pydantic": {
         "schema/python/arguments.py",
@@ -109,13 +109,13 @@ DOORS = {
     "tqdm": {"generate/run/progress.py"},
     "transformers": {"models/transformers/kv_batch.py", "models/transformers/model.py"},
 }
-"""The only files that may import a package; types alone may be imported anywhere."""
+"""The only files that may import a package; imports for type checkers are allowed everywhere."""
 
-ANYWHERE = {"numpy", "typing_extensions"}
+ALLOWED_EVERYWHERE = {"numpy", "typing_extensions"}
 
-NOWHERE = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
-"""Untrusted bytes are never unpickled. Nothing is fetched but by transformers, no server is spoken to and no process is
-started but by mcp."""
+FORBIDDEN = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
+"""structkit never unpickles bytes. Only transformers downloads files, and only mcp connects to servers and starts
+processes."""
 
 LAZY = {
     "griffe",
@@ -132,66 +132,70 @@ LAZY = {
     "tokenizers",
     "tqdm",
 }
-"""What `import structkit` must not import."""
+"""Packages that `import structkit` must not import."""
 
 
-@pytest.mark.parametrize("source", [s for s in SOURCES if s.place != "__init__.py"], ids=lambda s: s.place)
-def test_a_room_imports_only_what_lies_upstream(source: Source) -> None:
-    allowed = UPSTREAM[source.room] | EVERYONE | {source.room}
-    rooms = {
+@pytest.mark.parametrize(
+    "source", [s for s in SOURCES if s.relative_path != "__init__.py"], ids=lambda s: s.relative_path
+)
+def test_a_component_imports_only_upstream_components(source: Source) -> None:
+    allowed = UPSTREAM[source.component] | SHARED | {source.component}
+    forbidden = {
         f"line {each.line}: {each.module}"
         for each in source.imports()
         if each.module.startswith("structkit.") and each.module.split(".")[1] not in allowed
     }
-    assert not rooms, f"{source.place} may import only {sorted(allowed)}"
+    assert not forbidden, f"{source.relative_path} may import only {sorted(allowed)}"
 
 
-@pytest.mark.parametrize("room", FOLDERS)
-def test_a_folder_imports_only_what_lies_upstream_in_its_room(room: str) -> None:
-    order = FOLDERS[room]
-    assert {source.folder for source in SOURCES if source.room == room} <= {*order, ""}
+@pytest.mark.parametrize("component", FOLDERS)
+def test_a_folder_imports_only_upstream_folders_of_its_component(component: str) -> None:
+    order = FOLDERS[component]
+    assert {source.folder for source in SOURCES if source.component == component} <= {*order, ""}
     upward = [
-        f"{source.place} line {each.line}: {each.module}"
+        f"{source.relative_path} line {each.line}: {each.module}"
         for source in SOURCES
-        if source.room == room and source.path.name != "__init__.py"
+        if source.component == component and source.path.name != "__init__.py"
         for each in source.imports()
-        if (target := BY_MODULE.get(each.module)) is not None and target.room == room
+        if (target := BY_MODULE.get(each.module)) is not None and target.component == component
         if order.index(target.folder) > order.index(source.folder)
     ]
     assert not upward
 
 
-def test_rooms_and_modules_import_each_other_in_one_direction() -> None:
-    """Imports for type checkers and imports inside functions count: each is a reader's way back."""
+def test_imports_have_no_cycles() -> None:
+    """Imports for type checkers and imports inside functions count too."""
     list(TopologicalSorter(UPSTREAM).static_order())  # raises CycleError
     graph = {
         source.module: {each.module for each in source.imports()} & BY_MODULE.keys()
         for source in SOURCES
-        if source.place != "__init__.py"
+        if source.relative_path != "__init__.py"
     }
     list(TopologicalSorter(graph).static_order())
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.place)
-def test_heavy_packages_come_in_by_their_doors(source: Source) -> None:
+@pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.relative_path)
+def test_heavy_packages_are_imported_only_by_listed_files(source: Source) -> None:
     for each in source.imports():
         package = each.module.split(".")[0]
-        if package in DOORS and not each.typing_only:
-            assert source.place in DOORS[package], f"line {each.line}: {package} has its own door"
-        known = package in sys.stdlib_module_names | ANYWHERE | DOORS.keys() | {"structkit"}
-        assert known, f"line {each.line}: {package} is no dependency of structkit"
-        assert not NOWHERE & {package, each.module}, (
-            f"line {each.line}: {each.module} has no place in the library"
+        if package in IMPORTERS and not each.typing_only:
+            assert source.relative_path in IMPORTERS[package], (
+                f"line {each.line}: only {sorted(IMPORTERS[package])} may import {package}"
+            )
+        is_known = package in sys.stdlib_module_names | ALLOWED_EVERYWHERE | IMPORTERS.keys() | {"structkit"}
+        assert is_known, f"line {each.line}: {package} is not a dependency of structkit"
+        assert not FORBIDDEN & {package, each.module}, (
+            f"line {each.line}: the library must not import {each.module}"
         )
 
 
 def test_import_structkit_is_light() -> None:
     code = (
-        "import time; begin = time.perf_counter(); import structkit; took = time.perf_counter() - begin\n"
-        "import json, sys; print(json.dumps([took, sorted({name.split('.')[0] for name in sys.modules})]))"
+        "import time; start = time.perf_counter(); import structkit; seconds = time.perf_counter() - start\n"
+        "import json, sys; print(json.dumps([seconds, sorted({name.split('.')[0] for name in sys.modules})]))"
     )
-    took, modules = json.loads(
+    seconds, modules = json.loads(
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
     )
-    print(f"import structkit took {took:.3f} s")
+    print(f"import structkit took {seconds:.3f} s")
     assert not LAZY & set(modules)

@@ -1,4 +1,4 @@
-"""The files around the code agree with it and with each other."""
+"""The changelog, requirements, scripts and links are consistent with the code and with each other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_changelog_begins_with_this_version(root: Path) -> None:
 def test_every_requirement_is_pinned_within_its_range(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project["dependency-groups"]
-    asked = [
+    requirements = [
         *project["project"]["dependencies"],
         *project["project"]["optional-dependencies"]["transformers"],
         *(line for name in ("test", "dev", "docs") for line in groups[name] if isinstance(line, str)),
@@ -36,11 +36,11 @@ def test_every_requirement_is_pinned_within_its_range(root: Path) -> None:
         if line[:1].isalnum()
     ]
     pinned = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in pins}
-    for requirement in map(Requirement, asked):
+    for requirement in map(Requirement, requirements):
         assert pinned[canonicalize_name(requirement.name)] in requirement.specifier
 
 
-def test_scripts_are_a_few_lines_of_sh(root: Path) -> None:
+def test_scripts_are_short_sh_scripts(root: Path) -> None:
     scripts = [path for path in (root / "scripts").iterdir() if path.is_file() and not path.suffix]
     expected = {"build", "check", "demo", "docs", "install", "lint", "publish", "test"}
     assert expected <= {path.name for path in scripts}
@@ -64,7 +64,7 @@ RELEASE = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0]\n\n- Old.\n"
         (RELEASE.replace("## [1.2.0]", "- New.\n\n## [1.2.0]"), [], "lines under Unreleased"),
     ],
 )
-def test_publish_builds_releases_only(
+def test_publish_builds_only_releases(
     root: Path, tmp_path: Path, changelog: str, tags: list[str], fault: str
 ) -> None:
     for name in ("structkit", "scripts"):
@@ -96,7 +96,7 @@ def test_publish_builds_releases_only(
 @pytest.mark.parametrize(
     "page", ["README.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
 )
-def test_links_into_the_repository_lead_somewhere(root: Path, page: str) -> None:
+def test_links_into_the_repository_exist(root: Path, page: str) -> None:
     text = (root / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", text)
     assert not [link for link in links if not (root / link).exists()]

@@ -1,4 +1,4 @@
-"""The public names: sorted, real, and the same in the code and in the reference."""
+"""The public names are sorted, exist, and are documented in the reference."""
 
 from __future__ import annotations
 

@@ -10,48 +10,50 @@ import pytest
 
 from tests.house.source import SOURCES, Source
 
-LONGEST = 500
-"""Lines; a file is one room, read in ten minutes."""
+MAX_LINES = 500
+"""Maximum lines of a file, so that it can be read in ten minutes."""
 
-MOST_FILES = 13
-"""Files of a folder, its `__init__.py` aside; more are read as folders of their own."""
+MAX_FILES = 13
+"""Maximum files of a folder, without `__init__.py`; a larger folder is divided."""
 
-each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.place)
+each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.relative_path)
 
 
 @each_source
-def test_a_file_is_one_room(source: Source) -> None:
-    assert len(source.text.splitlines()) <= LONGEST
+def test_a_file_is_short(source: Source) -> None:
+    assert len(source.text.splitlines()) <= MAX_LINES
 
 
-def test_a_folder_is_read_at_a_glance() -> None:
+def test_a_folder_has_few_files() -> None:
     files = Counter(source.path.parent for source in SOURCES if source.path.name != "__init__.py")
-    assert not {folder: count for folder, count in files.items() if count > MOST_FILES}
+    assert not {folder: count for folder, count in files.items() if count > MAX_FILES}
 
 
-def test_no_folder_is_named_after_nothing() -> None:
+def test_no_folder_or_file_has_a_generic_name() -> None:
     assert not {"util", "utils", "common", "helpers", "misc"} & {
         part for source in SOURCES for part in source.path.parts
     }
 
 
 @each_source
-def test_a_file_says_what_it_makes(source: Source) -> None:
+def test_a_file_has_a_docstring_and_future_annotations(source: Source) -> None:
     if source.text.strip():
         assert ast.get_docstring(source.tree)
         assert "from __future__ import annotations" in source.text
 
 
 @each_source
-def test_nothing_is_asserted_printed_or_left_for_later(source: Source) -> None:
+def test_there_are_no_asserts_prints_and_todos(source: Source) -> None:
     found = [
-        f"line {node.lineno}: {ast.unparse(node)[:60]}" for node in ast.walk(source.tree) if _unwanted(node)
+        f"line {node.lineno}: {ast.unparse(node)[:60]}"
+        for node in ast.walk(source.tree)
+        if _is_forbidden(node)
     ]
     found += re.findall(r"(?:#|\.\. ?).*\b(?:TODO|FIXME|XXX|HACK)\b.*", source.text)
     assert not found
 
 
-def _unwanted(node: ast.AST) -> bool:
-    """An `assert` vanishes under `python -O`; output belongs to the caller; text is never run as code."""
+def _is_forbidden(node: ast.AST) -> bool:
+    """Whether a node is an `assert`, which `python -O` removes, a `print`, or code that runs text."""
     called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     return isinstance(node, ast.Assert) or called in {"print", "eval", "exec", "breakpoint"}

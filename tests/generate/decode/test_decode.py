@@ -1,3 +1,5 @@
+"""One sequence: budgets, forced text and finish reasons."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -39,7 +41,7 @@ GUIDES = [sk.compile(target, SMALL, cache=False) for target in TARGETS]
 
 
 def _rows(session: Recorder) -> SingleRowBatch:
-    """A batch of a session."""
+    """Return a batch whose only row is a session."""
     rows = SingleRowBatch(RandomModel())
     rows._session = session
     rows.add = rows.feed
@@ -47,7 +49,7 @@ def _rows(session: Recorder) -> SingleRowBatch:
 
 
 class Recorder:
-    """A session that remembers what it was fed."""
+    """A session that records the tokens that it is fed."""
 
     def __init__(self, logits: Callable[[int], np.ndarray]) -> None:
         self.fed: list[list[int]] = []
@@ -65,8 +67,8 @@ class Recorder:
         raise NotImplementedError
 
 
-def _wanting(text: str, vocabulary: sk.Vocabulary) -> Recorder:
-    """A session that wants to write a text after a prompt of one token."""
+def _preferring(text: str, vocabulary: sk.Vocabulary) -> Recorder:
+    """Return a session that prefers a text after a prompt of one token."""
     model = ScriptedModel([text], vocabulary)
     model.encode("a")
     session = model.session()
@@ -83,7 +85,7 @@ def _decode(
     target: object, text: str, vocabulary: sk.Vocabulary, budget: int = 200, forced: bool = True
 ) -> tuple[Decoded, Recorder]:
     model = ScriptedModel([], vocabulary)
-    session = _wanting(text, vocabulary)
+    session = _preferring(text, vocabulary)
     cursor = sk.compile(target, vocabulary, cache=False).cursor()
     flow = _attempt(model, cursor, budget, fast_forward=forced)
     return drive(flow, _rows(session)), session
@@ -133,7 +135,7 @@ def test_the_budget_is_always_met_by_a_complete_value(
         '{"name": "", "age": 150, "job": "teacher"}',
     ],
 )
-def test_a_model_gets_its_way_where_the_language_lets_it(
+def test_a_preferred_text_of_the_language_is_generated(
     vocabulary: sk.Vocabulary, forced: bool, text: str
 ) -> None:
     decoded, _ = _decode(Person, text, vocabulary, forced=forced)
@@ -141,7 +143,7 @@ def test_a_model_gets_its_way_where_the_language_lets_it(
     assert decoded.finish_reason == "stop"
 
 
-def test_forced_text_is_fed_with_what_follows_in_one_go() -> None:
+def test_forced_text_is_fed_together_with_the_token_before_it() -> None:
     decoded, session = _decode(Person, '{"name": "Ana", "age": 7, "job": null}', BYTES)
     assert [bytes(fed) for fed in session.fed] == [
         b'a{"name": "',
@@ -155,10 +157,10 @@ def test_forced_text_is_fed_with_what_follows_in_one_go() -> None:
     assert decoded.forced_tokens == len('{"name": "') + len(', "age": ') + len(' "job": ') + len("ull}")
 
 
-def test_forced_text_is_spelled_as_the_tokenizer_would_spell_it() -> None:
+def test_forced_text_has_the_tokens_of_the_tokenizer() -> None:
     decoded, _ = _decode(Person, '{"name": "Ana", "age": 7, "job": null}', SMALL)
-    spelled = [SMALL.tokens[i] for i in decoded.token_ids]
-    assert spelled[:3] == [b'{"name', b'": "', b"Ana"]
+    tokens = [SMALL.tokens[i] for i in decoded.token_ids]
+    assert tokens[:3] == [b'{"name', b'": "', b"Ana"]
     assert decoded.forced_tokens == 5
 
 
@@ -169,14 +171,14 @@ def test_a_constant_needs_no_model() -> None:
     assert decoded.forced_tokens == len(decoded.token_ids)
 
 
-def test_without_forced_text_the_model_is_asked_unless_one_token_is_left() -> None:
+def test_without_fast_forward_the_model_is_run() -> None:
     decoded, session = _decode(Literal["teacher"], '"teacher"', SMALL, forced=False)
     assert _text(decoded, SMALL) == '"teacher"'
     assert len(session.fed) > 0
 
 
 @pytest.mark.parametrize(
-    "spell",
+    "encode_text",
     [
         lambda text: [0],
         lambda text: [],
@@ -185,39 +187,39 @@ def test_without_forced_text_the_model_is_asked_unless_one_token_is_left() -> No
         lambda text: [-1, *text.encode()],
     ],
 )
-def test_a_tokenizer_that_spells_something_else_is_not_followed(spell: Callable[[str], list[int]]) -> None:
+def test_a_tokenization_with_other_bytes_is_ignored(encode_text: Callable[[str], list[int]]) -> None:
     model = ScriptedModel([], BYTES)
-    model.encode_text = spell  # type: ignore[method-assign]
+    model.encode_text = encode_text  # type: ignore[method-assign]
     flow = _attempt(model, sk.compile(Literal["yes"], BYTES, cache=False).cursor(), 20)
-    decoded = drive(flow, _rows(_wanting('"yes"', BYTES)))
+    decoded = drive(flow, _rows(_preferring('"yes"', BYTES)))
     assert _text(decoded, BYTES) == '"yes"'
 
 
-def test_forced_text_that_ends_inside_of_a_character() -> None:
+def test_forced_text_can_end_inside_a_character() -> None:
     # "é" is C3 A9 and "è" is C3 A8: the forced bytes end after C3.
     decoded, _ = _decode(sk.Choice(["caché", "cachè"]), "cachè", BYTES)
     assert _text(decoded, BYTES) == "cachè"
 
 
-def test_forced_tokens_that_break_the_budget_are_not_taken() -> None:
-    # Spelled by bytes the forced text has 19 tokens, by pieces fewer; the budget has room for the pieces only.
+def test_forced_tokens_that_exceed_the_budget_are_not_appended() -> None:
+    # As bytes the forced text has 19 tokens, as pieces fewer; only the pieces fit the budget.
     target = Literal["teacher teacher"]
     guide = sk.compile(target, SMALL, cache=False)
     needed = guide.cursor().min_tokens_to_end()
     model = ScriptedModel([], SMALL)
     model.encode_text = lambda text: list(text.encode())  # type: ignore[method-assign]
     flow = _attempt(model, guide.cursor(), needed)
-    decoded = drive(flow, _rows(_wanting('"teacher teacher"', SMALL)))
+    decoded = drive(flow, _rows(_preferring('"teacher teacher"', SMALL)))
     assert _text(decoded, SMALL) == '"teacher teacher"'
     assert len(decoded.token_ids) == needed
 
 
 @pytest.mark.parametrize(
-    ("target", "text", "budget", "written", "reason"),
+    ("target", "text", "budget", "expected", "reason"),
     [
-        (str, '"abc"', 5, '"abc"', "stop"),  # just enough
-        (str, '"abcdef"', 5, '"abc"', "budget"),  # closed before the model wanted to
-        (int, "12", 2, "12", "budget"),  # the model was not asked whether this is the end
+        (str, '"abc"', 5, '"abc"', "stop"),  # exactly the budget
+        (str, '"abcdef"', 5, '"abc"', "budget"),  # closed earlier than the model preferred
+        (int, "12", 2, "12", "budget"),  # the budget ended before the model could end the value
         (int, "12", 3, "12", "stop"),
         (bool, "true", 4, "true", "stop"),  # nothing can follow
         (list[int], "[1, 2, 3]", 7, "[1, 2]", "budget"),
@@ -226,12 +228,12 @@ def test_forced_tokens_that_break_the_budget_are_not_taken() -> None:
         (sk.Regex("a*"), "aaaa", 3, "aaa", "budget"),
     ],
 )
-def test_finish_reason(target: object, text: str, budget: int, written: str, reason: str) -> None:
+def test_finish_reason(target: object, text: str, budget: int, expected: str, reason: str) -> None:
     decoded, _ = _decode(target, text, BYTES, budget)
-    assert (_text(decoded, BYTES), decoded.finish_reason) == (written, reason)
+    assert (_text(decoded, BYTES), decoded.finish_reason) == (expected, reason)
 
 
-def test_useless_logits_name_their_step() -> None:
+def test_the_error_of_invalid_logits_has_their_step() -> None:
     steps = [np.zeros(257, np.float32), np.full(257, np.nan, np.float32)]
     cursor = sk.compile(str, BYTES, cache=False).cursor()
     flow = _attempt(ScriptedModel([], BYTES), cursor, 9, fast_forward=False)

@@ -1,4 +1,4 @@
-"""A part of a value that has had its tokens is brought to its end."""
+"""Token budgets of fields: a value that reaches its budget is closed."""
 
 from __future__ import annotations
 
@@ -20,50 +20,47 @@ class Note(BaseModel):
     code: Annotated[str, sk.MaxTokens(3), Field(min_length=20, max_length=30)] = ""
 
 
-def test_a_string_is_closed_after_its_tokens() -> None:
+def test_a_string_is_closed_at_its_budget() -> None:
     text = '{"title": "abcdefgh", "body": "", "tags": [], "code": ""}'
     assert sk.extract(ScriptedModel([text], BYTES), "x", Note).title == "abcd"
     text = '{"title": "abc", "body": "abcdefgh", "tags": [], "code": "aaaaaaaaaaaaaaaaaaaaaaaaa"}'
     note = sk.extract(ScriptedModel([text], BYTES), "x", Note)
     assert (note.title, note.body) == ("abc", "abcdefgh")
-    assert note.code == 20 * "a"  # what the type asks for comes first
+    assert note.code == 20 * "a"  # constraints of the type take precedence
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_random_model_keeps_to_them_about(seed: int) -> None:
+def test_a_random_model_exceeds_a_budget_by_one_character_at_most(seed: int) -> None:
     result = sk.generate(RandomModel(seed, SMALL), "x", Note, temperature=1.0, seed=seed, max_tokens=300)
-    spelled = len(small_tokens(result, "title"))
-    assert spelled <= 5 + 8  # an escape or a character of several bytes is finished first
+    count = len(tokens_of_field(result, "title"))
+    assert count <= 5 + 8  # an escape or a character of more than one byte is completed first
     assert Note.model_validate_json(result.text) == result.value
 
 
-def small_tokens(result: sk.Result[Note], name: str) -> list[sk.Token]:
-    """The tokens that write a part of the value of a field."""
+def tokens_of_field(result: sk.Result[Note], name: str) -> list[sk.Token]:
+    """Return the tokens that contain a byte of the value of a field."""
     start = result.text.encode().index(f'"{name}": '.encode()) + len(name) + 4
     value = result.value.model_dump_json(include={name}).split(":", 1)[1][:-1]
-    found, at = [], 0
+    found, position = [], 0
     for token in result.events:
-        if at + len(token.text) > start and at < start + len(value.encode()):
+        if position + len(token.text) > start and position < start + len(value.encode()):
             found.append(token)
-        at += len(token.text)
+        position += len(token.text)
     return found
 
 
-def test_lists_are_closed_too() -> None:
+def test_a_list_is_closed_at_its_budget() -> None:
     target = Annotated[list[int], sk.MaxTokens(6)]
-    assert sk.extract(ScriptedModel(["[1, 2, 3, 4, 5]"], BYTES), "x", target) == [
-        1,
-        2,
-        3,
-    ]  # after a comma there is an item
+    # The list cannot end after a comma.
+    assert sk.extract(ScriptedModel(["[1, 2, 3, 4, 5]"], BYTES), "x", target) == [1, 2, 3]
 
 
-def test_schemas_say_it_with_a_keyword() -> None:
+def test_a_json_schema_has_a_keyword_for_the_budget() -> None:
     schema = {"type": "string", "x-structkit-maxTokens": 4}
     assert sk.extract(ScriptedModel(['"abcdefgh"'], BYTES), "x", schema) == "abc"
 
 
 @pytest.mark.parametrize(("tokens", "error"), [(0, ValueError), ("3", TypeError), (True, TypeError)])
-def test_what_cannot_be_meant(tokens: object, error: type[Exception]) -> None:
+def test_invalid_budgets_raise(tokens: object, error: type[Exception]) -> None:
     with pytest.raises(error, match="MaxTokens"):
         sk.MaxTokens(tokens)

@@ -1,4 +1,4 @@
-"""Token healing: the end of a prompt of plain text, written again with what the answer begins with."""
+"""Token healing: the end of a plain-text prompt, generated again with the start of the answer."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ PROMPTS = st.text('ab {}[]",:\n 01ntyes', min_size=1, max_size=12) | st.sampled_
 )
 
 
-class Slow:
-    """What a healed cursor must allow, by trying every token on the automaton byte by byte."""
+class ReferenceCursor:
+    """The tokens that a healed cursor must allow, by reading every token with the automaton byte by byte."""
 
     def __init__(self, guide: Guide, before: bytes) -> None:
         self.automaton: Automaton = guide.automaton
@@ -58,7 +58,7 @@ class Slow:
         self.frames, self.kept = self.automaton.start_frames(), b""
 
     def read(self, token: bytes) -> tuple[bytes, tuple] | None:
-        """What is still pending after a token, and where the language stands then."""
+        """Return the pending bytes and the state of the automaton after a token; `None` if it is rejected."""
         if self.before.startswith(token):
             return self.before[len(token) :], (self.frames, self.kept)
         if not token.startswith(self.before):
@@ -87,37 +87,37 @@ def _allowed(cursor: sk.Cursor, budget: int | None = None) -> set[int]:
 
 @settings(max_examples=150)
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
-def test_the_mask_is_that_of_trying_every_token(name: str, before: str, chance: object) -> None:
+def test_the_mask_agrees_with_the_reference(name: str, before: str, random: object) -> None:
     guide = GUIDES[name]
-    cursor, slow = HealedCursor(guide, before.encode()), Slow(guide, before.encode())
+    cursor, reference = HealedCursor(guide, before.encode()), ReferenceCursor(guide, before.encode())
     for _ in range(8):
         allowed = _allowed(cursor)
-        assert allowed == slow.allowed()
-        assert cursor.pending_prompt == slow.before
-        for refused in set(range(SMALL.size)) - allowed:
-            if refused % 37 == 0:
+        assert allowed == reference.allowed()
+        assert cursor.pending_prompt == reference.before
+        for rejected in set(range(SMALL.size)) - allowed:
+            if rejected % 37 == 0:
                 with pytest.raises(sk.TokenRejected):
-                    cursor.advance(refused)
+                    cursor.advance(rejected)
         usable = sorted(allowed - set(SMALL.eos_token_ids))
         if not usable:
             break
-        token = chance.choice(usable)
+        token = random.choice(usable)
         cursor.advance(token)
-        slow.advance(SMALL.tokens[token])
+        reference.advance(SMALL.tokens[token])
 
 
 @settings(max_examples=150)
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.integers(0, 12), st.randoms())
-def test_a_budget_that_fits_is_always_met(name: str, before: str, room: int, chance: object) -> None:
+def test_a_budget_that_fits_is_always_met(name: str, before: str, slack: int, random: object) -> None:
     guide = GUIDES[name]
     cursor = HealedCursor(guide, before.encode())
-    left = cursor.min_tokens_to_end() + room
+    left = cursor.min_tokens_to_end() + slack
     while not (cursor.is_finished or left == 0):
         allowed = _allowed(cursor, left) - set(SMALL.eos_token_ids)
         assert allowed or cursor.is_accepting
         if not allowed:
             break
-        token = chance.choice(sorted(allowed))
+        token = random.choice(sorted(allowed))
         left -= len(SMALL.tokens[token]) > len(cursor.pending_prompt)
         cursor.advance(token)
         assert cursor.fits(left)
@@ -126,27 +126,27 @@ def test_a_budget_that_fits_is_always_met(name: str, before: str, room: int, cha
 
 @settings(max_examples=100)
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
-def test_taking_back_and_forking_go_where_the_cursor_was(name: str, before: str, chance: object) -> None:
+def test_rollback_and_fork_restore_earlier_states(name: str, before: str, random: object) -> None:
     cursor = HealedCursor(GUIDES[name], before.encode())
-    pasts = []
+    states = []
     for _ in range(6):
-        pasts.append((_allowed(cursor), cursor.pending_prompt, cursor.forced_bytes(), cursor.is_accepting))
-        usable = sorted(pasts[-1][0] - set(SMALL.eos_token_ids))
+        states.append((_allowed(cursor), cursor.pending_prompt, cursor.forced_bytes(), cursor.is_accepting))
+        usable = sorted(states[-1][0] - set(SMALL.eos_token_ids))
         if not usable:
             break
-        cursor.advance(chance.choice(usable))
+        cursor.advance(random.choice(usable))
     steps = len(cursor.token_ids)
     for back in range(steps + 1):
         fork = cursor.fork()
         fork.rollback(back)
-        if back or steps < len(pasts):
-            there = (_allowed(fork), fork.pending_prompt, fork.forced_bytes(), fork.is_accepting)
-            assert there == pasts[steps - back]
+        if back or steps < len(states):
+            state = (_allowed(fork), fork.pending_prompt, fork.forced_bytes(), fork.is_accepting)
+            assert state == states[steps - back]
 
 
 @settings(max_examples=150)
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS)
-def test_as_few_tokens_are_taken_back_as_can_be(name: str, prompt: str) -> None:
+def test_the_number_of_removed_tokens_is_minimal(name: str, prompt: str) -> None:
     guide, tokens = GUIDES[name], SMALL.tokens
     prompt_ids = [ord("a"), *ScriptedModel([]).encode_text(prompt)]
     count = count_healed_tokens(guide, prompt_ids)
@@ -168,7 +168,7 @@ def test_as_few_tokens_are_taken_back_as_can_be(name: str, prompt: str) -> None:
         assert len(whole) - len(kept) - len(last) < need
 
 
-def test_what_is_before_a_control_token_stays() -> None:
+def test_tokens_before_a_control_token_are_not_removed() -> None:
     guide, control = GUIDES["words"], SMALL.tokens.index(b"", 256)
     assert count_healed_tokens(guide, [*b"x", *b" t"]) == 2
     assert count_healed_tokens(guide, [*b"x ", control, *b"t"]) == 1
@@ -177,7 +177,7 @@ def test_what_is_before_a_control_token_stays() -> None:
 
 
 class Follower:
-    """A model that wants the tokens that a tokenizer makes of a prompt and its answer together."""
+    """A model that prefers the tokenizer's encoding of the prompt and its answer together."""
 
     name, context_length = "follower", None
 
@@ -189,7 +189,6 @@ class Follower:
         self.answer = answer
         self.prompt = ""
         self.fed: list[int] = []
-        self.begun = 0
         self._ids = {token: i for i, token in reversed(list(enumerate(vocabulary.tokens))) if token}
 
     def encode(self, prompt: object) -> list[int]:
@@ -203,7 +202,6 @@ class Follower:
 
     def session(self) -> Follower:
         self.fed = []
-        self.begun = 0
         return self
 
     @property
@@ -214,7 +212,6 @@ class Follower:
         del self.fed[length:]
 
     def logits(self, token_ids: Sequence[int]) -> np.ndarray:
-        self.begun = self.begun or len(token_ids)
         self.fed += token_ids
         logits = np.zeros(self.vocabulary.size, np.float32)
         whole = [*self.whole, self.vocabulary.eos_token_ids[0]]
@@ -247,7 +244,7 @@ def _real(name: str) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:
     tiktoken = pytest.importorskip("tiktoken", reason="needs tiktoken")
     lines = (line.split() for line in gzip.decompress(path.read_bytes()).splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    # That of o200k_base, but for the letters' cases.
+    # The pattern of o200k_base, without its distinction of upper and lower case.
     pattern = (
         r"'(?:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*"
         r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -259,7 +256,9 @@ def _real(name: str) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:
 
 
 @pytest.fixture(scope="module", params=["demo", "deepseek.tokenizer.json.gz", "o200k_base.tiktoken.gz"])
-def real_one(request: pytest.FixtureRequest) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:
+def tokenizer_and_vocabulary(
+    request: pytest.FixtureRequest,
+) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:
     return _real(request.param)
 
 
@@ -315,14 +314,14 @@ ANSWERS = st.one_of(
 @example("It costs 12", (int, "345"), False)
 @example('{"name": "', (sk.Regex('[^"]+"'), 'The"'), False)
 @example("}}(", (list[int], "[]"), False)
-def test_the_tokens_are_those_that_the_tokenizer_makes_of_prompt_and_answer(
-    real_one: tuple[Callable[[str], list[int]], sk.Vocabulary],
+def test_the_tokens_are_the_encoding_of_prompt_and_answer_together(
+    tokenizer_and_vocabulary: tuple[Callable[[str], list[int]], sk.Vocabulary],
     prompt: str,
-    asked: tuple[object, str],
-    speculate: bool,
+    target_and_answer: tuple[object, str],
+    prompt_lookup: bool,
 ) -> None:
-    encode, vocabulary = real_one
-    target, answer = asked
+    encode, vocabulary = tokenizer_and_vocabulary
+    target, answer = target_and_answer
     model = Follower(encode, vocabulary, answer)
     result = sk.generate(
         model,
@@ -330,7 +329,7 @@ def test_the_tokens_are_those_that_the_tokenizer_makes_of_prompt_and_answer(
         target,
         include_schema=False,
         max_tokens=400,
-        prompt_lookup=speculate,
+        prompt_lookup=prompt_lookup,
         confidence=False,
     )
     assert result.text == answer
@@ -354,28 +353,30 @@ def _id(text: str) -> int:
     return SMALL.tokens.index(text.encode())
 
 
-def test_what_was_healed_is_part_of_the_token_and_not_of_the_text() -> None:
+def test_a_healed_token_contains_bytes_of_the_prompt_and_its_text_does_not() -> None:
     result = sk.generate(ScriptedModel(["true"]), "Is it ", bool, **PLAIN)
     assert (result.value, result.text, result.token_ids) == (True, "true", (_id(" true"),))
     (token,) = result.events
     assert (token.text, token.forced, token.masked_probability) == (b"true", False, 0.0)
     assert result.usage.generated_tokens == 1
     assert result.usage.prompt_tokens == len(ScriptedModel([]).encode("Is it "))
-    chances = result.confidence["$"]
-    assert chances.logprob == pytest.approx(token.logprob)
-    assert list(chances.choices) == [True, False]
-    assert sum(chances.choices.values()) == pytest.approx(1)
+    confidence = result.confidence["$"]
+    assert confidence.logprob == pytest.approx(token.logprob)
+    assert list(confidence.choices) == [True, False]
+    assert sum(confidence.choices.values()) == pytest.approx(1)
 
 
-def test_a_model_may_write_the_prompt_as_it_was() -> None:
-    """Then its tokens are those of a prompt that was left alone."""
-    left = sk.generate(ScriptedModel(["7"]), "Is it ", sk.Regex("[a-z]+|[0-9]"), fast_forward=False, **PLAIN)
+def test_a_model_can_repeat_the_tokens_of_the_prompt() -> None:
+    """The tokens of the answer are then the same as without healing."""
+    unhealed = sk.generate(
+        ScriptedModel(["7"]), "Is it ", sk.Regex("[a-z]+|[0-9]"), fast_forward=False, **PLAIN
+    )
     result = sk.generate(ScriptedModel(["7"]), "Is it ", sk.Regex("[a-z]+|[0-9]"), **PLAIN)
-    assert result.token_ids == left.token_ids == (ord("7"),)
+    assert result.token_ids == unhealed.token_ids == (ord("7"),)
     assert [token.text for token in result.events] == [b"7"]
 
 
-def test_it_is_off_with_forced_text_and_where_the_answer_does_not_follow() -> None:
+def test_there_is_no_healing_without_fast_forward_in_messages_and_after_thinking() -> None:
     off = sk.generate(ScriptedModel(["true"]), "Is it ", bool, fast_forward=False, **PLAIN)
     assert off.token_ids == (_id("true"),)
     turns = [{"role": "user", "content": "Is it "}]
@@ -385,25 +386,25 @@ def test_it_is_off_with_forced_text_and_where_the_answer_does_not_follow() -> No
     assert thought.thinking == "It is."
 
 
-def test_values_that_are_refused_are_taken_back_to_the_prompt() -> None:
-    refusing = Annotated[bool, AfterValidator(_never_true)]
+def test_a_rejected_value_is_retracted_to_the_prompt() -> None:
+    rejecting = Annotated[bool, AfterValidator(_never_true)]
     model = ScriptedModel(["true", "false"])
-    result = sk.generate(model, "Is it ", refusing, **PLAIN)
+    result = sk.generate(model, "Is it ", rejecting, **PLAIN)
     assert result.value is False
     assert result.attempts == ("true", "false")
     assert b"".join(token.text for token in result.events) == b"false"
     assert model.prompts == ["Is it "]
 
 
-def _batch() -> Any:
-    """A tiny model of transformers, without a chat template."""
+def _tiny_model() -> Any:
+    """Return a tiny model of transformers without a chat template."""
     tokenizer = copy.deepcopy(sk.load().tokenizer)
     tokenizer.chat_template = None
     return tiny_llama(tokenizer)
 
 
-def test_batches_heal_as_single_prompts_do() -> None:
-    model = _batch()
+def test_a_batch_heals_like_single_prompts() -> None:
+    model = _tiny_model()
     words = sk.Regex("[a-z ]{1,9}")
     prompts = ["Is it ", "The name is", '{"name": "', "Wh", "Is it ", "a  ", "It is a"]
     targets = [words, words, sk.Regex('.{1,9}"'), words, bool, Person, sk.Regex("[a-z]{3}")]
@@ -413,21 +414,21 @@ def test_batches_heal_as_single_prompts_do() -> None:
         for prompt, target in zip(prompts, targets, strict=True)
     ]
     assert sum(map(bool, healed)) >= 3
-    together = sk.generate_many(model, prompts, targets, batch_size=4, **options)
-    alone = [
+    batch = sk.generate_many(model, prompts, targets, batch_size=4, **options)
+    single = [
         sk.generate(model, prompt, target, **options) for prompt, target in zip(prompts, targets, strict=True)
     ]
-    assert [each.token_ids for each in together] == [each.token_ids for each in alone]
+    assert [each.token_ids for each in batch] == [each.token_ids for each in single]
     drafts = [
         sk.generate(model, prompt, target, prompt_lookup=False, **options)
         for prompt, target in zip(prompts, targets, strict=True)
     ]
-    assert [each.token_ids for each in drafts] == [each.token_ids for each in alone]
+    assert [each.token_ids for each in drafts] == [each.token_ids for each in single]
 
 
 @pytest.mark.parametrize("context", range(3, 12))
 def test_a_context_that_is_nearly_full(context: int) -> None:
-    """Where there is no room to write the prompt again it is left alone; nothing is refused that would fit."""
+    """The prompt is not healed if its end does not fit the context again; no value that fits raises an error."""
     prompt_tokens = len(ScriptedModel([]).encode("it "))
     needed = sk.compile(bool, SMALL).cursor().min_tokens_to_end()
     model = ScriptedModel(["true"], context_length=context)
@@ -441,8 +442,8 @@ def test_a_context_that_is_nearly_full(context: int) -> None:
 
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(TARGETS)), PROMPTS, st.integers(0, 20), st.integers(0, 10**6))
-def test_max_tokens_are_those_of_the_answer(name: str, prompt: str, room: int, seed: int) -> None:
-    budget = GUIDES[name].cursor().min_tokens_to_end() + room
+def test_max_tokens_bounds_the_answer_only(name: str, prompt: str, slack: int, seed: int) -> None:
+    budget = GUIDES[name].cursor().min_tokens_to_end() + slack
     model = RandomModel(seed, brevity=seed % 5)
     result = sk.generate(
         model, prompt, TARGETS[name], max_tokens=budget, temperature=1.0, seed=seed, include_schema=False
@@ -454,8 +455,8 @@ def test_max_tokens_are_those_of_the_answer(name: str, prompt: str, room: int, s
     assert prompt.endswith(whole[: len(whole) - len(result.text)])
 
 
-def test_a_stream_shows_the_answer_alone() -> None:
+def test_a_stream_yields_the_answer_only() -> None:
     stream = sk.stream(ScriptedModel(["true story"]), "A ", sk.Regex("[a-z ]+"), **PLAIN)
-    grown = "".join(event.text for event in stream if isinstance(event, sk.TextDelta))
-    assert grown == stream.text == stream.result.text == "true story"
+    text = "".join(event.text for event in stream if isinstance(event, sk.TextDelta))
+    assert text == stream.text == stream.result.text == "true story"
     assert stream.result.token_ids[0] == _id(" true")

@@ -1,4 +1,4 @@
-"""Values that are very deep are brought to their end while pydantic still reads them."""
+"""Deeply nested values are completed before the depth that pydantic rejects."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ class Tree(BaseModel):
         (dict[str, Any], '{"]": ', "1", "}"),
     ],
 )
-def test_a_model_that_opens_for_ever(target: Any, opening: str, inner: str, closing: str) -> None:
+def test_a_model_that_never_closes(target: Any, opening: str, inner: str, closing: str) -> None:
     text = opening * 210 + inner + closing * 210
     result = sk.generate(ScriptedModel([text]), "Go on.", target, max_tokens=20_000)
     assert result.finish_reason == "budget"
     assert 80 < result.text.count(closing[-1]) <= 200
 
 
-def test_the_loop_of_transformers_does_not_open_for_ever() -> None:
-    text = _walked(Deep, 400)
+def test_deep_values_are_completed_in_the_loop_of_transformers() -> None:
+    text = _generate(Deep, 400)
     assert 180 < max(accumulate((byte in "[{") - (byte in "]}") for byte in text)) <= 200
     Deep.model_validate_json(text)
 
 
-def test_what_is_no_json_is_not_ended_in_the_loop_of_transformers() -> None:
-    assert _walked(sk.Regex(r"\[{0,300}"), 400) == "[" * 300
+def test_text_that_is_not_json_has_no_nesting_limit() -> None:
+    assert _generate(sk.Regex(r"\[{0,300}"), 400) == "[" * 300
 
 
-def _walked(target: Any, opens: int) -> str:
-    """What is written by a loop that opens what it can, and after so many steps ends what it can."""
+def _generate(target: Any, opens: int) -> str:
+    """Return the text of a loop that prefers opening brackets for `opens` steps, and closing ones afterwards."""
     torch = pytest.importorskip("torch", reason="needs torch")
     processor, ids, end = sk.LogitsProcessor(sk.compile(target, SMALL)), [7], SMALL.eos_token_ids[0]
     brackets = torch.tensor(
@@ -73,7 +73,7 @@ def _walked(target: Any, opens: int) -> str:
     return b"".join(SMALL.tokens[token] for token in ids[1:-1]).decode()
 
 
-def test_what_is_wide_is_not_deep() -> None:
+def test_long_values_are_not_deep() -> None:
     text = "[" + ", ".join(["[[]]"] * 150) + ', "' + "[" * 300 + '"]'
     result = sk.generate(ScriptedModel([text]), "Go on.", list[Any], max_tokens=20_000)
     assert result.text == text and result.finish_reason == "stop"
@@ -92,8 +92,8 @@ def _state(reader: JsonReader) -> tuple[object, ...]:
 
 
 @given(VALUES, st.booleans(), st.randoms())
-def test_what_is_taken_back_leaves_no_trace(value: object, spaced: bool, chance: random.Random) -> None:
-    """In pieces of any length, some of which are taken back, and with others written in their place."""
+def test_a_rewound_reader_equals_a_new_one(value: object, spaced: bool, chance: random.Random) -> None:
+    """The reader reads pieces of random lengths and is rewound at random."""
     text = json.dumps(value, separators=(", ", ": ") if spaced else (",", ":")).encode()
     read, end = JsonReader(), 0
     while end < len(text):
@@ -120,7 +120,7 @@ def test_what_is_taken_back_leaves_no_trace(value: object, spaced: bool, chance:
             assert [change for change in read.take_changes() if change[0].start >= kept] == []
 
 
-def test_a_fork_is_not_rewound_past_its_begin() -> None:
+def test_a_fork_cannot_be_rewound_past_its_start() -> None:
     reader = JsonReader()
     reader.read(b'{"a": [1, ')
     with pytest.raises(ValueError, match="cannot be rewound"):

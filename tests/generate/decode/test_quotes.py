@@ -1,3 +1,5 @@
+"""Fields with `Quote`: substrings of a source, and their spans."""
+
 from __future__ import annotations
 
 import json
@@ -21,7 +23,7 @@ class Person(BaseModel):
     words: list[Annotated[str, sk.Quote(words=False), Field(max_length=6)]] = []
 
 
-def test_quotes_come_back_with_their_places() -> None:
+def test_the_result_has_the_spans_of_quotes() -> None:
     answer = '{"name": "Ana \\"Nina\\" Souza", "job": "nurse", "words": ["34,\\nwo", "a", "Gaia"]}'
     result = sk.generate(ScriptedModel([answer]), TEXT, Person)
     assert result.value.name == 'Ana "Nina" Souza'
@@ -32,18 +34,18 @@ def test_quotes_come_back_with_their_places() -> None:
     assert TEXT[slice(*result.spans["job"])] == "nurse"
 
 
-def test_nothing_else_can_be_written() -> None:
-    # What the script wants and the source does not hold is not followed.
-    for wanted in ("Bob", "na", "Souz", "Ana ", "", "Ana Souza"):
-        value = sk.extract(ScriptedModel([json.dumps(wanted)]), TEXT, Name)
-        assert value != wanted and value in TEXT
+def test_only_quotes_of_the_source_can_be_generated() -> None:
+    # The script prefers texts that are not quotes of the source.
+    for preferred in ("Bob", "na", "Souz", "Ana ", "", "Ana Souza"):
+        value = sk.extract(ScriptedModel([json.dumps(preferred)]), TEXT, Name)
+        assert value != preferred and value in TEXT
 
 
 @pytest.mark.parametrize(
     "source", [TEXT, "x", "\x00\t\x1f", "e\u0301a ab", "東京に行く", "😀😀 a", "a\ud800b", "aa aa aa"]
 )
 @pytest.mark.parametrize("budget", [14, 60])
-def test_random_values_are_parts_of_the_source(source: str, budget: int) -> None:
+def test_random_values_are_substrings_of_the_source(source: str, budget: int) -> None:
     model = RandomModel(seed=3)
     for seed in range(8):
         result = sk.generate(
@@ -69,7 +71,7 @@ def test_lengths_patterns_sets_and_keys() -> None:
         assert sk.extract(model, "x", dict[year, int], **options).keys() <= {"1984", "1990", "2001"}
 
 
-def test_the_source_of_messages_is_what_the_user_said() -> None:
+def test_the_source_of_messages_is_the_text_of_the_user() -> None:
     messages = [
         {"role": "system", "content": "Bob"},
         {"role": "user", "content": "Ana is here."},
@@ -79,11 +81,11 @@ def test_the_source_of_messages_is_what_the_user_said() -> None:
     result = sk.generate(ScriptedModel(['"Marta"']), messages, Name)
     assert (result.value, result.spans["$"]) == ("Marta", (18, 23))
     assert "Ana is here.\n\nNo, Marta."[18:23] == "Marta"
-    for wanted in ("Bob", "Clara"):
-        assert sk.extract(ScriptedModel([json.dumps(wanted)]), messages, Name) != wanted
+    for preferred in ("Bob", "Clara"):
+        assert sk.extract(ScriptedModel([json.dumps(preferred)]), messages, Name) != preferred
 
 
-def test_other_sources() -> None:
+def test_a_call_and_a_field_can_set_the_source() -> None:
     own = Annotated[str, sk.Quote("red green")]
     result = sk.generate(ScriptedModel(['["green", "Ana"]']), "blue", tuple[own, Name], source="Ana")
     assert (result.value, result.spans) == (("green", "Ana"), {"[0]": (4, 9), "[1]": (0, 3)})
@@ -95,7 +97,7 @@ def test_a_quote_beside_another_string() -> None:
     assert result.spans == {"$": (0, 3)} and result.value == "Bob" if result.value != 7 else not result.spans
 
 
-def test_every_function_takes_quotes() -> None:
+def test_every_function_supports_quotes() -> None:
     prompts = ["Ana is 34.", "Bob is 5."]
     assert sk.extract_many(ScriptedModel(['"Ana"', '"Bob"']), prompts, Name) == ["Ana", "Bob"]
     results = sk.generate_many(ScriptedModel(['"Ana"', '"Bob"']), prompts, Name, source="Bob, Ana")
@@ -107,7 +109,7 @@ def test_every_function_takes_quotes() -> None:
     assert sk.explain(Name, source="Ana").cost is not None
 
 
-def test_a_batch_compiles_for_each_prompt_and_keeps_one_guide() -> None:
+def test_the_cache_has_one_guide_per_target_with_quotes() -> None:
     guides = GuideCache(max_entries=4)
     first = guides.get(Name, byte_vocabulary(), CompileSettings(), "Ana")
     assert guides.get(Name, byte_vocabulary(), CompileSettings(), "Ana").guide is first.guide
@@ -118,12 +120,12 @@ def test_a_batch_compiles_for_each_prompt_and_keeps_one_guide() -> None:
     assert guides.get(int, byte_vocabulary(), CompileSettings(), "Bob").guide is plain
 
 
-def test_one_prompt_without_quotes_does_not_lose_the_others() -> None:
-    found = sk.extract_many(ScriptedModel(['"Ana"', '"Bob"']), ["Ana.", " "], Name, return_exceptions=True)
-    assert found[0] == "Ana" and isinstance(found[1], sk.UnsatisfiableSchema)
+def test_a_prompt_without_words_fails_alone() -> None:
+    values = sk.extract_many(ScriptedModel(['"Ana"', '"Bob"']), ["Ana.", " "], Name, return_exceptions=True)
+    assert values[0] == "Ana" and isinstance(values[1], sk.UnsatisfiableSchema)
 
 
-def test_a_refused_quote_is_written_anew() -> None:
+def test_a_rejected_quote_is_generated_again() -> None:
     class Someone(BaseModel):
         name: Name
 
@@ -140,13 +142,13 @@ def test_a_refused_quote_is_written_anew() -> None:
     assert sk.extract(sk.load(), "Ana or Bob", Someone).name in "Ana or Bob"
 
 
-def test_what_is_absent_is_null() -> None:
+def test_an_empty_source_has_no_quotes() -> None:
     assert sk.extract(ScriptedModel(['"x"']), "   ", Name | None) is None
     with pytest.raises(sk.UnsatisfiableSchema, match=r"the source of the quote is empty at `\$.name`"):
         sk.extract(ScriptedModel([""]), "", Person)
 
 
-def test_without_a_source_it_is_refused() -> None:
+def test_a_quote_without_a_source_raises() -> None:
     for call in (
         lambda: sk.compile(Person, byte_vocabulary()),
         lambda: sk.explain(Person),
@@ -157,11 +159,11 @@ def test_without_a_source_it_is_refused() -> None:
         sk.to_regex(Person)
 
 
-def test_mistakes_are_told() -> None:
+def test_invalid_quotes_raise() -> None:
     for wrong in (Annotated[int, sk.Quote()], Annotated[str | None, sk.Quote()]):
         with pytest.raises(sk.SchemaError, match="Quote applies only to strings"):
             sk.extract(ScriptedModel([]), "x", wrong)
-    with pytest.raises(TypeError, match="source as a text"):
+    with pytest.raises(TypeError, match="source must be a string"):
         sk.Quote(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="words must be"):
         sk.Quote(words=1)  # type: ignore[arg-type]
@@ -175,15 +177,15 @@ def test_mistakes_are_told() -> None:
         sk.extract(ScriptedModel([]), "x", {"type": "string", "x-structkit-quote": {"word": 3}})
 
 
-def test_a_json_schema_may_ask_for_quotes() -> None:
+def test_a_json_schema_has_a_keyword_for_quotes() -> None:
     schema = {"type": "array", "items": {"type": "string", "x-structkit-quote": {"words": False}}}
     result = sk.generate(ScriptedModel(['["na", "34"]']), "Ana is 34.", schema)
     assert (result.value, result.spans) == (["na", "34"], {"[0]": (1, 3), "[1]": (7, 9)})
 
 
-def test_the_prompt_says_it() -> None:
-    asked = sk.render_prompt(ScriptedModel([]), "Ana", Person)
-    assert '"name": string (copied from the text)' in asked
+def test_the_description_mentions_quotes() -> None:
+    prompt = sk.render_prompt(ScriptedModel([]), "Ana", Person)
+    assert '"name": string (copied from the text)' in prompt
 
 
 def test_a_long_source(tmp_path: Any) -> None:
@@ -192,14 +194,14 @@ def test_a_long_source(tmp_path: Any) -> None:
     assert result.value == "word25 of 5" and source[slice(*result.spans["$"])] == "word25 of 5"
 
 
-def test_keys_are_quotes_of_the_prompt() -> None:
+def test_keys_can_be_quotes() -> None:
     value = sk.extract(ScriptedModel(['{"Ana": 34, "Porto": 1}']), "Ana, 34, of Porto", dict[Name, int])
     assert value == {"Ana": 34, "Porto": 1}
     other = sk.generate(ScriptedModel(['{"Bob": 34}']), "Ana, 34, of Porto", dict[Name, int])
     assert all(key in "Ana, 34, of Porto" for key in other.value)
 
 
-def test_keys_may_be_quotes_or_something_else() -> None:
+def test_keys_can_be_quotes_or_a_literal() -> None:
     word = Annotated[str, sk.Quote()]
-    found = sk.extract(RandomModel(seed=1), "The quick fox", dict[word | Literal["total"], int])  # type: ignore[valid-type]
-    assert all(key == "total" or key in "The quick fox" for key in found)
+    value = sk.extract(RandomModel(seed=1), "The quick fox", dict[word | Literal["total"], int])  # type: ignore[valid-type]
+    assert all(key == "total" or key in "The quick fox" for key in value)

@@ -1,4 +1,4 @@
-"""Drafts change how often a model is asked, and nothing else."""
+"""Drafts: fewer forward passes, and the same output."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Tables:
 
     def __init__(self, seed: int, overhead: int, prompt: str) -> None:
         self.noise = np.random.default_rng(seed).standard_normal((32, 32, SMALL.size), np.float32) * 3
-        # What the prompt says is likely, so that some drafts come true.
+        # Tokens of the prompt are likely, so that some drafts are accepted.
         self.noise[:, :, sorted(set(MODEL.encode_text(prompt)))] += 3
         self.overhead = overhead
         self.rows: list[list[int]] = []
@@ -120,7 +120,7 @@ def _flow(prompt: str, number: int, options: Settings) -> Flow[Decoded]:
     return Attempt(request, MODEL.encode(prompt), guide.cursor(), 60).run()
 
 
-def _any_draft(draft: Callable[[int], Draft] | None, drafts: np.random.Generator, most: int) -> Draft:
+def _any_draft(draft: Callable[[int], Draft] | None, drafts: np.random.Generator, max_tokens: int) -> Draft:
     ids = [] if draft is None else draft(9).token_ids
     ids = [t if drafts.random() < 0.8 else int(drafts.integers(SMALL.size)) for t in ids]
     ids += drafts.integers(SMALL.size, size=drafts.integers(3)).tolist()
@@ -128,14 +128,14 @@ def _any_draft(draft: Callable[[int], Draft] | None, drafts: np.random.Generator
 
 
 def _with_drafts(flow: Flow[Decoded], drafts: np.random.Generator) -> Flow[Decoded]:
-    """A flow that drafts at random: some of what it would draft, and other tokens."""
+    """Replace a fifth of the drafted tokens of a flow by random ones, and append others."""
 
-    asked = next(flow)
+    request = next(flow)
     while True:
-        if isinstance(asked, SampleRequest):
-            asked.draft = partial(_any_draft, asked.draft, drafts)
+        if isinstance(request, SampleRequest):
+            request.draft = partial(_any_draft, request.draft, drafts)
         try:
-            asked = flow.send((yield asked))
+            request = flow.send((yield request))
         except StopIteration as end:
             return end.value
 
@@ -155,39 +155,43 @@ def _ends(rows: Tables, flows: list[Flow[Decoded]], size: int) -> list[Decoded]:
     temperature=st.sampled_from([0.0, 0.7]),
     scored=st.booleans(),
 )
-def test_any_draft_leaves_all_as_it_is(
+def test_no_draft_changes_the_output(
     seed: int, size: int, overhead: int, temperature: float, scored: bool
 ) -> None:
-    def flows(speculate: int) -> list[Flow[Decoded]]:
+    def flows(prompt_lookup: int) -> list[Flow[Decoded]]:
         sampling = Sampling(temperature=temperature, seed=seed)
-        options = Settings(sampling=sampling, confidence=scored, prompt_lookup=speculate)
+        options = Settings(sampling=sampling, confidence=scored, prompt_lookup=prompt_lookup)
         return [_flow(prompt, number, options) for number, prompt in enumerate(PEOPLE)]
 
     text = " ".join(PEOPLE)
-    alone = _ends(Tables(seed, overhead, text), flows(0), size)
+    expected = _ends(Tables(seed, overhead, text), flows(0), size)
     drafts = np.random.default_rng(seed)
     for each in ([_with_drafts(flow, drafts) for flow in flows(8)], flows(8)):
-        for mine, other in zip(_ends(Tables(seed, overhead, text), each, size), alone, strict=True):
-            assert mine.token_ids == other.token_ids
-            assert (mine.finish_reason, mine.read_tokens) == (other.finish_reason, other.read_tokens)
+        for drafted, other in zip(_ends(Tables(seed, overhead, text), each, size), expected, strict=True):
+            assert drafted.token_ids == other.token_ids
+            assert (drafted.finish_reason, drafted.read_tokens) == (other.finish_reason, other.read_tokens)
 
 
 @settings(max_examples=100, deadline=None)
-@given(text=st.sampled_from(PEOPLE), begun=st.text('AnaSouz 345",:{}', max_size=12), most=st.integers(0, 12))
-def test_a_draft_is_of_the_language_and_moves_nothing(text: str, begun: str, most: int) -> None:
+@given(
+    text=st.sampled_from(PEOPLE),
+    prefix=st.text('AnaSouz 345",:{}', max_size=12),
+    max_tokens=st.integers(0, 12),
+)
+def test_a_draft_is_in_the_language_and_does_not_move_the_cursor(
+    text: str, prefix: str, max_tokens: int
+) -> None:
     cursor = sk.compile(dict[str, str | int], SMALL).cursor()
-    written = b""
-    for token in MODEL.encode_text('{"' + begun):
+    for token in MODEL.encode_text('{"' + prefix):
         try:
             cursor.advance(token)
         except sk.TokenRejected:
             break
-        written += SMALL.tokens[token]
     before = cursor.token_ids
     drafts = PromptLookupDrafter(MODEL.encode(text), SMALL, Retokenizer(MODEL.encode_text, SMALL))
-    draft = drafts.draft(cursor, most)
+    draft = drafts.draft(cursor, max_tokens)
     assert cursor.token_ids == before
-    assert len(draft.token_ids) == len(draft.is_guess) <= most
+    assert len(draft.token_ids) == len(draft.is_guess) <= max_tokens
     for token in draft.token_ids:
         cursor.advance(token)
 
@@ -206,7 +210,7 @@ def test_a_draft_is_of_the_language_and_moves_nothing(text: str, begun: str, mos
         ("", None),
     ],
 )
-def test_what_follows_in_the_prompt(text: str, after: bytes | None) -> None:
+def test_the_continuation_in_the_prompt(text: str, after: bytes | None) -> None:
     found = PromptLookup(SMALL.tokens, MODEL.encode(PEOPLE[0])).continuation(text.encode())
     assert (None if found is None else found[0]) == after
     if found is not None and found[1]:
@@ -245,7 +249,9 @@ OPTIONS: list[dict[str, object]] = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("size", [1, 4])
-def test_a_model_writes_the_same_with_drafts_and_without(demo, options: dict[str, object], size: int) -> None:
+def test_drafts_do_not_change_the_results_of_the_demo_model(
+    demo, options: dict[str, object], size: int
+) -> None:
     targets = [Person, list[Person], Person, Person, Item]
     given = options | {"batch_size": size, "return_exceptions": True}
     with_drafts = sk.generate_many(demo, PEOPLE, targets, **given)  # type: ignore[call-overload]
@@ -269,33 +275,33 @@ def test_a_model_writes_the_same_with_drafts_and_without(demo, options: dict[str
     assert sum(mine.usage.accepted_tokens for mine in with_drafts if isinstance(mine, sk.Result)) > 0
 
 
-def test_what_is_refused_is_written_anew_in_the_same_way(demo) -> None:
+def test_attempts_are_the_same_with_drafts(demo) -> None:
     for prompt in PEOPLE[:3]:
         with_drafts, without = (
-            sk.generate(demo, prompt, Adult, prompt_lookup=speculate, retries=3)
-            for speculate in (True, False)
+            sk.generate(demo, prompt, Adult, prompt_lookup=prompt_lookup, retries=3)
+            for prompt_lookup in (True, False)
         )
         assert with_drafts.attempts == without.attempts
         assert with_drafts.value == without.value
 
 
-def test_a_stream_tells_the_same(demo) -> None:
-    def told(speculate: bool) -> list[object]:
-        events = list(sk.stream(demo, PEOPLE[0], Person, prompt_lookup=speculate))
+def test_events_are_the_same_with_drafts(demo) -> None:
+    def field_events(prompt_lookup: bool) -> list[object]:
+        events = list(sk.stream(demo, PEOPLE[0], Person, prompt_lookup=prompt_lookup))
         return [event for event in events if isinstance(event, (sk.FieldStart, sk.FieldEnd))]
 
-    assert told(True) == told(False)
+    assert field_events(True) == field_events(False)
 
 
-def test_thoughts_are_not_drafted_and_what_follows_is(demo) -> None:
+def test_thinking_is_not_drafted(demo) -> None:
     with_drafts, without = (
-        sk.generate(demo, PEOPLE[0], Person, thinking=10, prompt_lookup=speculate)
-        for speculate in (True, False)
+        sk.generate(demo, PEOPLE[0], Person, thinking=10, prompt_lookup=prompt_lookup)
+        for prompt_lookup in (True, False)
     )
     assert (with_drafts.thinking, with_drafts.text) == (without.thinking, without.text)
 
 
-def test_fewer_passes_of_the_model(demo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drafts_save_forward_passes(demo, monkeypatch: pytest.MonkeyPatch) -> None:
     forward, passes = type(demo.model).forward, [0]
 
     def counting(self: object, *args: object, **kwargs: object) -> object:
@@ -305,59 +311,61 @@ def test_fewer_passes_of_the_model(demo, monkeypatch: pytest.MonkeyPatch) -> Non
     counting.__signature__ = __import__("inspect").signature(forward)  # type: ignore[attr-defined]
     monkeypatch.setattr(type(demo.model), "forward", counting)
     counts = []
-    for speculate in (False, 4, True):
+    for prompt_lookup in (False, 4, True):
         passes[0] = 0
-        sk.extract(demo, PEOPLE[0], Person, prompt_lookup=speculate)
+        sk.extract(demo, PEOPLE[0], Person, prompt_lookup=prompt_lookup)
         counts.append(passes[0])
     assert counts[0] > counts[1] >= counts[2]
     assert counts[2] <= 0.6 * counts[0]
 
 
 @pytest.fixture(scope="module")
-def dwarf(demo):
+def random_assistant(demo):
     """A random model with the demo model's tokens."""
     return tiny_llama(demo.tokenizer, max_position_embeddings=120)
 
 
 @pytest.mark.parametrize("options", [{}, {"fast_forward": False}, {"temperature": 0.8, "seed": 5}], ids=str)
 @pytest.mark.parametrize("size", [1, 4])
-def test_a_draft_model_changes_nothing(demo, dwarf, options: dict[str, object], size: int) -> None:
+def test_an_assistant_model_does_not_change_the_tokens(
+    demo, random_assistant, options: dict[str, object], size: int
+) -> None:
     given = options | {"batch_size": size}
     without = sk.generate_many(demo, PEOPLE, Person, prompt_lookup=False, **given)  # type: ignore[call-overload]
-    for draft in (demo, dwarf, RandomModel(1, demo.vocabulary)):
+    for draft in (demo, random_assistant, RandomModel(1, demo.vocabulary)):
         with_drafts = sk.generate_many(demo, PEOPLE, Person, assistant_model=draft, **given)  # type: ignore[call-overload]
         assert [each.token_ids for each in with_drafts] == [each.token_ids for each in without]
         drafted = sum(each.usage.drafted_tokens for each in with_drafts)
         accepted = sum(each.usage.accepted_tokens for each in with_drafts)
         assert drafted > 0
         assert accepted <= drafted
-        if draft is demo and not options:  # it drafts what it writes, and the last token need not be read
+        if draft is demo and not options:  # its drafts are its own tokens; the last token need not be read
             assert drafted - accepted <= 2 * len(PEOPLE)
 
 
-def test_a_draft_model_is_asked_no_further_than_it_can_read(demo, dwarf) -> None:
+def test_an_assistant_model_with_a_shorter_context(demo, random_assistant) -> None:
     long = " ".join(PEOPLE) * 2
     with_drafts, without = (
         sk.generate(demo, long, Person, assistant_model=draft, prompt_lookup=draft is not None)
-        for draft in (dwarf, None)
+        for draft in (random_assistant, None)
     )
     assert with_drafts.token_ids == without.token_ids
 
 
-def test_a_stream_with_a_draft_model(demo, dwarf) -> None:
-    assert sk.stream(demo, PEOPLE[0], Person, assistant_model=dwarf).result.value == sk.extract(
+def test_a_stream_with_an_assistant_model(demo, random_assistant) -> None:
+    assert sk.stream(demo, PEOPLE[0], Person, assistant_model=random_assistant).result.value == sk.extract(
         demo, PEOPLE[0], Person
     )
 
 
-def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
+def test_a_failing_assistant_model_fails_its_row(demo) -> None:
     class Broken(RandomModel):
-        begun = 0
+        started = 0
 
         def session(self):  # type: ignore[no-untyped-def]
             session = super().session()
-            self.begun += 1
-            if self.begun == 1:
+            self.started += 1
+            if self.started == 1:
                 session.logits = lambda ids: 1 / 0  # type: ignore[method-assign]
             return session
 
@@ -371,7 +379,7 @@ def test_a_draft_model_that_breaks_fails_its_row(demo) -> None:
 
 
 @pytest.mark.parametrize("breaks", ["session", "crop"])
-def test_a_draft_model_may_break_anywhere(demo, breaks: str) -> None:
+def test_errors_of_an_assistant_model(demo, breaks: str) -> None:
     class Broken(RandomModel):
         def session(self):  # type: ignore[no-untyped-def]
             session = super().session()
@@ -386,7 +394,7 @@ def test_a_draft_model_may_break_anywhere(demo, breaks: str) -> None:
         )
 
 
-def test_models_that_cannot_draft_for_another(demo) -> None:
+def test_unsuitable_assistant_models_raise(demo) -> None:
     with pytest.raises(sk.GenerationError, match="random has other tokens than demo"):
         sk.extract(demo, "x", bool, assistant_model=RandomModel())
     with pytest.raises(sk.GenerationError, match="cannot take back"):
@@ -395,12 +403,12 @@ def test_models_that_cannot_draft_for_another(demo) -> None:
         sk.extract(demo, "x", bool, assistant_model="small")  # type: ignore[call-overload]
 
 
-def test_models_without_a_cache_that_can_be_cut_have_no_drafts() -> None:
+def test_models_that_cannot_roll_back_have_no_drafts() -> None:
     result = sk.generate(RandomModel(3), PEOPLE[0], Person, prompt_lookup=True, max_tokens=60)
     assert result.usage.drafted_tokens == 0
 
 
-@pytest.mark.parametrize(("speculate", "error"), [(-1, ValueError), ("yes", TypeError), (2.5, TypeError)])
-def test_what_cannot_be_meant(speculate: object, error: type[Exception]) -> None:
+@pytest.mark.parametrize(("prompt_lookup", "error"), [(-1, ValueError), ("yes", TypeError), (2.5, TypeError)])
+def test_invalid_prompt_lookup_raises(prompt_lookup: object, error: type[Exception]) -> None:
     with pytest.raises(error, match="prompt_lookup"):
-        sk.extract(MODEL, "x", bool, prompt_lookup=speculate)  # type: ignore[call-overload]
+        sk.extract(MODEL, "x", bool, prompt_lookup=prompt_lookup)  # type: ignore[call-overload]
