@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import NoneType
-from typing import Generic, cast, overload
+from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
@@ -20,6 +20,7 @@ from structkit.agent.run.validate import check_history, check_state
 from structkit.agent.steps import Steps
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.context import Context
+from structkit.agent.tools.output import read_output
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
@@ -29,7 +30,7 @@ from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.generate.sample.sample import check_int
 from structkit.messages import Message, User
 from structkit.models.protocols import LogitsModel
-from structkit.targets.targets import AnyTarget, TextTarget, read_target
+from structkit.targets.targets import AnyTarget, TextTarget
 
 __all__ = ["Agent"]
 
@@ -114,6 +115,26 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
         deps_type: TypeForm[D] = object,  # type: ignore[assignment]
         **options: Unpack[AgentOptions],
     ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        output_type: Callable[..., Coroutine[Any, Any, T]],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[T, D],
+        model: LogitsModel,
+        tools: Iterable[AnyTool | Toolset] = (),
+        *,
+        output_type: Callable[..., T],
+        deps_type: TypeForm[D] = object,  # type: ignore[assignment]
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
     def __init__(
         self,
         model: LogitsModel,
@@ -134,7 +155,9 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             model: A model, such as the one that `structkit.load()` returns.
             tools: Functions and methods, sync or async, and toolsets. The signature and the docstring describe a tool
                 to the model; `structkit.tool` overrides them.
-            output_type: The type of the result: any target of `structkit.extract`.
+            output_type: The type of the result: any target of `structkit.extract`. If it is a function, or the value
+                belongs to a function in a union, the run calls the function once, with the accepted arguments, and its
+                value is what the function returns. Calls inside the value are not executed.
             deps_type: The type of the `deps` of runs, for type checkers. A tool that expects another type raises
                 `AgentError`.
             instructions: A system message for every run.
@@ -174,7 +197,8 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
         settings = Settings.read("Agent", options)
         writing = settings.compile_settings
         ready = prepare_tools(Toolset(tools).tools, writing)
-        for each in ready:
+        output, functions = read_output(output_type, writing)
+        for each in (*ready, *(one.tool for one in functions)):
             each.check_deps_type(deps_type)
         self._format: FormatName = format
         chosen, native = detect_format(
@@ -183,7 +207,8 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
         self._config = AgentConfig(
             model=model,
             tools=ready,
-            output=read_target(output_type, policy=writing.json_style, limits=writing.limits),
+            output=output,
+            output_functions=functions,
             format=chosen,
             uses_chat_template=native,
             instructions=instructions,

@@ -142,6 +142,9 @@ def agents(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.Agent(model, [weather], output_type=int | None).run("x").value, int | None)
     assert_type(sk.Agent(model, output_type=sk.Choice([1, 2])).run("x").value, int)
     assert_type(sk.Agent(model, output_type={"type": "null"}).run("x").value, object)
+    assert_type(sk.Agent(model, output_type=weather).run("x").value, list[str])
+    assert_type(sk.Agent(model, [weather], output_type=lookup).run("x").value, Person)
+    assert_type(sk.Agent(model, output_type=Shop().price, deps_type=int), sk.Agent[float, int])
 
 
 class Db:

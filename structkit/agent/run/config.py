@@ -11,6 +11,7 @@ from functools import cached_property
 from structkit.agent.formats.base import Format
 from structkit.agent.formats.detect import function_schema, vocabulary_of
 from structkit.agent.run.step import AvailableTool, StepTarget
+from structkit.agent.tools.output import OutputFunction
 from structkit.agent.tools.prepared import PreparedTool, matches_type, type_name
 from structkit.errors import AgentError
 from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
@@ -50,6 +51,7 @@ class AgentConfig:
         model: The model.
         tools: The tools.
         output: The target of the result.
+        output_functions: The functions in the output type that a run calls.
         format: The format of calls.
         uses_chat_template: Whether the chat template of the model renders tools, calls and outputs.
         instructions: The system prompt.
@@ -64,6 +66,7 @@ class AgentConfig:
     model: LogitsModel
     tools: tuple[PreparedTool, ...]
     output: Target[object]
+    output_functions: tuple[OutputFunction, ...]
     format: Format
     uses_chat_template: bool
     instructions: str | None
@@ -165,7 +168,7 @@ class AgentConfig:
     @property
     def expected_deps_type(self) -> object:
         """The declared type of the dependencies, or else the only type that tools expect."""
-        wanted = {each.expected_deps_type for each in self.tools} - {object}
+        wanted = {each.expected_deps_type for each in self._functions} - {object}
         return wanted.pop() if self.deps_type is object and len(wanted) == 1 else self.deps_type
 
     def check_deps(self, deps: object) -> None:
@@ -178,8 +181,12 @@ class AgentConfig:
             raise TypeError(
                 f"the agent was made with deps_type={type_name(self.deps_type)}, and the run was given {deps!r:.60}"
             )
-        for tool in self.tools:
-            tool.check_deps(deps)
+        for each in self._functions:
+            each.check_deps(deps)
+
+    @property
+    def _functions(self) -> tuple[PreparedTool, ...]:
+        return (*self.tools, *(each.tool for each in self.output_functions))
 
     @cached_property
     def fingerprint(self) -> str:

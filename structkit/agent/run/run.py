@@ -26,6 +26,7 @@ from structkit.agent.run.actions import (
 )
 from structkit.agent.run.budget import RunBudget, RunFinishReason, UsageLimits, min_limit
 from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
+from structkit.agent.run.output import output_value
 from structkit.agent.run.record import RunRecord, attach_record
 from structkit.agent.run.state import (
     AgentResult,
@@ -163,9 +164,11 @@ class Run:
         if calls:
             return self._prepare_calls(calls, step.text)
         self.messages.append(Answer(content=step.body, text=step.text))
+        self._contexts.append(self._context())
+        value = yield from output_value(step.value, self._config.output_functions, self._contexts[-1])
         self._collect_usage()
         return AgentResult(
-            value=step.value,
+            value=value,
             calls=self._calls(self.messages),
             messages=tuple(self.messages),
             usage=self.usage,
