@@ -72,26 +72,28 @@ def compile(
     >>> cursor.forced_bytes()
     b'alse'
     """
-    begin = time.perf_counter()
+    start_time = time.perf_counter()
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, such as model.vocabulary, not {vocabulary!r:.60}")
-    policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    json_style = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
 
     def rules(target: AnyTarget) -> Rules:
-        read = read_target(target, policy=policy, limits=limits)
-        return read.rules(whitespace=whitespace, order=order, source=source, limits=limits)
+        parsed = read_target(target, policy=json_style, limits=limits)
+        return parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
 
     if source is not None:
-        target = read_target(target, policy=policy, limits=limits)
+        target = read_target(target, policy=json_style, limits=limits)
         cache = cache and not target.has_quotes
-    text = fingerprint_of(target) if cache else None
+    fingerprint = fingerprint_of(target) if cache else None
     guide, address = None, ""
-    if text is not None:
+    if fingerprint is not None:
         style = whitespace or "spaced", order or "declared"
-        address = address_of(vocabulary.fingerprint, *style, _limits_key(limits), text.text)
-        guide = _load_guide(address, vocabulary, limits, lambda source: rules(text.deserialize(source)))
+        address = address_of(vocabulary.fingerprint, *style, _limits_key(limits), fingerprint.text)
+        guide = _load_guide(
+            address, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source))
+        )
     if guide is None:
-        serialized = text.serialize() if text is not None else b""
+        serialized = fingerprint.serialize() if fingerprint is not None else b""
         guide = _build_guide(
             rules(target), vocabulary, limits, address=address, source=serialized, cache=cache
         )
@@ -99,7 +101,7 @@ def compile(
         guide.precompute()
     if isinstance(target, (Regex, Choice, Target)):
         guide.is_json = read_target(target).is_json
-    guide.compile_seconds = time.perf_counter() - begin
+    guide.compile_seconds = time.perf_counter() - start_time
     return guide
 
 
@@ -119,8 +121,8 @@ def _build_guide(
     automaton = link(rules, limits)
     if cache and not source:
         address = address_of(vocabulary.fingerprint, _limits_key(limits), automaton.builder.fingerprint)
-        if (alike := _load_equivalent(address, vocabulary, limits, automaton.builder)) is not None:
-            return alike
+        if (equivalent := _load_equivalent(address, vocabulary, limits, automaton.builder)) is not None:
+            return equivalent
     if automaton.tables is not automaton.builder.tables:  # the comparison built more rules
         automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
     guide = Guide(automaton, vocabulary, address=address, source=source)

@@ -32,9 +32,7 @@ def add_note(error: Exception, note: str) -> None:
     if add is not None:
         add(note)
         return
-    first: BaseException = error
-    while (
-        before := first.__cause__ or (None if first.__suppress_context__ else first.__context__)
-    ) is not None:
-        first = before
-    first.__cause__ = GenerationError(note)
+    root: BaseException = error
+    while (cause := root.__cause__ or (None if root.__suppress_context__ else root.__context__)) is not None:
+        root = cause
+    root.__cause__ = GenerationError(note)

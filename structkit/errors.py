@@ -181,7 +181,7 @@ class ToolError(StructkitError):
     Tools raise this error.
 
     >>> def lookup(name: str) -> str:
-    ...     raise ToolError(f"nobody is called {name}; give the full name")
+    ...     raise ToolError(f"there is no customer {name}; give the full name")
     """
 
     def __init__(self, message: object = "the call failed", *, place: str | None = None) -> None:
@@ -264,7 +264,7 @@ class OutputValidationError(GenerationError):
 
     @property
     def path(self) -> tuple[str | int, ...]:
-        """Names and positions that lead to the rejected part of the last attempt; empty for the whole value."""
+        """Keys and indices that lead to the rejected part of the last attempt; empty for the complete value."""
         return self.rejected.path
 
     @property

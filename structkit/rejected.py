@@ -15,7 +15,7 @@ class Rejected:
     ('items', 0)
 
     Attributes:
-        path: Names and positions that lead to the rejected part; empty for the whole value.
+        path: Keys and indices that lead to the rejected part; empty for the complete value.
         message: The reason, as a model or a person can read it.
         cause: The exception of the validator or library that rejected the value.
     """

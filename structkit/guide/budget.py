@@ -52,7 +52,7 @@ _MAX_TOKENIZED_BYTES = 200_000
 """Maximum length of a shortest text to tokenize, in bytes; for longer texts only an upper bound is used."""
 
 
-_EFFORT = 1_000
+_MAX_SEARCHED_STATES = 1_000
 """Maximum states to search for a completion shorter than the known one; takes about a second."""
 
 
@@ -114,9 +114,9 @@ class Budgets:
             return self.mask(state, remaining)
         has_distinct = self.index.automaton.has_distinct
         if not has_distinct and remaining < UNREACHABLE - 1 and self.upper_bound(state) <= remaining + 1:
-            narrow = mask_of(state, self.index) & self._budget_mask(state, remaining)
-            if narrow.any():
-                return narrow
+            mask = mask_of(state, self.index) & self._budget_mask(state, remaining)
+            if mask.any():
+                return mask
         return self._searched(state, remaining)
 
     def min_tokens(self, state: State, max_tokens: int = UNREACHABLE) -> int:
@@ -129,8 +129,8 @@ class Budgets:
             LimitExceeded: The vocabulary cannot spell a shortest text, and the search for another text exceeded the
                 limit.
         """
-        known = self._min_tokens.get(state)
-        if known is None:
+        cached = self._min_tokens.get(state)
+        if cached is None:
             self.index.make_exact()
             if self._is_long(state):
                 return self.upper_bound(state)
@@ -140,34 +140,34 @@ class Budgets:
                 return UNREACHABLE
             if completion is not None:
                 self._record_completion(state, completion)
-            known = _remember(self._min_tokens, state, length if completion is None else len(completion))
-        return known
+            cached = _remember(self._min_tokens, state, length if completion is None else len(completion))
+        return cached
 
     def inherit_completion(self, state: State, token: int, successor: State) -> None:
         """Give the state after a token the completion of the token's group, if it is valid there and shorter."""
         groups = self.groups(state)
         completion = self.step(state, int(groups.representatives[groups.group_of[token]])).completion
-        at, rest = successor, completion or ()
-        while rest and at.frames and self._allows(at, rest[0]):
-            at, rest = self.step(at, rest[0]), rest[1:]
-        if completion and not rest and at.is_accepting:
+        current, remaining = successor, completion or ()
+        while remaining and current.frames and self._allows(current, remaining[0]):
+            current, remaining = self.step(current, remaining[0]), remaining[1:]
+        if completion and not remaining and current.is_accepting:
             self._record_completion(successor, completion)
 
     def groups(self, state: State) -> TokenGroups:
         """Return the allowed tokens, grouped by the frames that they lead to."""
-        known = self._groups.get(state)
-        if known is not None:
-            return known
+        cached = self._groups.get(state)
+        if cached is not None:
+            return cached
         size = self.index.vocabulary.mask_words * 32
         signs = np.zeros(size, np.int64)
         for exits, frame, _ in reachable_rows(state, self.index):
             self.index.row_within_budget(exits, frame, 1 << 40, _salt(frame.below), signs)
         if self.index.automaton.has_distinct:
-            standalone = np.fromiter(possible_repeats(state, self.index), np.int64)
-            signs[standalone] = standalone
-        number, first = self.index.group_tokens(signs, mask_of(state, self.index))
+            tried_singly = np.fromiter(possible_repeats(state, self.index), np.int64)
+            signs[tried_singly] = tried_singly
+        group_of, representatives = self.index.group_tokens(signs, mask_of(state, self.index))
         return _remember(
-            self._groups, state, TokenGroups(number, first), max_entries=32
+            self._groups, state, TokenGroups(group_of, representatives), max_entries=32
         )  # an entry takes 4 bytes per token
 
     def _rough_upper_bound(self, state: State) -> int:
@@ -188,11 +188,11 @@ class Budgets:
         return 2 * tokens + max(map(len, _seen(state)), default=0)
 
     def _search(self, state: State, max_tokens: int) -> tuple[int, ...] | None:
-        """Search breadth-first for a shortest completion; `None` if none has at most `max_tokens`, or on give-up."""
+        """Search breadth-first for a shortest completion; `None` if none is found within `max_tokens` and the limit."""
         automaton = self.index.automaton
         # With distinct texts the number of states may be infinite.
-        may_give_up = max_tokens < UNREACHABLE - 1 or automaton.has_distinct
-        effort = _EFFORT if may_give_up else automaton.limits.search_states
+        may_stop = max_tokens < UNREACHABLE - 1 or automaton.has_distinct
+        max_states = _MAX_SEARCHED_STATES if may_stop else automaton.limits.search_states
         paths: dict[State, tuple[int, ...]] = {state: ()}
         frontier = [state]
         for _ in range(max_tokens + 1):
@@ -206,11 +206,11 @@ class Budgets:
                     if after not in paths:
                         paths[after] = (*paths[current], token)
                         reached.append(after)
-                if len(paths) > effort:
-                    if may_give_up:
+                if len(paths) > max_states:
+                    if may_stop:
                         return None
                     raise LimitExceeded(
-                        "search_states", effort, "the search for a text that the vocabulary can spell"
+                        "search_states", max_states, "the search for a text that the vocabulary can spell"
                     )
             frontier = reached
         return None
@@ -292,27 +292,27 @@ class Budgets:
         mask = np.packbits(fits[groups.group_of], bitorder="little").view(np.uint32)
         if self.index.automaton.has_distinct:
             state.searched = True
-            for token in self._rival_tokens(state, after, groups):
+            for token in self._conflicting_tokens(state, after, groups):
                 if self._allows(state, token) and self.completion_length(self.step(state, token)) > remaining:
                     mask[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
 
-    def _rival_tokens(self, state: State, successors: list[State], groups: TokenGroups) -> set[int]:
+    def _conflicting_tokens(self, state: State, successors: list[State], groups: TokenGroups) -> set[int]:
         """Return the tokens that the completion of their group may repeat; each must be tried by itself.
 
         All tokens of a group lead to the same frames but write different texts. If the completion of the group's
         representative writes more distinct texts, one of them may be the text that another token of the group starts.
         """
-        rivals: set[int] = set()
+        conflicting: set[int] = set()
         for group, reached in enumerate(successors):
             written = self._completion_texts(reached)
             if _depth(state) < _depth(reached) and len(written) > 1:
-                rivals.update(np.flatnonzero(groups.group_of == group).tolist())
+                conflicting.update(np.flatnonzero(groups.group_of == group).tolist())
             for prefix in _open_texts(state):
                 for text in written:
                     if text.startswith(prefix):
-                        rivals.update(self.index.prefix_and_extension_tokens(text[len(prefix) :]))
-        return rivals
+                        conflicting.update(self.index.prefix_and_extension_tokens(text[len(prefix) :]))
+        return conflicting
 
     def _completion_texts(self, state: State) -> set[bytes]:
         """Return the distinct texts that the state's completion adds."""

@@ -21,10 +21,10 @@ __all__ = ["Cursor", "Guide"]
 
 _UINT32 = np.dtype(np.uint32)
 
-_FORCED = 4096
+_MAX_FORCED_BYTES = 4096
 """Maximum length of forced text returned by one call, in bytes."""
 
-_STATES = 50_000
+_MAX_STATES = 50_000
 """Maximum number of states in a guide's cache; a state takes about 500 bytes, plus its mask."""
 
 
@@ -61,12 +61,14 @@ class Guide:
         self.eos_mask = _packed(vocabulary)
         self._has_all_bytes = vocabulary.has_all_bytes
         self._texts = vocabulary.tokens
-        self._max_states = max(256, min(_STATES, automaton.limits.row_bytes // (4 * vocabulary.mask_words)))
+        self._max_states = max(
+            256, min(_MAX_STATES, automaton.limits.row_bytes // (4 * vocabulary.mask_words))
+        )
         self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
         self._start = self._state(automaton.start_frames(), b"")
         # If every byte is a token, every text can be tokenized, and the automaton accepts at least one text.
-        uncertain = not self._has_all_bytes and self.budgets.upper_bound(self._start) >= UNREACHABLE
-        if uncertain and self.budgets.min_tokens(self._start) >= UNREACHABLE:
+        may_be_unspellable = not self._has_all_bytes and self.budgets.upper_bound(self._start) >= UNREACHABLE
+        if may_be_unspellable and self.budgets.min_tokens(self._start) >= UNREACHABLE:
             raise VocabularyError(_unspellable_message(automaton, vocabulary))
 
     def cursor(self) -> Cursor:
@@ -104,7 +106,7 @@ class Guide:
         if after is None:
             if not 0 <= token_id < len(self._texts) or not self._texts[token_id]:
                 return None
-            after = self._reached(state, token_id)
+            after = self._compute_successor(state, token_id)
         if not after.frames or not (self._has_all_bytes or self._can_complete_after(state, token_id)):
             return None
         if state.searched:
@@ -120,7 +122,7 @@ class Guide:
         if state.forced is None:
             frames, buffer = state.frames, state.buffer
             forced = bytearray()
-            while not self.automaton.is_accepting(frames) and len(forced) < _FORCED:
+            while not self.automaton.is_accepting(frames) and len(forced) < _MAX_FORCED_BYTES:
                 byte = self.automaton.sole_byte(frames)
                 if byte is None:
                     break
@@ -137,11 +139,11 @@ class Guide:
         if budget is None and self._has_all_bytes:
             write_union(masks, out)
             return
-        left = UNREACHABLE - 1 if budget is None else min(budget, UNREACHABLE) - 1
-        if self.budgets.every_token_fits(state, left):
+        remaining = UNREACHABLE - 1 if budget is None else min(budget, UNREACHABLE) - 1
+        if self.budgets.every_token_fits(state, remaining):
             write_union(masks, out)
         else:
-            out[:] = self.budgets.mask(state, left)
+            out[:] = self.budgets.mask(state, remaining)
 
     def has_continuation(self, state: State) -> bool:
         """Return whether a token other than an end token is allowed."""
@@ -165,9 +167,9 @@ class Guide:
 
     def _step(self, state: State, token_id: int) -> State:
         """Return the state after a token; a state without frames if the language does not allow the token."""
-        return state.successors.get(token_id) or self._reached(state, token_id)
+        return state.successors.get(token_id) or self._compute_successor(state, token_id)
 
-    def _reached(self, state: State, token_id: int) -> State:
+    def _compute_successor(self, state: State, token_id: int) -> State:
         """Compute the state after a token and record it in `successors`."""
         after = self._state(*self.reader.read(state.frames, state.buffer, self._texts[token_id]))
         if after.frames:
@@ -293,7 +295,7 @@ class Cursor:
     def fork(self) -> Cursor:
         """Return an independent copy of the cursor."""
         copy = Cursor(self.guide, self._states[0])
-        copy._take_over(self)
+        copy._copy_from(self)
         return copy
 
     def rollback(self, n: int) -> None:
@@ -308,7 +310,7 @@ class Cursor:
             del self._states[-n:], self._tokens[-n:]
             self._terminated = bool(self._tokens) and self._tokens[-1] in self.guide.vocabulary.eos_token_ids
 
-    def _take_over(self, other: Cursor) -> None:
+    def _copy_from(self, other: Cursor) -> None:
         self._states = other._states.copy()
         self._tokens = other._tokens.copy()
         self._terminated = other._terminated

@@ -37,16 +37,20 @@ def count_healed_tokens(guide: Guide, prompt_ids: Sequence[int]) -> int:
     Returns:
         The number of tokens; 0 if no token starts in the prompt and continues into the language.
     """
-    tokens, longest, start = guide.vocabulary.tokens, guide.vocabulary.max_token_length, guide.cursor().state
+    tokens, max_length, start = (
+        guide.vocabulary.tokens,
+        guide.vocabulary.max_token_length,
+        guide.cursor().state,
+    )
     suffix = b""
     counts: list[int] = []
     for count, token_id in enumerate(reversed(prompt_ids[1:]), 1):
         text = tokens[token_id] if token_id < len(tokens) else b""
-        if not text or len(suffix) >= longest - 1:
+        if not text or len(suffix) >= max_length - 1:
             break
         suffix = text + suffix
         counts += [count] * len(text)
-    for length in range(min(len(suffix), longest - 1), 0, -1):
+    for length in range(min(len(suffix), max_length - 1), 0, -1):
         if _Crossing(guide, start, suffix[-length:]).mask(None).any():
             return counts[length - 1]
     return 0
@@ -76,14 +80,14 @@ class HealedCursor(Cursor):
 
     def __init__(self, guide: Guide, prompt_suffix: bytes) -> None:
         super().__init__(guide, guide.cursor().state)
-        self._before = prompt_suffix
+        self._prompt_suffix = prompt_suffix
         self._offsets = [0]
         self._crossings: dict[int, _Crossing] = {}
 
     @property
     def pending_prompt(self) -> bytes:
         """See `Cursor.pending_prompt`."""
-        return self._before[self._offsets[-1] :]
+        return self._prompt_suffix[self._offsets[-1] :]
 
     @property
     def is_accepting(self) -> bool:
@@ -110,7 +114,7 @@ class HealedCursor(Cursor):
         pending, size = self.pending_prompt, self.guide.vocabulary.size
         if not pending:
             super().advance(token_id)
-            self._offsets.append(len(self._before))
+            self._offsets.append(len(self._prompt_suffix))
             return
         text = self.guide.vocabulary.tokens[token_id] if 0 <= token_id < size else b""
         state = self._states[-1]
@@ -120,7 +124,7 @@ class HealedCursor(Cursor):
             state = self.guide.advance_bytes(state, text[len(pending) :])
         self._states.append(state)
         self._tokens.append(token_id)
-        self._offsets.append(min(self._offsets[-1] + len(text), len(self._before)))
+        self._offsets.append(min(self._offsets[-1] + len(text), len(self._prompt_suffix)))
 
     def forced_bytes(self) -> bytes:
         """See `Cursor.forced_bytes`."""
@@ -128,8 +132,8 @@ class HealedCursor(Cursor):
 
     def fork(self) -> HealedCursor:
         """See `Cursor.fork`."""
-        copy = HealedCursor(self.guide, self._before)
-        copy._take_over(self)
+        copy = HealedCursor(self.guide, self._prompt_suffix)
+        copy._copy_from(self)
         copy._offsets = self._offsets.copy()
         copy._crossings = self._crossings
         return copy
@@ -149,10 +153,10 @@ class HealedCursor(Cursor):
         ]
 
     def _crossing(self) -> _Crossing:
-        at = self._offsets[-1]
-        if at not in self._crossings:
-            self._crossings[at] = _Crossing(self.guide, self._states[-1], self.pending_prompt)
-        return self._crossings[at]
+        offset = self._offsets[-1]
+        if offset not in self._crossings:
+            self._crossings[offset] = _Crossing(self.guide, self._states[-1], self.pending_prompt)
+        return self._crossings[offset]
 
 
 class _Crossing:
@@ -167,23 +171,25 @@ class _Crossing:
     def __init__(self, guide: Guide, state: State, prefix: bytes) -> None:
         self._guide = guide
         self._state = state
-        self._before = prefix
+        self._prefix = prefix
         self._reached: list[tuple[NDArray[np.int32], Frame]] = []
         self._walk()
 
     def mask(self, budget: int | None) -> NDArray[np.uint32]:
         """Return the tokens that fit a budget, as uint32[words]; see `Cursor.fill_mask`."""
-        left = UNREACHABLE - 1 if budget is None else min(budget, UNREACHABLE) - 1
-        if self._reached and self._max_cost_after > left and not self._guide.index.is_exact:
+        remaining = UNREACHABLE - 1 if budget is None else min(budget, UNREACHABLE) - 1
+        if self._reached and self._max_cost_after > remaining and not self._guide.index.is_exact:
             self._guide.index.make_exact()
             self._walk()
-        mask: NDArray[np.uint32] = self._mask if self._max_cost_after <= left else self._budget_mask(left)
-        return self._without_repeats(mask, left) if self._guide.automaton.has_distinct else mask
+        mask: NDArray[np.uint32] = (
+            self._mask if self._max_cost_after <= remaining else self._budget_mask(remaining)
+        )
+        return self._without_repeats(mask, remaining) if self._guide.automaton.has_distinct else mask
 
     def _walk(self) -> None:
         """Collect the rows from the trie node of the prefix, as for a frame that a token enters from a called rule."""
         index = self._guide.index
-        node = index.trie_node(self._before)
+        node = index.trie_node(self._prefix)
         self._mask, self._max_cost_after = np.zeros(index.vocabulary.mask_words, np.uint32), 0
         self._reached.clear()
         for frame in self._state.frames if node is not None else ():
@@ -212,9 +218,9 @@ class _Crossing:
 
         Rows do not depend on the texts seen, so tokens are tried one by one; few tokens start an array or object.
         """
-        guide, narrow = self._guide, np.zeros_like(mask)
+        guide, allowed = self._guide, np.zeros_like(mask)
         for token in np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist():
-            after = guide.advance_bytes(self._state, guide.vocabulary.tokens[token][len(self._before) :])
+            after = guide.advance_bytes(self._state, guide.vocabulary.tokens[token][len(self._prefix) :])
             if after.frames and guide.budgets.fits(after, remaining):
-                narrow[token >> 5] |= np.uint32(1 << (token & 31))
-        return narrow
+                allowed[token >> 5] |= np.uint32(1 << (token & 31))
+        return allowed

@@ -139,43 +139,43 @@ def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask
     tokens = possible_repeats(state, index, finished_only=True)
     if not tokens:
         return masks
-    narrow = np.empty(index.vocabulary.mask_words, np.uint32)
-    write_union(masks, narrow)
-    allowed = [token for token in tokens if int(narrow[token >> 5]) >> (token & 31) & 1]
-    repeating = list(_repeating(allowed, state, index))
+    mask = np.empty(index.vocabulary.mask_words, np.uint32)
+    write_union(masks, mask)
+    allowed = [token for token in tokens if int(mask[token >> 5]) >> (token & 31) & 1]
+    repeating = list(_repeating_tokens(allowed, state, index))
     if not repeating:
         return masks
     for token in repeating:
-        narrow[token >> 5] &= ~np.uint32(1 << (token & 31))
-    words = np.flatnonzero(narrow)
-    return [sparse_mask(words, narrow[words], len(narrow))]
+        mask[token >> 5] &= ~np.uint32(1 << (token & 31))
+    words = np.flatnonzero(mask)
+    return [sparse_mask(words, mask[words], len(mask))]
 
 
-def _repeating(tokens: list[int], state: State, index: Index) -> Iterator[int]:
+def _repeating_tokens(tokens: list[int], state: State, index: Index) -> Iterator[int]:
     """Yield the tokens that lead to no state; common prefixes are read once."""
     texts = index.vocabulary.tokens
-    before, path = b"", [(state.frames, state.buffer)]
+    previous, path = b"", [(state.frames, state.buffer)]
     for token in sorted(tokens, key=texts.__getitem__):
         text = texts[token]
-        shared = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), None)
-        del path[min(len(before), len(text)) + 1 if shared is None else shared + 1 :]
+        shared = next((i for i, (a, b) in enumerate(zip(text, previous, strict=False)) if a != b), None)
+        del path[min(len(previous), len(text)) + 1 if shared is None else shared + 1 :]
         while len(path) <= len(text) and path[-1][0]:
             path.append(index.reader.read(*path[-1], text[len(path) - 1 : len(path)]))
-        before = text[: len(path) - 1]
+        previous = text[: len(path) - 1]
         if not path[-1][0]:
             yield token
 
 
-def _opening(frame: Frame, index: Index, *, finished_only: bool) -> Iterator[int]:
+def _distinct_start_tokens(frame: Frame, index: Index, *, finished_only: bool) -> Iterator[int]:
     """Yield the tokens that start a distinct text in a frame or the frames below it, or must be followed by one.
 
     For `finished_only` see `Index.distinct_start_row`.
     """
     row = index.row(frame)
-    opening = index.distinct_start_row(None, None, frame, row, finished_only=finished_only)
-    yield from opening.mask.tokens()
+    start_row = index.distinct_start_row(None, None, frame, row, finished_only=finished_only)
+    yield from start_row.mask.tokens()
     level = (
-        {below: [(row.exit_nodes, opening.exit_nodes)] for below in return_frames(frame)}
+        {below: [(row.exit_nodes, start_row.exit_nodes)] for below in return_frames(frame)}
         if len(row.exit_nodes)
         else {}
     )
@@ -184,10 +184,10 @@ def _opening(frame: Frame, index: Index, *, finished_only: bool) -> Iterator[int
         for at, entries in level.items():
             exits, plain = (_union(lists) for lists in zip(*entries, strict=True))
             row = index.continuation_row(exits, at)
-            opening = index.distinct_start_row(exits, plain, at, row, finished_only=finished_only)
-            yield from opening.mask.tokens()
+            start_row = index.distinct_start_row(exits, plain, at, row, finished_only=finished_only)
+            yield from start_row.mask.tokens()
             for below in return_frames(at) if len(row.exit_nodes) else ():
-                following.setdefault(below, []).append((row.exit_nodes, opening.exit_nodes))
+                following.setdefault(below, []).append((row.exit_nodes, start_row.exit_nodes))
         level = following
 
 
@@ -207,7 +207,7 @@ def possible_repeats(state: State, index: Index, *, finished_only: bool = False)
     found: set[int] = set()
     automaton = index.automaton
     for frame in state.frames:
-        found.update(_opening(frame, index, finished_only=finished_only))
+        found.update(_distinct_start_tokens(frame, index, finished_only=finished_only))
     for frame in state.frames:
         above, at = frame, frame.below
         while isinstance(at, Frame) and at.inside_distinct:

@@ -65,7 +65,7 @@ class Explanation:
 
     def __str__(self) -> str:
         """Format the rows and the cost as a table."""
-        cells = [("place", "keyword", "how", "reason")]
+        cells = [("path", "keyword", "how", "reason")]
         cells += [(row.path, row.keyword, row.how, row.reason) for row in self.rows]
         widths = [min(max(len(row[column]) for row in cells), 60) for column in range(3)]
         lines = [
@@ -111,29 +111,29 @@ def explain(
         SchemaError: The target is invalid, or no value satisfies it.
         LimitExceeded: The target is too large.
     """
-    policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    style = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
     schema: Mapping[str, object] = {}
-    left: KeywordStatus = "checked after"  # by the type itself
+    unenforced_status: KeywordStatus = "checked after"  # by the type itself
     if isinstance(target, Mapping):
         target = JsonSchema(target)
     if isinstance(target, JsonSchema):
         schema = target.schema
-        left = "refused" if target.strict else "checked after"
+        unenforced_status = "refused" if target.strict else "checked after"
         # Lenient parsing reports all keywords that cannot be enforced, not only the first.
         target = replace(target, strict=False)
     name, cost = getattr(target, "__name__", repr(target)), None
     unenforced: tuple[Unenforced, ...] = ()
     try:
-        read = read_target(target, policy=policy, limits=limits)
-        name, schema = read.name, read.json_schema()
-        begin = time.perf_counter()
-        rules = read.rules(whitespace=whitespace, order=order, source=source, limits=limits)
-        cost, unenforced = _cost(rules, limits, begin), rules.unenforced
+        parsed = read_target(target, policy=style, limits=limits)
+        name, schema = parsed.name, parsed.json_schema()
+        start_time = time.perf_counter()
+        rules = parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
+        cost, unenforced = _cost(rules, limits, start_time), rules.unenforced
     except (UnsupportedKeyword, PatternError) as error:
         unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)
         if not isinstance(target, JsonSchema):
-            left = "refused"
-    rows = tuple(_rows(schema, unenforced, left))
+            unenforced_status = "refused"
+    rows = tuple(_rows(schema, unenforced, unenforced_status))
     return Explanation(name, rows, None if any(row.how == "refused" for row in rows) else cost)
 
 

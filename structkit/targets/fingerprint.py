@@ -28,16 +28,16 @@ class TargetFingerprint:
 
         Bytes, not the object: a dict is mutable.
         """
-        given = spec_of(self._target)
+        spec = spec_of(self._target)
         try:
-            if given is None:
+            if spec is None:
                 return b""
-            if isinstance(given, Regex):
-                parts: object = given.pattern
-            elif isinstance(given, Choice):
-                parts = given.options
+            if isinstance(spec, Regex):
+                parts: object = spec.pattern
+            elif isinstance(spec, Choice):
+                parts = spec.options
             else:
-                parts = given.schema, given.resources
+                parts = spec.schema, spec.resources
             source = json.dumps(parts).encode()
             # JSON does not distinguish some values, such as lists and tuples.
             return source if _text_of(self.deserialize(source)) == self.text else b""
@@ -47,12 +47,12 @@ class TargetFingerprint:
     def deserialize(self, data: bytes) -> Regex | Choice[object] | JsonSchema:
         """Return the target that `serialize` wrote."""
         parts = json.loads(data)
-        given = spec_of(self._target)
-        if isinstance(given, Regex):
+        spec = spec_of(self._target)
+        if isinstance(spec, Regex):
             return Regex(parts)
-        if isinstance(given, JsonSchema):
+        if isinstance(spec, JsonSchema):
             schema, resources = parts
-            return JsonSchema(schema, given.additional, given.strict, resources)
+            return JsonSchema(schema, spec.additional, spec.strict, resources)
         return Choice(parts)
 
 
@@ -66,8 +66,8 @@ def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
     try:
         if type(target) is dict:  # the most frequent case; equal to that of `JsonSchema(target)`
             return TargetFingerprint(_schema_text("open", True, target, {}), target)
-        given = spec_of(target)
-        return None if given is None else TargetFingerprint(_text_of(given), given)
+        spec = spec_of(target)
+        return None if spec is None else TargetFingerprint(_text_of(spec), spec)
     except RecursionError:
         return None  # parsing reports the error
 

@@ -77,7 +77,7 @@ class Regex(TextTarget[str]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
-            raise TypeError(f"Regex takes a pattern as a str, not {type(self.pattern).__name__}")
+            raise TypeError(f"the pattern of Regex must be a str, not {type(self.pattern).__name__}")
 
 
 @dataclass(frozen=True, init=False)
@@ -122,10 +122,10 @@ class Choice(TextTarget[T_co]):
         texts: dict[str, T_co] = {}
         raw = self.is_raw
         for position, option in enumerate(self.options):
-            place = f"options[{position}]"
-            text = option_text(option, whitespace, is_raw=raw, path=place)
+            path = f"options[{position}]"
+            text = option_text(option, whitespace, is_raw=raw, path=path)
             if text in texts:
-                raise SchemaError(f"the option {text!r} is given twice; each must be different", place=place)
+                raise SchemaError(f"the option {text!r} occurs twice; options must differ", place=path)
             texts[text] = option
         return texts
 
@@ -154,7 +154,7 @@ class JsonSchema(TextTarget[object]):
     def __post_init__(self) -> None:
         for schema in (self.schema, self.resources, *self.resources.values()):
             if not isinstance(schema, (dict, Mapping)):
-                raise TypeError(f"JsonSchema takes a schema as a dict, not {type(schema).__name__}")
+                raise TypeError(f"JsonSchema requires schemas as dicts, not {type(schema).__name__}")
         if self.additional not in ("open", "closed"):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
 
@@ -263,18 +263,18 @@ def read_target(
     Args:
         target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex` or a `Choice`; or an
             already parsed type or target.
-        policy: What the call says about how values are written. A JSON Schema says itself what is required.
+        policy: The JSON style of the call. It does not apply to a JSON Schema, which declares the required keys itself.
         limits: Bounds on the size of the schema.
 
     Raises:
-        SchemaError: It is none of these, or a schema that cannot be read.
+        SchemaError: The target is none of these, or an invalid schema.
         LimitExceeded: The schema is too large.
 
     >>> read_target(Choice(["yes", "no"])).parse("no")
     'no'
     >>> read_target(3)
     Traceback (most recent call last):
-    structkit.errors.SchemaError: 3 is no target; give a type, a function, a JSON Schema as a dict, ...
+    structkit.errors.SchemaError: invalid target 3: expected a type, a function, a JSON Schema as a dict, ...
     """
     if isinstance(target, (dict, Mapping)):  # `isinstance` is several times faster for a dict
         target = JsonSchema(target)
@@ -304,7 +304,7 @@ def read_target(
         return _TypeTarget(given)
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
-            f"{_short(repr(given))} is no target; give a type, a function, a JSON Schema as a dict, "
+            f"invalid target {_short(repr(given))}: expected a type, a function, a JSON Schema as a dict, "
             f"structkit.Regex(...) or structkit.Choice([...]){target_hint(given)}"
         )
     reject_callable_object(given)
@@ -364,9 +364,9 @@ class _TypeTarget(Target[object]):
             if isinstance(form, Rejected):
                 yield form
                 continue
-            meant, dump = form
+            parsed, dumped = form
             for sort in (True, False):  # an array of unique items can also keep its order
-                yield meant, canonicalize(self.output.document, dump, sort_sets=sort)
+                yield parsed, canonicalize(self.output.document, dumped, sort_sets=sort)
 
     def canonicalize(self, value: object) -> object:
         return canonicalize(self.output.document, value)
@@ -410,7 +410,7 @@ class _SchemaTarget(Target[object]):
     def parse(self, text: str) -> object | Rejected:
         try:
             value: object = json.loads(text)
-        except ValueError as error:  # an integer with more digits than Python reads
+        except ValueError as error:  # an integer with more digits than Python parses
             return Rejected((), str(error), error)
         rejected = None if self.spec.strict else check(value, self.spec.schema, self.spec.resources)
         return value if rejected is None else rejected

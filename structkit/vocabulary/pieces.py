@@ -29,13 +29,13 @@ def read_byte_level(pieces: Sequence[str]) -> list[bytes]:
     alphabet = {byte: byte for byte in printable} | {0x100 + i: byte for i, byte in enumerate(others)}
     # Latin-1 characters outside the alphabet map to U+0100, which cannot be encoded, so that their pieces are literal.
     table = alphabet | dict.fromkeys(others, 256)
-    read: list[bytes] = []
+    tokens: list[bytes] = []
     for piece in pieces:
         try:
-            read.append(piece.translate(table).encode("latin-1"))
+            tokens.append(piece.translate(table).encode("latin-1"))
         except UnicodeEncodeError:
-            read.append(piece.encode("utf-8", "surrogatepass"))
-    return read
+            tokens.append(piece.encode("utf-8", "surrogatepass"))
+    return tokens
 
 
 def read_metaspace(pieces: Sequence[str], *, byte_fallback: bool) -> list[bytes]:
@@ -46,11 +46,11 @@ def read_metaspace(pieces: Sequence[str], *, byte_fallback: bool) -> list[bytes]
     >>> read_metaspace(["<0x0A>"], byte_fallback=False)
     [b'<0x0A>']
     """
-    read: list[bytes] = []
+    tokens: list[bytes] = []
     for piece in pieces:
         byte = _BYTE_PIECE.fullmatch(piece) if byte_fallback else None
-        read.append(bytes([int(byte[1], 16)]) if byte else piece.replace(METASPACE, " ").encode())
-    return read
+        tokens.append(bytes([int(byte[1], 16)]) if byte else piece.replace(METASPACE, " ").encode())
+    return tokens
 
 
 def is_control(content: str) -> bool:

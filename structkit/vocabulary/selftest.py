@@ -76,8 +76,8 @@ def _is_encodable(character: str, ids: Sequence[int], tokens: Sequence[bytes]) -
 
     Some tokenizers drop a character that they lack, others write the unknown token.
     """
-    read = [tokens[token_id] for token_id in ids]
-    return all(read) and sum(map(len, read)) >= len(character.encode())
+    found = [tokens[token_id] for token_id in ids]
+    return all(found) and sum(map(len, found)) >= len(character.encode())
 
 
 def _difference(text: str, ids: Sequence[int], tokens: Sequence[bytes]) -> str | None:

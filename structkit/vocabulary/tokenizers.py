@@ -20,7 +20,7 @@ _END_OF_TURN_TOKENS = (
     "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end|>", "<|return|>", "<|end_of_turn|>", "<end_of_turn>",
     "<turn|>", "<|endofturn|>", "<|END_OF_TURN_TOKEN|>",
 )  # fmt: skip
-_TEXT_ENDS = (
+_END_OF_TEXT_TOKENS = (
     "</s>", "<eos>", "<|eos|>", "<|endoftext|>", "<|end_of_text|>", "<|EOT|>",
     "<\uff5cend\u2581of\u2581sentence\uff5c>",
 )  # fmt: skip
@@ -42,9 +42,9 @@ def read_tokens(tokenizer: object) -> list[bytes]:
     >>> read_tokens(Tokenizer(models.BPE(vocab={"a": 0, "b": 1, "ab": 2}, merges=[("a", "b")])))
     [b'a', b'b', b'ab']
     """
-    reading = _read(_unwrapped(tokenizer))
-    check_round_trip(reading.tokens, reading.encode, reading.normalize)
-    return reading.tokens
+    data = _read(_unwrapped(tokenizer))
+    check_round_trip(data.tokens, data.encode, data.normalize)
+    return data.tokens
 
 
 def find_eos_token_ids(tokenizer: object) -> frozenset[int]:
@@ -61,7 +61,7 @@ def find_eos_token_ids(tokenizer: object) -> frozenset[int]:
         turns = [tokenizer.added_tokens_encoder.get(name) for name in _END_OF_TURN_TOKENS if name in template]
         return _ids(tokenizer.eos_token_id, *turns)
     tokenizer = _unwrapped(tokenizer)
-    names = (*_END_OF_TURN_TOKENS, *_TEXT_ENDS)
+    names = (*_END_OF_TURN_TOKENS, *_END_OF_TEXT_TOKENS)
     if isinstance(tokenizer, _Tokenizers):
         return _ids(*map(tokenizer.token_to_id, names))
     if isinstance(tokenizer, _Tiktoken):
@@ -176,7 +176,7 @@ def _unwrapped(tokenizer: object) -> object:
 # One reader for each library.
 
 
-class _Reading(NamedTuple):
+class _TokenizerData(NamedTuple):
     """The bytes of each id, and the self-test's input: encoding without special tokens, and the normalizer."""
 
     tokens: list[bytes]
@@ -184,7 +184,7 @@ class _Reading(NamedTuple):
     normalize: Callable[[str], str] = str
 
 
-def _read(tokenizer: object) -> _Reading:
+def _read(tokenizer: object) -> _TokenizerData:
     if isinstance(tokenizer, _Tokenizers):
         return _read_tokenizers(tokenizer)
     if isinstance(tokenizer, _Tiktoken):
@@ -201,7 +201,7 @@ def _read(tokenizer: object) -> _Reading:
     )
 
 
-def _read_tokenizers(tokenizer: _Tokenizers) -> _Reading:
+def _read_tokenizers(tokenizer: _Tokenizers) -> _TokenizerData:
     vocabulary = tokenizer.get_vocab(with_added_tokens=False)
     added = tokenizer.get_added_tokens_decoder()
     tokens = _tokens_by_id(vocabulary.values(), _reader(tokenizer, vocabulary)(list(vocabulary)), added)
@@ -212,10 +212,12 @@ def _read_tokenizers(tokenizer: _Tokenizers) -> _Reading:
     def encode(text: str) -> list[int]:
         encoding = tokenizer.encode(text, add_special_tokens=False)
         return [
-            token_id for token_id, kept in zip(encoding.ids, encoding.attention_mask, strict=True) if kept
+            token_id
+            for token_id, attended in zip(encoding.ids, encoding.attention_mask, strict=True)
+            if attended
         ]
 
-    return _Reading(tokens, encode, getattr(tokenizer.normalizer, "normalize_str", str))
+    return _TokenizerData(tokens, encode, getattr(tokenizer.normalizer, "normalize_str", str))
 
 
 def _reader(tokenizer: _Tokenizers, vocabulary: Mapping[str, int]) -> Callable[[Sequence[str]], list[bytes]]:
@@ -271,7 +273,7 @@ def _flattened(component: object) -> Iterator[Mapping[str, object]]:
             yield from _flattened(item)
 
 
-def _read_tiktoken(encoding: _Tiktoken) -> _Reading:
+def _read_tiktoken(encoding: _Tiktoken) -> _TokenizerData:
     special = {encoding.encode_single_token(name) for name in encoding.special_tokens_set}
     tokens: list[bytes] = []
     for token_id in range(encoding.n_vocab):
@@ -279,12 +281,12 @@ def _read_tiktoken(encoding: _Tiktoken) -> _Reading:
             tokens.append(b"" if token_id in special else encoding.decode_single_token_bytes(token_id))
         except KeyError:  # an unused id between the ranks and the special tokens
             tokens.append(b"")
-    return _Reading(tokens, encoding.encode_ordinary)
+    return _TokenizerData(tokens, encoding.encode_ordinary)
 
 
-def _read_sentencepiece(processor: _SentencePiece) -> _Reading:
+def _read_sentencepiece(processor: _SentencePiece) -> _TokenizerData:
     tokens = _sentencepiece_tokens(processor, list(range(processor.get_piece_size())))
-    return _Reading(tokens, processor.encode, getattr(processor, "normalize", str))
+    return _TokenizerData(tokens, processor.encode, getattr(processor, "normalize", str))
 
 
 def _sentencepiece_tokens(processor: _SentencePiece, ids: list[int]) -> list[bytes]:
@@ -293,7 +295,7 @@ def _sentencepiece_tokens(processor: _SentencePiece, ids: list[int]) -> list[byt
     return [b"" if any(kind) else token for token, kind in zip(read, kinds, strict=True)]
 
 
-def _read_slow_sentencepiece(tokenizer: _SlowSentencePiece) -> _Reading:
+def _read_slow_sentencepiece(tokenizer: _SlowSentencePiece) -> _TokenizerData:
     added = tokenizer.added_tokens_decoder
     vocabulary = {piece: index for piece, index in tokenizer.get_vocab().items() if index not in added}
     inner = [tokenizer.sp_model.piece_to_id(piece) for piece in vocabulary]
@@ -310,10 +312,10 @@ def _read_slow_sentencepiece(tokenizer: _SlowSentencePiece) -> _Reading:
             text = step(text)
         return text
 
-    return _Reading(tokens, encode, normalize)
+    return _TokenizerData(tokens, encode, normalize)
 
 
-def _read_mistral_common(tokenizer: _MistralCommon) -> _Reading:
+def _read_mistral_common(tokenizer: _MistralCommon) -> _TokenizerData:
     inner = _read(tokenizer._model)
     # Control tokens are part of a sentencepiece model, but precede the ids of a tiktoken model.
     missing = max(0, tokenizer.n_words - len(inner.tokens))
@@ -321,7 +323,7 @@ def _read_mistral_common(tokenizer: _MistralCommon) -> _Reading:
     def encode(text: str) -> list[int]:
         return tokenizer.encode(text, bos=False, eos=False)
 
-    return _Reading([b""] * missing + inner.tokens, encode, inner.normalize)
+    return _TokenizerData([b""] * missing + inner.tokens, encode, inner.normalize)
 
 
 def _tokens_by_id(

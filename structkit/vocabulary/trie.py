@@ -69,10 +69,10 @@ class Trie:
         shared = _shared_with_previous(text, starts, lengths)
 
         # Each word adds one node for each byte after the prefix that it shares with the previous word.
-        fresh = lengths - shared
-        last = np.cumsum(fresh)
-        word = np.repeat(np.arange(len(words)), fresh)
-        depth = np.arange(len(word)) - (last - fresh - shared)[word]
+        added = lengths - shared
+        last = np.cumsum(added)
+        word = np.repeat(np.arange(len(words)), added)
+        depth = np.arange(len(word)) - (last - added - shared)[word]
         byte = text[starts[word] + depth]
         depth = np.concatenate([[0], depth + 1]).astype(np.int32)
         byte = np.concatenate([np.zeros(1, np.uint8), byte])
@@ -106,13 +106,13 @@ def _shared_with_previous(
 ) -> NDArray[np.int64]:
     """Return the length of the prefix that each of the sorted words shares with the previous word."""
     shared = np.zeros(len(starts), np.int64)
-    alike = np.arange(1, len(starts))
+    candidates = np.arange(1, len(starts))
     depth = 0
-    while len(alike):
-        alike = alike[(lengths[alike] > depth) & (lengths[alike - 1] > depth)]
-        alike = alike[text[starts[alike] + depth] == text[starts[alike - 1] + depth]]
+    while len(candidates):
+        candidates = candidates[(lengths[candidates] > depth) & (lengths[candidates - 1] > depth)]
+        candidates = candidates[text[starts[candidates] + depth] == text[starts[candidates - 1] + depth]]
         depth += 1
-        shared[alike] = depth
+        shared[candidates] = depth
     return shared
 
 

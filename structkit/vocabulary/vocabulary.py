@@ -161,23 +161,23 @@ class Vocabulary:
         >>> Vocabulary([b"a", b"ab", b"bc"], eos_token_ids={3}).tokenize(b"abc")
         [0, 2]
         """
-        fewest: list[tuple[int, int, int]] = [(0, 0, -1)]
+        min_tokens: list[tuple[int, int, int]] = [(0, 0, -1)]
         unreached = (len(text) + 1, 0, -1)
         ids = {token: token_id for token_id, token in reversed(list(enumerate(self._tokens))) if token}
         lengths = sorted({len(token) for token in ids})
         for stop in range(1, len(text) + 1):
             candidates = [
-                (fewest[stop - length][0] + 1, stop - length, ids[text[stop - length : stop]])
+                (min_tokens[stop - length][0] + 1, stop - length, ids[text[stop - length : stop]])
                 for length in lengths
                 if length <= stop and text[stop - length : stop] in ids
             ]
-            fewest.append(min(candidates, default=unreached))
-        if fewest[-1][0] > len(text):
+            min_tokens.append(min(candidates, default=unreached))
+        if min_tokens[-1][0] > len(text):
             raise VocabularyError(f"no tokens spell {text!r}; the tokenizer lacks some of its bytes")
         token_ids: list[int] = []
         stop = len(text)
         while stop:
-            _, start, token_id = fewest[stop]
+            _, start, token_id = min_tokens[stop]
             token_ids.append(token_id)
             stop = start
         return token_ids[::-1]

@@ -124,7 +124,7 @@ def test_the_order_of_keys(
         ("person.py:Persons", "person.py has no 'Persons'; it defines Person"),
         ("person:Person.Inner.y", "person has no 'Person.Inner.y'"),
         ("broken.py:A", "broken.py cannot be imported: SyntaxError"),
-        ("value.py:A", "3 is no target"),
+        ("value.py:A", "invalid target 3"),
     ],
 )
 def test_invalid_targets_print_one_message(

@@ -24,7 +24,7 @@ OPEN = {
 }
 
 
-TWO = {"allOf": [{"format": "date"}, {"format": "email"}]}
+UNSUPPORTED = {"allOf": [{"format": "date"}, {"format": "email"}]}
 
 
 def holds(target: AnyTarget, value: object) -> bool:
@@ -41,7 +41,7 @@ def holds(target: AnyTarget, value: object) -> bool:
         {"a": 1, "x": None, "b": False, "y": {}},
     ],
 )
-def test_keys_come_in_any_order(value: dict[str, object]) -> None:
+def test_keys_can_have_any_order(value: dict[str, object]) -> None:
     for order in itertools.permutations(value):
         assert holds(OPEN, {key: value[key] for key in order})
 
@@ -49,7 +49,7 @@ def test_keys_come_in_any_order(value: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     "text", ['{"a": 1}', '{"a": 1, "b": true, "a": 1}', '{"b": true, "x": 1}', '{"a": 1, "b": 1}']
 )
-def test_what_is_no_value_is_none_in_any_order(text: str) -> None:
+def test_invalid_values_are_rejected_in_any_order(text: str) -> None:
     assert not Reader(link(read_target(OPEN).rules(order="any"))).accepts(text.encode())
 
 
@@ -80,9 +80,9 @@ def test_what_is_no_value_is_none_in_any_order(text: str) -> None:
 def test_random_texts_in_any_order_are_valid_within_every_budget(schema: dict[str, object]) -> None:
     validator = Draft202012Validator(schema)
     vocabulary = testing.small_vocabulary()
-    least = sk.compile(schema, vocabulary, order="any", cache=False).cursor().min_tokens_to_end()
-    for seed, spare in enumerate((0, 1, 4, 12, 40)):
-        budget = least + spare
+    min_tokens = sk.compile(schema, vocabulary, order="any", cache=False).cursor().min_tokens_to_end()
+    for seed, slack in enumerate((0, 1, 4, 12, 40)):
+        budget = min_tokens + slack
         model = testing.RandomModel(seed, vocabulary)
         result = sk.generate(
             model,
@@ -98,7 +98,7 @@ def test_random_texts_in_any_order_are_valid_within_every_budget(schema: dict[st
         assert result.usage.generated_tokens <= budget
 
 
-def test_masks_in_any_order_are_those_of_the_bytes() -> None:
+def test_masks_in_any_order_equal_brute_force() -> None:
     vocabulary = testing.small_vocabulary()
     guide = sk.compile({**OPEN, "additionalProperties": False}, vocabulary, order="any", cache=False)
     automaton = guide.automaton
@@ -121,7 +121,7 @@ def cursor_mask(cursor: sk.Cursor) -> set[int]:
     return set(np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little")).tolist())
 
 
-def test_a_shortest_value_does_not_go_round_in_circles() -> None:
+def test_the_smallest_budget_ends_a_recursive_value() -> None:
     """The cheaper of the two required keys of a group leads to another group, or to a more expensive leaf."""
     schema = {
         "$ref": "#/$defs/group",
@@ -160,12 +160,12 @@ NOTHING = {"type": "string", "maxLength": 0, "pattern": "^.$"}
         {"unevaluatedProperties": False, "patternProperties": {"^.$": NOTHING}, "minProperties": 1},
     ],
 )
-def test_too_few_keys_that_have_a_value(schema: dict[str, object]) -> None:
+def test_objects_with_too_few_possible_keys_are_unsatisfiable(schema: dict[str, object]) -> None:
     with pytest.raises(sk.UnsatisfiableSchema):
         link(read_target({"type": "object", **schema}).rules(order="any"))
 
 
-def test_closed_objects_hold_what_is_declared() -> None:
+def test_closed_objects_allow_only_declared_keys() -> None:
     schema: dict[str, object] = {
         "allOf": [OPEN, {"properties": {"d": {"type": "null"}}}],
         "properties": {"e": {"type": "object", "additionalProperties": {"type": "null"}}},
@@ -176,9 +176,9 @@ def test_closed_objects_hold_what_is_declared() -> None:
     assert holds(closed, {"e": {"any": None}, "a": 1, "b": True, "d": None})
 
 
-def test_what_is_not_enforced_is_checked() -> None:
+def test_keywords_that_are_not_enforced_are_checked_after_decoding() -> None:
     schema = {"type": "array", "items": {"type": "integer"}, "not": {"uniqueItems": True}}
-    with pytest.raises(sk.UnsupportedKeyword, match="repeated items"):
+    with pytest.raises(sk.UnsupportedKeyword, match="must repeat an item"):
         sk.to_regex(schema)
     lenient = sk.JsonSchema(schema, strict=False)
     assert sk.extract(testing.ScriptedModel(["[1, 1]"]), "x", lenient) == [1, 1]
@@ -196,34 +196,34 @@ def test_what_is_not_enforced_is_checked() -> None:
         ({"allOf": [{"format": "date"}, {"format": "email"}]}, {"allOf": "refused", "format": "enforced"}),
     ],
 )  # fmt: skip
-def test_explain_says_what_becomes_of_each_keyword(schema: Any, how: dict[str, str]) -> None:
+def test_explain_reports_the_status_of_each_keyword(schema: Any, how: dict[str, str]) -> None:
     found = sk.explain(schema)
     assert {row.keyword: row.how for row in found.rows}.items() >= how.items() or not found.enforced
     assert found.enforced == ("refused" not in how.values() and "checked after" not in how.values())
-    assert str(found).startswith("place")
+    assert str(found).startswith("path")
 
 
 @pytest.mark.parametrize("wrong", [{"additional": "shut"}, {"schema": 3}])
-def test_a_policy_is_checked(wrong: dict[str, Any]) -> None:
+def test_invalid_options_of_a_json_schema_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
         sk.JsonSchema(**{"schema": {}, **wrong})
 
 
-def test_every_pattern_counts_also_those_that_every_name_matches() -> None:
+def test_all_pattern_properties_apply() -> None:
     schema = {"patternProperties": {".*": {"type": "integer"}, "^": {"minimum": 3}}}
     assert holds(schema, {"a": 4})
     assert not holds(schema, {"a": 1})
     assert not holds(schema, {"a": "x"})
 
 
-def test_texts_that_a_format_may_mean_are_not_taken_for_others() -> None:
+def test_one_of_excludes_texts_that_may_match_a_format() -> None:
     label = {"type": "string", "pattern": "^xn--nxasmq6b$"}
     schema = {"oneOf": [label, {"type": "string", "format": "hostname"}]}
     assert not holds(schema, "xn--nxasmq6b")
     assert holds(schema, "a.example")
 
 
-def test_a_pattern_of_names_has_its_place() -> None:
+def test_an_invalid_pattern_of_names_is_reported_with_its_path() -> None:
     schema = {"items": {"properties": {"b": {}}, "patternProperties": {r"(a)\1": {}}}}
     with pytest.raises(sk.PatternError) as caught:
         sk.to_regex(schema)
@@ -234,25 +234,25 @@ def test_a_pattern_of_names_has_its_place() -> None:
     ("schema", "value"),
     [
         ({"not": {"items": {"pattern": r"^(a)\1$", "uniqueItems": True, "prefixItems": [{}]}}}, [1, "b"]),
-        ({"not": {"contains": TWO}}, [1]),
+        ({"not": {"contains": UNSUPPORTED}}, [1]),
         (
-            {"properties": {"x": {"not": {"$ref": "#/$defs/d"}}}, "$defs": {"d": TWO}},
+            {"properties": {"x": {"not": {"$ref": "#/$defs/d"}}}, "$defs": {"d": UNSUPPORTED}},
             {"x": 1},
         ),
-        ({"oneOf": [TWO, {"minimum": 3}]}, 4),
+        ({"oneOf": [UNSUPPORTED, {"minimum": 3}]}, 4),
         (
             {"patternProperties": {r"(a)\1": {}}, "properties": {"b": {}}, "additionalProperties": False},
             {"aa": 1},
         ),
-        ({"if": TWO, "then": False}, 4),
+        ({"if": UNSUPPORTED, "then": False}, 4),
     ],
 )
-def test_what_is_left_out_makes_nothing_stricter(schema: dict[str, object], value: object) -> None:
+def test_dropped_keywords_make_no_schema_stricter(schema: dict[str, object], value: object) -> None:
     assert holds(sk.JsonSchema(schema, strict=False), value)
     assert any(row.how == "checked after" for row in sk.explain(sk.JsonSchema(schema, strict=False)).rows)
 
 
-def test_explain_says_it_where_the_keyword_is() -> None:
+def test_explain_reports_the_path_of_each_keyword() -> None:
     schema = {
         "$defs": {"x": {"items": {"type": "string", "pattern": r"(a)\1"}}},
         "properties": {"p": {"$ref": "#/$defs/x"}, "q": {"prefixItems": [{}] * 70, "contains": {"const": 1}}},
@@ -266,7 +266,7 @@ def test_explain_says_it_where_the_keyword_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "written"),
+    ("text", "accepted"),
     [
         ('{"$schema": "https://x", "a": 1}', True),
         ('{"$schema": "https://x", "$id": 1, "a": 1, "b": 2}', True),
@@ -275,9 +275,9 @@ def test_explain_says_it_where_the_keyword_is() -> None:
         ('{"a": 1, "$schema": 2}', True),
     ],
 )
-def test_what_says_what_a_document_is_may_come_first(text: str, written: bool) -> None:
+def test_document_keys_can_come_first_in_open_objects(text: str, accepted: bool) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    assert Reader(link(read_target(schema).rules())).accepts(text.encode()) == written
+    assert Reader(link(read_target(schema).rules())).accepts(text.encode()) == accepted
     closed = sk.JsonSchema(schema, additional="closed")
     assert not Reader(link(read_target(closed).rules())).accepts(text.encode())
 
@@ -289,19 +289,19 @@ PARTS = {
 }
 
 
-def test_other_documents_are_given_and_never_fetched() -> None:
-    schema = {"$id": "https://x.test/whole.json", "properties": {"p": {"$ref": "parts.json#/$defs/list"}}}
+def test_other_documents_are_resources_and_never_fetched() -> None:
+    schema = {"$id": "https://x.test/root.json", "properties": {"p": {"$ref": "parts.json#/$defs/list"}}}
     with pytest.raises(sk.UnresolvedReference, match="resources"):
         sk.to_regex(schema)
-    whole = sk.JsonSchema(schema, resources=PARTS)
-    assert holds(whole, {"p": [None]})
-    assert not holds(whole, {"p": [1]})
+    target = sk.JsonSchema(schema, resources=PARTS)
+    assert holds(target, {"p": [None]})
+    assert not holds(target, {"p": [1]})
     lenient = sk.JsonSchema({**schema, "not": {"uniqueItems": True}}, strict=False, resources=PARTS)
     with pytest.raises(sk.OutputValidationError):
         sk.extract(testing.ScriptedModel(['{"p": []}']), "x", lenient)
 
 
-def test_the_metaschema_is_a_schema_like_any_other() -> None:
+def test_the_metaschema_is_a_valid_target() -> None:
     resources = {
         uri: dict(jsonschema_specifications.REGISTRY.contents(uri))
         for uri in jsonschema_specifications.REGISTRY
@@ -329,11 +329,13 @@ def test_the_metaschema_is_a_schema_like_any_other() -> None:
         (int, "1", True),
     ],
 )
-def test_a_whole_number_is_an_integer_in_a_schema(target: AnyTarget, text: str, accepted: bool) -> None:
+def test_a_float_without_a_fraction_is_an_integer_in_a_schema(
+    target: AnyTarget, text: str, accepted: bool
+) -> None:
     assert Reader(link(read_target(target).rules())).accepts(text.encode()) == accepted
 
 
-def test_no_type_and_no_options_are_refused() -> None:
+def test_an_empty_type_and_options_that_are_no_list_are_rejected() -> None:
     with pytest.raises(sk.SchemaError, match=r"at least one type at `\$\.properties\.a`"):
         sk.to_regex({"properties": {"a": {"type": []}}})
     options: Any = 3

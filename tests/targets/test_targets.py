@@ -1,3 +1,5 @@
+"""Targets: choices, patterns, names, descriptions and cache keys."""
+
 from __future__ import annotations
 
 import enum
@@ -39,7 +41,7 @@ Age = Annotated[int, Field(ge=0)]
         (list(Letter), ["a", "b"]),
     ],
 )
-def test_choice_gives_back_the_option_of_each_text(options: list[Any], texts: list[str]) -> None:
+def test_choice_returns_the_option_of_each_text(options: list[Any], texts: list[str]) -> None:
     target = read_target(Choice(options))
     pattern = re.compile(format_regex(target.rules()))
     for option, text in zip(options, texts, strict=True):
@@ -47,7 +49,7 @@ def test_choice_gives_back_the_option_of_each_text(options: list[Any], texts: li
         assert target.parse(text) is option or target.parse(text) == option
 
 
-def test_choice_in_compact_json() -> None:
+def test_options_can_be_compact_json() -> None:
     target = read_target(Choice([[1, 2], {"a": 1}]))
     assert format_regex(target.rules(whitespace="compact")) == r'\[1,2\]|\{"a":1\}'
     assert target.parse('{"a":1}') == {"a": 1}
@@ -58,15 +60,15 @@ def test_choice_in_compact_json() -> None:
     [
         ([], "at least one"),
         ("yes", "list of options"),
-        (["a", "b", "a"], r"given twice.* at `options\[2\]`"),
-        ([1, 1], "given twice"),
+        (["a", "b", "a"], r"occurs twice.* at `options\[2\]`"),
+        ([1, 1], "occurs twice"),
         ([1, object()], r"JSON value.* at `options\[1\]`"),
         ([1, float("nan")], "JSON value"),
         (["\ud800"], "surrogate"),
         ([1, "\ud800"], "surrogate"),
     ],
 )
-def test_options_that_cannot_be(options: list[Any], message: str) -> None:
+def test_invalid_options_are_rejected(options: list[Any], message: str) -> None:
     with pytest.raises(sk.SchemaError, match=message):
         Choice(options)
 
@@ -77,20 +79,20 @@ def test_options_that_cannot_be(options: list[Any], message: str) -> None:
         ("[a-z]+", "Regex("),
         (["a", "b"], "Choice("),
         ({"a", "b"}, "Choice("),
-        (3, "give a type"),
-        (True, "give a type"),
-        (b"x", "give a type"),
+        (3, "expected a type"),
+        (True, "expected a type"),
+        (b"x", "expected a type"),
         (object(), "object"),
         (lambda: 1, "a lambda has no name"),
         (print, "any number of arguments"),
     ],
 )
-def test_what_is_no_target_says_what_is(target: Any, hint: str) -> None:
+def test_invalid_targets_are_rejected_with_a_hint(target: Any, hint: str) -> None:
     with pytest.raises(sk.SchemaError, match=re.escape(hint)):
         read_target(target)
 
 
-def test_regex_takes_a_text() -> None:
+def test_a_compiled_pattern_is_rejected() -> None:
     with pytest.raises(TypeError, match="pattern"):
         Regex(re.compile("a"))
 
@@ -107,19 +109,19 @@ def test_regex_takes_a_text() -> None:
         ({"type": "boolean"}, "JSON Schema", "JSON of this type:\nboolean"),
     ],
 )
-def test_names_and_descriptions(target: Any, name: str, description: str) -> None:
-    read = read_target(target)
-    assert (read.name, read.description()) == (name, description)
+def test_targets_have_names_and_descriptions(target: Any, name: str, description: str) -> None:
+    parsed = read_target(target)
+    assert (parsed.name, parsed.description()) == (name, description)
 
 
 @pytest.mark.parametrize("target", [Person, Regex("a|b"), Choice(["a", 1]), {"type": "integer"}, int | None])
-def test_json_schema_of_a_target_is_a_target_too(target: Any) -> None:
+def test_the_json_schema_of_a_target_is_a_target(target: Any) -> None:
     assert format_regex(read_target(read_target(target).json_schema()).rules())
 
 
-def test_a_read_target_is_read_as_it_is() -> None:
-    read = read_target(Person)
-    assert read_target(read) is read
+def test_a_parsed_target_is_returned_unchanged() -> None:
+    parsed = read_target(Person)
+    assert read_target(parsed) is parsed
 
 
 def _local_person() -> type[BaseModel]:
@@ -166,12 +168,12 @@ def test_equal_targets_have_equal_keys(make: Any) -> None:
 
 
 @pytest.mark.parametrize("target", [{"a": object()}, Annotated[int, {}], [1]])
-def test_what_cannot_be_kept_has_no_key(target: Any) -> None:
+def test_targets_without_a_hash_have_no_key(target: Any) -> None:
     assert cache_key(target) is None
 
 
 @pytest.mark.parametrize("digits", [0, -1, 4301, 10**9])
-def test_an_integer_has_no_more_digits_than_python_reads(digits: int) -> None:
+def test_the_digits_of_an_integer_are_limited(digits: int) -> None:
     with pytest.raises(ValueError, match="integer_digits must be from 1 to 4300"):
         sk.Limits(integer_digits=digits)
     longest = sk.compile(int, byte_vocabulary(), limits=sk.Limits(integer_digits=4300)).cursor()

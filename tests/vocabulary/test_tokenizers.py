@@ -76,19 +76,19 @@ def round_trip(tokenizer, vocabulary: Vocabulary, text: str) -> bytes:
 
 @given(text=st.text())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_byte_level_texts_round_trip(text: str, small: tuple) -> None:
-    tokenizer, vocabulary = small
+def test_byte_level_texts_round_trip(text: str, small_tokenizer: tuple) -> None:
+    tokenizer, vocabulary = small_tokenizer
     assert round_trip(tokenizer, vocabulary, text) == text.encode()
 
 
 @pytest.fixture(scope="module")
-def small() -> tuple:
+def small_tokenizer() -> tuple:
     tokenizer = byte_level()
     return tokenizer, Vocabulary.from_tokenizer(tokenizer)
 
 
-def test_byte_level_pieces_are_bytes(small: tuple) -> None:
-    tokenizer, vocabulary = small
+def test_byte_level_pieces_are_bytes(small_tokenizer: tuple) -> None:
+    tokenizer, vocabulary = small_tokenizer
     assert {bytes([byte]) for byte in range(256)} <= set(vocabulary.tokens)
     assert vocabulary.tokens[tokenizer.token_to_id("Ġthe")] == b" the"
     assert vocabulary.eos_token_ids == (0, 1)
@@ -251,7 +251,7 @@ def test_end_tokens_of_transformers_tokenizers() -> None:
     assert Vocabulary.from_tokenizer(fake).eos_token_ids == (1, 7)
 
 
-def real(name: str) -> tuple:
+def load_real_tokenizer(name: str) -> tuple:
     """Return the encode function of a real tokenizer, and its vocabulary."""
     path = REAL / name
     if not path.exists():
@@ -282,14 +282,14 @@ EXPECTED = {
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def real_one(request: pytest.FixtureRequest) -> tuple:
-    return request.param, *real(request.param)
+def real_tokenizer(request: pytest.FixtureRequest) -> tuple:
+    return request.param, *load_real_tokenizer(request.param)
 
 
 @given(text=st.text(max_size=200) | st.text(' {}[]",:\\\n\t0123456789abcéAB東😀', max_size=200))
 @settings(max_examples=60, deadline=None)
-def test_texts_round_trip_in_real_tokenizers(text: str, real_one: tuple) -> None:
-    name, encode, vocabulary = real_one
+def test_texts_round_trip_in_real_tokenizers(text: str, real_tokenizer: tuple) -> None:
+    name, encode, vocabulary = real_tokenizer
     actual = b"".join(vocabulary.tokens[token_id] for token_id in encode(text))
     if name.endswith(".model"):  # adds a space before every text
         assert actual == (b" " + text.encode() if text else b"")
@@ -297,8 +297,8 @@ def test_texts_round_trip_in_real_tokenizers(text: str, real_one: tuple) -> None
         assert actual == text.encode()
 
 
-def test_real_vocabularies_are_complete(real_one: tuple) -> None:
-    name, _, vocabulary = real_one
+def test_real_vocabularies_are_complete(real_tokenizer: tuple) -> None:
+    name, _, vocabulary = real_tokenizer
     size, texts, end = EXPECTED[name]
     assert (vocabulary.size, sum(map(bool, vocabulary.tokens))) == (size, texts)
     assert end in vocabulary.eos_token_ids

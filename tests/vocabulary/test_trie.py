@@ -24,11 +24,11 @@ def plain(tokens: list[bytes]) -> list[tuple[int, int, int, list[int]]]:
     rows: list[tuple[int, int, int, list[int]]] = []
 
     def visit(node: dict, byte: int, depth: int) -> None:
-        here = len(rows)
+        index = len(rows)
         rows.append((byte, depth, 0, node["ids"]))
         for child in sorted(node["children"]):
             visit(node["children"][child], child, depth + 1)
-        rows[here] = (byte, depth, len(rows), node["ids"])
+        rows[index] = (byte, depth, len(rows), node["ids"])
 
     visit(root, 0, 0)
     return rows
@@ -67,7 +67,7 @@ def test_the_path_to_every_token_spells_it(tokens: list[bytes]) -> None:
 @pytest.mark.parametrize(
     "tokens", [[], [b""], [b"a"], [b"a", b"a"], [b"\0", b"\0\0"], [b"a" * 300, b"a" * 299 + b"b"]]
 )
-def test_small_and_deep_vocabularies(tokens: list[bytes]) -> None:
+def test_the_trie_of_small_and_deep_vocabularies_equals_the_simple_one(tokens: list[bytes]) -> None:
     assert rows_of(Trie.build(tokens)) == plain(tokens)
 
 
