@@ -185,9 +185,22 @@ def stocked(context: sk.Context[dict[str, int]], item: str) -> int:
     return context.deps[item]
 
 
+def has_tea(context: sk.Context[dict[str, int]]) -> bool:
+    return "tea" in context.deps
+
+
+async def always(context: sk.Context[object]) -> bool:
+    return True
+
+
 async def tools(model: sk.testing.ScriptedModel, context: sk.Context[dict[str, int]]) -> None:
     assert_type(stocked(context, "tea"), int)
     assert_type(sk.tool(weather, retries=1)("Porto"), list[str])
+    assert_type(sk.tool(weather, available=has_tea)("Porto"), list[str])
+    assert_type(sk.tool(weather, available=lambda context: context.step > 1)("Porto"), list[str])
+    assert_type(sk.Toolset([stocked]).available(has_tea).available(always), sk.Toolset)
+    assert_type(sk.Toolset([stocked]).available(lambda context: context.deps is not None), sk.Toolset)
+    sk.tool(weather, available=weather)  # type: ignore[arg-type]
     agent = sk.Agent(model, [stocked, sk.tool(weather)], output_type=Person)
     assert_type((await agent.arun("x", deps={"tea": 1})).value, Person)
     stocked(context, 3)  # type: ignore[arg-type]

@@ -172,8 +172,17 @@ class Format(ABC):
         ends = [f"When you know the answer, {answer}", *([_PREAMBLE_HINT] if allow_text else [])]
         return "\n".join([*lines, *rest, *ends])
 
-    def describe_output(self, output: Target[object], max_calls: int, *, allow_text: bool = False) -> str:
+    def describe_output(
+        self,
+        tools: Sequence[PreparedTool],
+        output: Target[object],
+        max_calls: int,
+        *,
+        allow_text: bool = False,
+    ) -> str:
         """Describe the output type and the number of calls for the prompt, if a chat template describes the tools."""
+        if not tools:
+            return f"Answer with {output.description() or output.name}"
         several = f"Call up to {max_calls} functions at once. " if max_calls > 1 else ""
         hint = f"\n{_PREAMBLE_HINT}" if allow_text else ""
         return f"{several}When you know the answer, answer with {output.description() or output.name}{hint}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from inspect import isawaitable
+from typing import TypeAlias, cast
 
 from structkit.agent.run.state import AgentResult, AgentStep
 from structkit.agent.run.step import StepTarget
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
+from structkit.error_notes import add_location
 from structkit.functions.call import Call
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
@@ -18,7 +20,7 @@ from structkit.generate.output.result import Result
 __all__ = [
     "Action",
     "ActionResult",
-    "AwaitAvailability",
+    "AwaitValue",
     "CallOutcome",
     "Decisions",
     "ExecuteCalls",
@@ -26,6 +28,7 @@ __all__ = [
     "Outcome",
     "PreparedCall",
     "RunFlow",
+    "call_callback",
 ]
 
 
@@ -59,10 +62,10 @@ class ExecuteCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitAvailability:
-    """A request to await the availability of a tool, with a timeout in seconds."""
+class AwaitValue:
+    """A request to await what a function of the user returned, with a timeout in seconds."""
 
-    available: Awaitable[bool]
+    value: Awaitable[object]
     seconds: float | None
 
 
@@ -75,10 +78,11 @@ class CallOutcome:
     seconds: float = 0.0
 
 
-Action: TypeAlias = "GenerateStep | ExecuteCalls | AwaitAvailability"
+Action: TypeAlias = "GenerateStep | ExecuteCalls | AwaitValue"
 
-ActionResult: TypeAlias = "Result[object] | Sequence[CallOutcome] | bool"
-"""`GenerateStep` receives a `Result`, `ExecuteCalls` a `CallOutcome` per call, `AwaitAvailability` a bool."""
+ActionResult: TypeAlias = "Result[object] | Sequence[CallOutcome] | CallOutcome | None"
+"""`GenerateStep` receives a `Result`, `ExecuteCalls` a `CallOutcome` per call, `AwaitValue` a `CallOutcome`, or `None`
+after the timeout."""
 
 Outcome: TypeAlias = "AgentResult[object] | AgentStep[object]"
 """The result of a run, or the step of a run that ends after one step."""
@@ -87,3 +91,20 @@ RunFlow: TypeAlias = "Generator[Action, ActionResult, Outcome]"
 
 Decisions: TypeAlias = "Mapping[str, bool | str]"
 """For each pending call: whether it is approved; a string is the reason of a denial."""
+
+
+def call_callback(
+    callback: Callable[[], object], seconds: float | None, location: str
+) -> Generator[Action, object, CallOutcome | None]:
+    """Call a function of the user, sync or async; return its outcome, or `None` after the timeout of an async one.
+
+    An exception of the function gets the location.
+    """
+    try:
+        value = callback()
+        if not isawaitable(value):
+            return CallOutcome(value)
+        return cast("CallOutcome | None", (yield AwaitValue(value, seconds)))
+    except Exception as error:
+        add_location(error, location)
+        raise

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar
 
-from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentConfig
+from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentConfig, PromptHeader
 from structkit.agent.run.state import RunState, add_usage, with_note
 from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.errors import BudgetTooSmall
@@ -158,14 +158,16 @@ class RunBudget:
             include_schema=False,
         )
 
-    def truncate_results(self, messages: Sequence[Message], results: Sequence[Output]) -> list[Output]:
+    def truncate_results(
+        self, messages: Sequence[Message], results: Sequence[Output], header: PromptHeader | None = None
+    ) -> list[Output]:
         """Truncate outputs that need more than half of the context that remains besides the result."""
         setup = self._config
         context = setup.model.context_length
         if context is None:
             return list(results)
         empty = [replace(output, content="") for output in results]
-        turns = setup.turns([*messages, *with_note(empty, NO_MORE_CALLS)])
+        turns = setup.turns([*messages, *with_note(empty, NO_MORE_CALLS)], header)
         room = context - len(setup.model.encode(turns)) - setup.min_output_tokens - setup.step_overhead
         each = max(MIN_RESULT_TOKENS, room // (2 * len(results)))
         return [replace(output, content=self._truncate(output.content, each)) for output in results]

@@ -25,7 +25,7 @@ from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["NO_MORE_CALLS", "AgentConfig"]
+__all__ = ["NO_MORE_CALLS", "AgentConfig", "PromptHeader"]
 
 NO_MORE_CALLS = "No function can be called any more; give the answer."
 """The note before the step that can only generate the result."""
@@ -40,7 +40,28 @@ _ROLE_PREFIXES = {"system": "", "user": "User: ", "assistant": "Assistant: "}
 """Prefixes of messages for models without a chat template."""
 
 _MAX_TARGETS = 64
-"""Maximum number of cached step targets."""
+"""Maximum number of cached step targets, and of cached descriptions of tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptHeader:
+    """The part of a step's prompt before the conversation.
+
+    Attributes:
+        instructions: The system prompt.
+        tools: The tools that the prompt describes.
+    """
+
+    instructions: str | None
+    tools: tuple[PreparedTool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Description:
+    """The description of the tools and the output: as text, and as function schemas for the chat template."""
+
+    text: str
+    function_schemas: tuple[Mapping[str, object], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +98,9 @@ class AgentConfig:
     deps_type: object
     prefix_cache: PrefixCache
     _targets: LruCache[object, StepTarget] = field(
+        init=False, default_factory=lambda: LruCache(_MAX_TARGETS), repr=False
+    )
+    _descriptions: LruCache[object, _Description] = field(
         init=False, default_factory=lambda: LruCache(_MAX_TARGETS), repr=False
     )
 
@@ -139,31 +163,43 @@ class AgentConfig:
         return after - before + _MARGIN + MIN_RESULT_TOKENS * self.max_calls
 
     @cached_property
-    def description(self) -> str:
-        """The description of the tools and the result in the prompt."""
-        if not self.settings.include_schema:
-            return ""
-        if self.uses_chat_template:
-            return self.format.describe_output(self.output, self.max_calls, allow_text=self.allow_text)
-        return self.format.describe(self.tools, self.output, self.max_calls, allow_text=self.allow_text)
+    def header(self) -> PromptHeader:
+        """The header that describes all tools."""
+        return PromptHeader(self.instructions, self.tools)
 
-    @cached_property
-    def function_schemas(self) -> tuple[Mapping[str, object], ...]:
-        """The function schemas of the tools for the chat template."""
-        return tuple(map(function_schema, self.tools)) if self.settings.include_schema else ()
+    def turns(self, messages: Sequence[Message], header: PromptHeader | None = None) -> Sequence[Turn] | str:
+        """Return a conversation as chat messages, or as one text for models without a chat template.
 
-    def turns(self, messages: Sequence[Message]) -> Sequence[Turn] | str:
-        """Return a conversation as chat messages, or as one text for models without a chat template."""
+        Without a `header`, the conversation describes all tools.
+        """
+        header = self.header if header is None else header
+        described = self._describe(header.tools)
         if self.uses_chat_template:
             return self.format.conversation(
-                messages, self.description, self.instructions, self.function_schemas
+                messages, described.text, header.instructions, described.function_schemas
             )
-        turns = self.format.turns(messages, self.description, self.instructions)
+        turns = self.format.turns(messages, described.text, header.instructions)
         if not isinstance(self.model, SupportsMessages) or self.model.takes_messages:
             return turns
         return "\n\n".join(
             [*(_ROLE_PREFIXES[turn["role"]] + turn["content"] for turn in turns), "Assistant:"]
         )
+
+    def _describe(self, tools: tuple[PreparedTool, ...]) -> _Description:
+        """Return the description of tools and of the output in the prompt, cached by the tools."""
+        if not self.settings.include_schema:
+            return _Description("", ())
+        key = tuple(tool.name for tool in tools)
+        described = self._descriptions.get(key)
+        if described is None:
+            described = self._new_description(tools)
+            self._descriptions.put(key, described)
+        return described
+
+    def _new_description(self, tools: tuple[PreparedTool, ...]) -> _Description:
+        describe = self.format.describe_output if self.uses_chat_template else self.format.describe
+        text = describe(tools, self.output, self.max_calls, allow_text=self.allow_text)
+        return _Description(text, tuple(map(function_schema, tools)) if self.uses_chat_template else ())
 
     @property
     def expected_deps_type(self) -> object:

@@ -16,7 +16,7 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TypeVar, cast
 
-from structkit.agent.run.actions import AwaitAvailability, CallOutcome, ExecuteCalls, PreparedCall
+from structkit.agent.run.actions import AwaitValue, CallOutcome, ExecuteCalls, PreparedCall
 from structkit.agent.run.budget import min_limit
 from structkit.errors import ToolError
 
@@ -48,11 +48,11 @@ class Executor:
         self._thread: Thread | None = None
         self._lock = Lock()
 
-    def perform(self, action: ExecuteCalls | AwaitAvailability) -> list[CallOutcome] | bool:
-        """Execute calls, or await the availability of a tool."""
+    def perform(self, action: ExecuteCalls | AwaitValue) -> list[CallOutcome] | CallOutcome | None:
+        """Execute calls, or await a value."""
         if isinstance(action, ExecuteCalls):
             return self.execute(action.calls)
-        return asyncio.run_coroutine_threadsafe(_is_available(action), self._shared_loop()).result()
+        return asyncio.run_coroutine_threadsafe(_await_value(action), self._shared_loop()).result()
 
     def execute(self, calls: Sequence[PreparedCall]) -> list[CallOutcome]:
         """Execute calls.
@@ -128,25 +128,25 @@ class Executor:
             self._thread.join(1.0)
 
 
-async def perform_async(action: ExecuteCalls | AwaitAvailability) -> list[CallOutcome] | bool:
+async def perform_async(action: ExecuteCalls | AwaitValue) -> list[CallOutcome] | CallOutcome | None:
     """Async version of `Executor.perform`: async tools run as tasks, others in threads."""
-    if isinstance(action, AwaitAvailability):
-        return await _is_available(action)
+    if isinstance(action, AwaitValue):
+        return await _await_value(action)
     return list(await asyncio.gather(*(_execute_async(each) for each in action.calls)))
 
 
-async def _is_available(action: AwaitAvailability) -> bool:
-    """Return whether a tool is available; `False` after the timeout."""
-    task = asyncio.ensure_future(_await_bool(action.available))
+async def _await_value(action: AwaitValue) -> CallOutcome | None:
+    """Return the outcome of an awaitable; `None` after the timeout."""
+    task = asyncio.ensure_future(_awaited(action.value))
     try:
         done, _ = await asyncio.wait({task}, timeout=action.seconds)
     finally:
         task.cancel()
-    return bool(done) and task.result()
+    return CallOutcome(task.result()) if done else None
 
 
-async def _await_bool(available: Awaitable[bool]) -> bool:
-    return bool(await available)
+async def _awaited(value: Awaitable[object]) -> object:
+    return await value
 
 
 async def _execute_async(call: PreparedCall) -> CallOutcome:

@@ -11,21 +11,20 @@ from asyncio import CancelledError
 from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from inspect import isawaitable
 from typing import cast
 
 from structkit.agent.run.actions import (
     Action,
-    AwaitAvailability,
     CallOutcome,
     Decisions,
     ExecuteCalls,
     GenerateStep,
     PreparedCall,
     RunFlow,
+    call_callback,
 )
 from structkit.agent.run.budget import RunBudget, RunFinishReason, UsageLimits, min_limit
-from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
+from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig, PromptHeader
 from structkit.agent.run.output import output_value
 from structkit.agent.run.record import RunRecord, attach_record
 from structkit.agent.run.state import (
@@ -89,6 +88,8 @@ class Run:
         self._contexts: list[Context[object]] = []
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None
+        self._header: PromptHeader | None = None
+        self._next_header = config.header
         self._by_name = {tool.name: tool for tool in config.tools}
         config.check_deps(deps)
 
@@ -180,8 +181,13 @@ class Run:
         """Request a step; return what the model generated, and the finish reason if it is the result."""
         offers = (yield from self._available_tools()) if self._next_tools is None else self._next_tools
         self._collect_usage()
-        turns = self._config.turns(self.messages)
+        turns = self._config.turns(self.messages, self._next_header)
         target, settings, why = self._budget.next_step(offers, turns)
+        if not target.tools and self._header is not None:
+            # The step before reserved tokens for a last step with its own header.
+            turns = self._config.turns(self.messages, self._header)
+        else:
+            self._header = self._next_header
         self._available_names = frozenset(offer.tool.name for offer in target.tools)
         self._steps += 1
         result = cast("Result[object]", (yield GenerateStep(target, turns, settings, self._steps)))
@@ -189,25 +195,41 @@ class Run:
         return result, "budget" if result.finish_reason == "budget" else why
 
     def _available_tools(self) -> Generator[Action, object, tuple[AvailableTool, ...]]:
-        """Return the tools for the next step; availability is checked once per step."""
-        if self._steps + 1 >= self._budget.max_steps or self._budget.is_overdue:
+        """Return the tools for the next step, and set its header; availability is checked once per step."""
+        is_last = self._steps + 1 >= self._budget.max_steps or self._budget.is_overdue
+        if is_last and self._header is not None:
+            return ()
+        context = self._context(step=self._steps + 1)
+        shown = []
+        for ready in self._config.tools:
+            if (yield from self._is_available(ready, context)):
+                shown.append(ready)
+        self._next_header = PromptHeader(self._config.instructions, tuple(shown))
+        if is_last:
             return ()
         made = self.messages[self._first :]
         counts, failures = call_counts(made), failure_counts(made)
-        context = self._context(step=self._steps + 1)
-        offers = []
-        for ready in self._config.tools:
-            tool = ready.tool
-            if failures.get(ready.name, 0) > tool.retries:
-                continue
-            available = True if tool.available is None else tool.available(context)
-            left = self._budget.remaining_seconds
-            if not ((yield AwaitAvailability(available, left)) if isawaitable(available) else available):
-                continue
-            offer = self._config.available_tool(ready, counts.get(ready.name, 0))
-            if offer is not None:
-                offers.append(offer)
-        return tuple(offers)
+        offers = [
+            self._config.available_tool(ready, counts.get(ready.name, 0))
+            for ready in shown
+            if failures.get(ready.name, 0) <= ready.tool.retries
+        ]
+        return tuple(offer for offer in offers if offer is not None)
+
+    def _is_available(self, tool: PreparedTool, context: Context[object]) -> Generator[Action, object, bool]:
+        """Return whether the filter of a tool makes it available; `False` after the timeout of the run."""
+        available = tool.tool.available
+        if available is None:
+            return True
+        location = f"available of {tool.name}"
+        outcome = yield from call_callback(
+            lambda: available(context), self._budget.remaining_seconds, location
+        )
+        if outcome is None:
+            return False
+        if outcome.result is None:
+            raise TypeError(f"{location} returned None; return True or False")
+        return bool(outcome.result)
 
     def _context(
         self,
@@ -298,7 +320,7 @@ class Run:
         if pending:
             raise self._suspended(pending, tuple(outputs.values()))
         yield from self._append_results(
-            self._budget.truncate_results(self.messages, [outputs[each.id] for each in calls])
+            self._budget.truncate_results(self.messages, [outputs[each.id] for each in calls], self._header)
         )
 
     def _collect_usage(self) -> None:
@@ -372,7 +394,7 @@ class Run:
             )
             due = self._prepare_call(part, self._by_name[part.name], call)
             outputs.append(self._error_message(due, f"the arguments are refused: {rejected.message}", 0.0))
-        yield from self._append_results(self._budget.truncate_results(self.messages, outputs))
+        yield from self._append_results(self._budget.truncate_results(self.messages, outputs, self._header))
 
     def _append_results(self, results: Sequence[Output]) -> Generator[Action, object, None]:
         """Append outputs, with a note about tools that can no longer be called."""

@@ -16,10 +16,14 @@ from structkit.functions.signature import is_function
 from structkit.generate.sample.sample import check_int, check_number
 from structkit.targets.targets import JsonSchema
 
-__all__ = ["AnyTool", "Tool", "as_tool", "tool"]
+__all__ = ["AnyTool", "Availability", "Tool", "as_tool", "tool"]
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
+D = TypeVar("D")
+
+Availability: TypeAlias = "Callable[[Context[object]], bool | Awaitable[bool]]"
+"""The type of the predicates that make tools available."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +60,9 @@ class Tool(Generic[P, R_co]):
     requires_approval: bool | Callable[[Call[object]], bool] = False
     """Whether the run suspends before the tool is called, until the call is approved; or a predicate of the call."""
 
-    available: Callable[[Context[object]], bool | Awaitable[bool]] | None = None
-    """Predicate of the context, evaluated before each step: whether the tool is available; may be async."""
+    available: Availability | None = None
+    """Predicate of the context, sync or async, evaluated before each step: whether the model can call the tool, and its
+    prompt describes it."""
 
     schema: Mapping[str, object] | JsonSchema | None = None
     """JSON Schema of the arguments, if the parameters of the function do not describe them. In a plain dict, objects
@@ -125,6 +130,7 @@ def tool(
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
+    available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
 ) -> Tool[P, R_co]: ...
 @overload
 def tool(
@@ -136,6 +142,7 @@ def tool(
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
+    available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
 ) -> Callable[[Callable[P, R_co]], Tool[P, R_co]]: ...
 def tool(
     function: Callable[P, R_co] | None = None,
@@ -148,6 +155,7 @@ def tool(
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
+    available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
 ) -> Tool[P, R_co] | Callable[[Callable[P, R_co]], Tool[P, R_co]]:
     """Set options of a tool; as a decorator, or around a function.
 
@@ -160,6 +168,8 @@ def tool(
         max_calls: Maximum number of calls per run.
         reraise: One or more exceptions that end the run instead of being returned to the model.
         requires_approval: Whether the run suspends before the call until it is approved; or a predicate of the call.
+        available: A predicate of the context, sync or async, evaluated before each step. While it is false, the model
+            cannot call the tool, and the prompt does not mention it.
 
     Raises:
         AgentError: The name is not a valid tool name.
@@ -183,6 +193,7 @@ def tool(
             max_calls=max_calls,
             reraise=reraise if isinstance(reraise, tuple) else (reraise,),
             requires_approval=requires_approval,
+            available=cast("Availability | None", available),
         )
 
     return made if function is None else made(function)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import isawaitable
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 from structkit.agent.tools.context import Context
-from structkit.agent.tools.tool import AnyTool, Tool, as_tool
+from structkit.agent.tools.tool import AnyTool, Availability, Tool, as_tool
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 
 __all__ = ["Toolset"]
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True, init=False)
@@ -83,9 +85,25 @@ class Toolset:
             for tool in self.tools
         )
 
-    def available(self, when: Callable[[Context[object]], bool | Awaitable[bool]]) -> Toolset:
-        """Return the tools with a further predicate of the context that makes them available in a step."""
-        return Toolset(replace(tool, available=_both_available(tool.available, when)) for tool in self.tools)
+    def available(self, when: Callable[[Context[D]], bool | Awaitable[bool]]) -> Toolset:
+        """Return the tools with a further predicate of the context, sync or async, evaluated before each step.
+
+        While it is false, the model cannot call the tools, and its prompt does not mention them.
+
+        >>> from structkit import Agent
+        >>> from structkit.testing import ScriptedModel
+        >>> def drop_all() -> None:
+        ...     '''Delete the database.'''
+        >>> admin = Toolset([drop_all]).available(lambda context: context.deps == "admin")
+        >>> model = ScriptedModel(['"Hello."'])
+        >>> reply = Agent(model, tools=[admin], deps_type=str).run("Hi", deps="guest")
+        >>> "Delete the database" in model.prompts[0]
+        False
+        """
+        wanted = cast("Availability", when)
+        return Toolset(
+            replace(tool, available=_both_available(tool.available, wanted)) for tool in self.tools
+        )
 
     def __iter__(self) -> Iterator[Tool[..., object]]:
         return iter(self.tools)
@@ -101,7 +119,6 @@ def _check_listed(tools: object) -> None:
 
 
 Approval: TypeAlias = "bool | Callable[[Call[object]], bool]"
-Available: TypeAlias = "Callable[[Context[object]], bool | Awaitable[bool]]"
 
 
 def _either_approval(one: Approval, other: Approval) -> Approval:
@@ -113,8 +130,10 @@ def _either_approval(one: Approval, other: Approval) -> Approval:
     return lambda call: one(call) or other(call)
 
 
-def _both_available(one: Available | None, other: Available) -> Available:
+def _both_available(one: Availability | None, other: Availability) -> Availability:
     """Return the conjunction of two availability predicates."""
+    if not callable(other):
+        raise TypeError(f"available takes a function of the run's context, not {other!r:.60}")
     if one is None:
         return other
 

@@ -321,6 +321,17 @@ def test_a_suspended_run_continues(qwen: TransformersModel) -> None:
     assert '{"name": "weather", "arguments": {"city": "Porto"}}' in plain.prompts[-1]
 
 
+def test_a_template_renders_only_available_tools(qwen: TransformersModel) -> None:
+    hidden = sk.tool(check, available=lambda context: context.step > 1)
+    model = Script([_call("weather", city="Porto"), _call("check", n=3), '"Sunny."'], qwen)
+    sk.Agent(model, tools=[weather, hidden]).run("Weather?")
+    assert ["Takes odd numbers" in prompt for prompt in model.prompts] == [False, True, True]
+    model = Script(["true"], qwen)
+    assert sk.Agent(model, [sk.tool(check, available=lambda context: False)], output_type=bool).run("x").value
+    assert "<tools>" not in model.prompts[0]
+    assert "Answer with JSON of this type:\nbool = boolean" in model.prompts[0]
+
+
 def test_a_format_can_be_selected_without_its_template() -> None:
     model = ScriptedModel([_call("weather", city="Porto"), '"Sunny."'])
     result = sk.Agent(model, tools=[weather], format="hermes").run("Weather?")
