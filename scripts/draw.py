@@ -66,23 +66,25 @@ def draw_dfa(dfa: Dfa) -> str:
     edges = list(read_edges(dfa))
     columns = columns_of(len(dfa.final), edges)
     places = {}
-    tallest = max(map(len, columns))
+    height = max(map(len, columns))
     for x, column in enumerate(columns):
         for y, state in enumerate(column):
-            top = (tallest - len(column)) * DOWN / 2
+            top = (height - len(column)) * DOWN / 2
             places[state] = (60 + x * ACROSS, 50 + top + y * DOWN)
     shapes = [f'<path d="M 6 {places[0][1]} H {places[0][0] - RADIUS - 7}" {STROKE} {ARROW}/>']
     shapes += [draw_edge(edge, places) for edge in edges]
     shapes += [draw_state(state, bool(dfa.final[state]), places) for state in places]
-    return page(60 * 2 + (len(columns) - 1) * ACROSS, 100 + (tallest - 1) * DOWN, shapes)
+    return page(60 * 2 + (len(columns) - 1) * ACROSS, 100 + (height - 1) * DOWN, shapes)
 
 
 def read_edges(dfa: Dfa) -> Iterator[Edge]:
     """Yield the edges of an automaton without calls."""
     for state, targets in enumerate(dfa.targets):
-        after = targets[dfa.classes]
-        for target in np.unique(after[after != DEAD]):
-            yield Edge(state, int(target) >> OPERATION_BITS, spans(np.flatnonzero(after == target).tolist()))
+        by_byte = targets[dfa.classes]
+        for target in np.unique(by_byte[by_byte != DEAD]):
+            yield Edge(
+                state, int(target) >> OPERATION_BITS, spans(np.flatnonzero(by_byte == target).tolist())
+            )
 
 
 def spans(numbers: list[int]) -> str:
@@ -91,21 +93,21 @@ def spans(numbers: list[int]) -> str:
     >>> spans([48, 50, 51, 52])
     '0 2-4'
     """
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if found and number == found[-1][-1] + 1:
-            found[-1].append(number)
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
         else:
-            found.append([number])
-    return " ".join(chr(each[0]) if len(each) == 1 else f"{chr(each[0])}-{chr(each[-1])}" for each in found)
+            ranges.append([number])
+    return " ".join(chr(each[0]) if len(each) == 1 else f"{chr(each[0])}-{chr(each[-1])}" for each in ranges)
 
 
 def columns_of(size: int, edges: list[Edge]) -> list[list[int]]:
     """Group the states of an acyclic automaton by the length of the longest path to them."""
-    before = {state: {edge.start for edge in edges if edge.end == state} for state in range(size)}
+    predecessors = {state: {edge.start for edge in edges if edge.end == state} for state in range(size)}
     column: dict[int, int] = {}
-    for state in TopologicalSorter(before).static_order():
-        column[state] = 1 + max((column[each] for each in before[state]), default=-1)
+    for state in TopologicalSorter(predecessors).static_order():
+        column[state] = 1 + max((column[each] for each in predecessors[state]), default=-1)
     return [[state for state in range(size) if column[state] == x] for x in range(1 + max(column.values()))]
 
 
@@ -115,13 +117,13 @@ ARROW = 'marker-end="url(#arrow)"'
 
 def draw_edge(edge: Edge, places: dict[int, tuple[float, float]]) -> str:
     (x, y), (u, v) = places[edge.start], places[edge.end]
-    away = np.hypot(u - x, v - y)
-    right, down = (u - x) / away, (v - y) / away
+    distance = np.hypot(u - x, v - y)
+    right, down = (u - x) / distance, (v - y) / distance
     path = f"M {x + right * RADIUS:.1f} {y + down * RADIUS:.1f} "
     path += f"L {u - right * (RADIUS + 7):.1f} {v - down * (RADIUS + 7):.1f}"
     # Labels are near the start of an edge, where edges into one state do not overlap.
-    place = text(x + (u - x) * 0.3, y + (v - y) * 0.3 - 8, edge.label)
-    return f'<path d="{path}" {STROKE} {ARROW}/>{place}'
+    label = text(x + (u - x) * 0.3, y + (v - y) * 0.3 - 8, edge.label)
+    return f'<path d="{path}" {STROKE} {ARROW}/>{label}'
 
 
 def draw_state(state: int, final: bool, places: dict[int, tuple[float, float]]) -> str:
@@ -246,23 +248,26 @@ def exchanges(messages: Sequence[Message]) -> Iterator[Exchange]:
                 yield Exchange("the model", "you", content)
 
 
-def draw_sequence(shown: list[Exchange]) -> str:
+def draw_sequence(sequence: list[Exchange]) -> str:
     """Draw a sequence diagram: a lane for each participant, and an arrow for each exchange."""
-    lanes = {name: 90 + BETWEEN * at for at, name in enumerate(dict.fromkeys(each.start for each in shown))}
-    bottom = 80 + TURN * len(shown)
+    lanes = {
+        name: 90 + BETWEEN * position
+        for position, name in enumerate(dict.fromkeys(each.start for each in sequence))
+    }
+    bottom = 80 + TURN * len(sequence)
     shapes = []
     for name, x in lanes.items():
         shapes.append(f'<path d="M {x} 50 V {bottom}" stroke="{LINE}" stroke-dasharray="3 4"/>')
         box = f'x="{x - 65}" y="14" width="130" height="34" rx="8"'
         shapes.append(f'<rect {box} fill="{PALE}" stroke="{MARK}" stroke-width="1.5"/>')
         shapes.append(text(x, 36, name, weight="bold"))
-    for at, each in enumerate(shown):
-        y, start, end = 106 + TURN * at, lanes[each.start], lanes[each.end]
+    for position, each in enumerate(sequence):
+        y, start, end = 106 + TURN * position, lanes[each.start], lanes[each.end]
         shapes.append(f'<path d="M {start} {y} H {end + (8 if end < start else -8)}" {STROKE} {ARROW}/>')
         lines = textwrap.wrap(each.text, CHARACTERS, max_lines=2, placeholder=" …")
-        for above, line in enumerate(reversed(lines)):
+        for line_number, line in enumerate(reversed(lines)):
             shapes.append(
-                text((start + end) / 2, y - 7 - 15 * above, line, ERROR if each.is_error else INK, 12)
+                text((start + end) / 2, y - 7 - 15 * line_number, line, ERROR if each.is_error else INK, 12)
             )
     return page(180 + BETWEEN * (len(lanes) - 1), bottom + 20, shapes)
 

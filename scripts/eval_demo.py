@@ -1,10 +1,10 @@
-"""The demo model's accuracy table: `python scripts/eval_demo.py`, in Markdown.
+"""Print the accuracy tables of the demo model in Markdown: `python scripts/eval_demo.py`.
 
-Three sets of extractions that training excludes: new values in training sentences, new sentences about known topics,
-and topics with new field names. `structkit.generate` writes every answer, so every answer is valid; the table shows how
-many are right. With `--agents`, it also evaluates agent runs: with questions, values and invented tools that training
-excludes, and with the four tools of an assistant. A run is right if it makes exactly the right calls and ends in the
-right value.
+The script evaluates three sets of extractions that training excludes: new values in training sentences, new sentences
+about known topics, and topics with new field names. `structkit.generate` generates every answer, so every answer is
+valid; the table has the share of correct ones. With `--agents`, it also evaluates agent runs: with questions, values
+and invented tools that training excludes, and with the four tools of an assistant. A run is correct if it makes exactly
+the correct calls and ends with the correct value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from demo_corpus.agents import KINDS
 from demo_corpus.assistant import MAKERS, Assistant
-from demo_corpus.conversation import RunSaid, Task
+from demo_corpus.conversation import RunOutcome, Task
 from demo_corpus.corpus import (
     heldout_questions,
     heldout_schemas,
@@ -60,7 +60,7 @@ def main() -> None:
     if options.agents:
         lines += [
             "",
-            "| runs of agents | runs | first call correct | run correct |",
+            "| agent runs | runs | first call correct | run correct |",
             "| --- | ---: | ---: | ---: |",
         ]
         lines += agent_rows(model, options)
@@ -77,12 +77,12 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=2024)
     parser.add_argument("--max-tokens", type=int, default=300)
     parser.add_argument(
-        "--wrong", type=int, default=0, help="how many wrong answers of each set to print to standard error"
+        "--wrong", type=int, default=0, help="number of wrong answers of each set to print to standard error"
     )
     parser.add_argument(
         "--forced",
         action="store_true",
-        help="compare with answers in which the model chooses the tokens of all text",
+        help="compare with fast_forward=False, where the model chooses all tokens",
     )
     return parser.parse_args()
 
@@ -105,12 +105,12 @@ def agent_rows(model: LogitsModel, options: argparse.Namespace) -> list[str]:
     assistant = Assistant(model)
     for kind in MAKERS:
         tasks = heldout_questions(options.seed, options.agents, kind)
-        said = [RunSaid.of(assistant.run(task).messages) for task in tasks]
-        rows.append(run_row(f"assistant: {kind}", tasks, said, options.wrong))
+        outcomes = [RunOutcome.of(assistant.run(task).messages) for task in tasks]
+        rows.append(run_row(f"assistant: {kind}", tasks, outcomes, options.wrong))
     return rows
 
 
-def run(model: LogitsModel, task: Task) -> RunSaid:
+def run(model: LogitsModel, task: Task) -> RunOutcome:
     """Return the model's greedy run of a task."""
     agent = sk.Agent(
         model,
@@ -120,33 +120,33 @@ def run(model: LogitsModel, task: Task) -> RunSaid:
         max_steps=5,
         max_tokens=400,
     )
-    return RunSaid.of(agent.run(task.question).messages)
+    return RunOutcome.of(agent.run(task.question).messages)
 
 
-def run_row(name: str, tasks: list[Task], said: list[RunSaid], wrong: int) -> str:
+def run_row(name: str, tasks: list[Task], outcomes: list[RunOutcome], wrong: int) -> str:
     first = sum(
         each.calls[:1] == [(step.tool, dict(step.arguments)) for step in task.steps[:1]]
-        for task, each in zip(tasks, said, strict=True)
+        for task, each in zip(tasks, outcomes, strict=True)
     )
-    whole = sum(task.is_right(each) for task, each in zip(tasks, said, strict=True))
-    for task, each in zip(tasks, said, strict=True):
+    complete = sum(task.is_right(each) for task, each in zip(tasks, outcomes, strict=True))
+    for task, each in zip(tasks, outcomes, strict=True):
         if wrong and not task.is_right(each):
             steps = [(step.tool, dict(step.arguments), step.output) for step in task.steps]
-            sys.stderr.write(f"{name}: {task.question}\n  wanted {steps} {task.value!r}\n")
-            sys.stderr.write(f"  got    {each.calls} {each.value!r}\n")
+            sys.stderr.write(f"{name}: {task.question}\n  expected  {steps} {task.value!r}\n")
+            sys.stderr.write(f"  generated {each.calls} {each.value!r}\n")
             wrong -= 1
-    return f"| {name} | {len(tasks)} | {first / len(tasks):.1%} | {whole / len(tasks):.1%} |"
+    return f"| {name} | {len(tasks)} | {first / len(tasks):.1%} | {complete / len(tasks):.1%} |"
 
 
 def row(name: str, result: Grade) -> str:
-    fields, whole = result.fields_right / result.fields, result.objects_right / result.objects
-    return f"| {name} | {result.objects} | {fields:.1%} | {whole:.1%} |"
+    fields, objects = result.fields_right / result.fields, result.objects_right / result.objects
+    return f"| {name} | {result.objects} | {fields:.1%} | {objects:.1%} |"
 
 
 def show_wrong(examples: list[Example], answers: list[str], count: int) -> None:
-    for example, said in zip(examples, answers, strict=True):
-        if count and json.loads(said) != example.value:
-            sys.stderr.write(f"{example.text}\n  wanted {example.answer}\n  got    {said}\n")
+    for example, answer in zip(examples, answers, strict=True):
+        if count and json.loads(answer) != example.value:
+            sys.stderr.write(f"{example.text}\n  expected  {example.answer}\n  generated {answer}\n")
             count -= 1
 
 

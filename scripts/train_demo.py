@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 VOCABULARY_SIZE = 4096
-LONGEST = 520  # tokens; longer exercises are excluded from training
+MAX_TOKENS = 520  # longer exercises are excluded from training
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def work(rank: int, options: argparse.Namespace, port: int) -> None:
         seed=options.seed,
     )
     with Path(options.log if rank == 0 else "/dev/null").open("a", encoding="utf-8") as log:
-        Run(model, tokenizer, plan, out, log, options.minutes, rank, options.workers).go()
+        Run(model, tokenizer, plan, out, log, options.minutes, rank, options.workers).train()
     distributed.destroy_process_group()
 
 
@@ -89,19 +89,17 @@ def read_options() -> argparse.Namespace:
     parser.add_argument(
         "--out", default="build/demo", help="folder of the checkpoints and the finished model"
     )
-    parser.add_argument("--start", help="folder of a finished model to begin with; otherwise from nothing")
+    parser.add_argument("--start", help="folder of a finished model to start from; by default random weights")
     parser.add_argument("--log", default="/dev/stdout", help="file to which progress is appended")
     parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--step-tokens", type=int, default=5120)
     parser.add_argument("--nonsense-steps", type=int, default=1000)
-    parser.add_argument(
-        "--agents", type=float, default=0.5, help="the share of runs of agents among the exercises"
-    )
+    parser.add_argument("--agents", type=float, default=0.5, help="share of agent runs among the exercises")
     parser.add_argument(
         "--minutes",
         type=float,
         default=1e9,
-        help="the learning rate falls to its end by this time at the latest",
+        help="time limit of the training; the learning rate decays within it",
     )
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=192)
@@ -110,9 +108,6 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--workers", type=int, default=2, help="processes of one thread each")
     return parser.parse_args()
-
-
-# --- the tokenizer and the model ---
 
 
 def load_tokenizer(out: Path, seed: int, start: str | None) -> PreTrainedTokenizerFast:
@@ -143,15 +138,12 @@ def new_model(tokenizer: PreTrainedTokenizerFast, layers: int, width: int, heads
     return LlamaForCausalLM(config)
 
 
-# --- batches ---
-
-
 @dataclass(frozen=True)
 class Batch:
-    """ids[i, t], padded on the right; learnt[i, t] is whether the model generates the token at t."""
+    """ids[i, t], padded on the right; is_target[i, t] is whether the model generates the token at t."""
 
     ids: torch.Tensor
-    learnt: torch.Tensor
+    is_target: torch.Tensor
 
 
 Encoded: TypeAlias = "tuple[list[int], list[bool]]"
@@ -164,7 +156,7 @@ def batches(
     shuffle = random.Random(seed)
     while True:
         pool = sorted(encode([next(examples) for _ in range(2048)], tokenizer), key=lambda pair: len(pair[0]))
-        pool = [pair for pair in pool if len(pair[0]) <= LONGEST]
+        pool = [pair for pair in pool if len(pair[0]) <= MAX_TOKENS]
         groups: list[list[Encoded]] = [[]]
         for pair in pool:
             if len(pair[0]) * (len(groups[-1]) + 1) > tokens:
@@ -175,32 +167,29 @@ def batches(
 
 
 def encode(examples: Sequence[Example | Task], tokenizer: PreTrainedTokenizerFast) -> list[Encoded]:
-    """Return, for each exercise, its ids and which of them the model generates."""
+    """Return, for each exercise, its ids and whether the model generates each of them."""
     pieces = [each.pieces for each in examples]
-    spelt = iter(tokenizer([text for each in pieces for text, _ in each])["input_ids"])
+    encodings = iter(tokenizer([text for each in pieces for text, _ in each])["input_ids"])
     encoded = []
     for each in pieces:
         ids: list[int] = []
-        learnt: list[bool] = []
-        for _, says in each:
-            part = next(spelt)
+        is_target: list[bool] = []
+        for _, is_generated in each:
+            part = next(encodings)
             ids += part
-            learnt += [says] * len(part)
-        encoded.append((ids, learnt))
+            is_target += [is_generated] * len(part)
+        encoded.append((ids, is_target))
     return encoded
 
 
 def pad(group: list[Encoded], filler: int) -> Batch:
-    longest = max(len(ids) for ids, _ in group)
-    ids = torch.full((len(group), longest), filler)
-    learnt = torch.zeros(len(group), longest, dtype=torch.bool)
-    for row, (tokens, says) in enumerate(group):
+    width = max(len(ids) for ids, _ in group)
+    ids = torch.full((len(group), width), filler)
+    is_target = torch.zeros(len(group), width, dtype=torch.bool)
+    for row, (tokens, targets) in enumerate(group):
         ids[row, : len(tokens)] = torch.tensor(tokens)
-        learnt[row, : len(tokens)] = torch.tensor(says)
-    return Batch(ids, learnt)
-
-
-# --- training ---
+        is_target[row, : len(tokens)] = torch.tensor(targets)
+    return Batch(ids, is_target)
 
 
 class Run:
@@ -224,7 +213,7 @@ class Run:
         self.optimizers = make_optimizers(model, plan.peak)
         self.step, self.tokens, self.first = 0, 0, 0
 
-    def go(self) -> None:
+    def train(self) -> None:
         self.resume()
         started, seen, losses = time.monotonic(), 0, []
         share = self.plan.step_tokens // self.workers
@@ -238,7 +227,7 @@ class Run:
             if self.step % 50 == 0:
                 speed = seen / (time.monotonic() - started)
                 loss = sum(losses) / len(losses)
-                self.say(
+                self.log_line(
                     f"step {self.step} tokens {self.tokens / 1e6:.2f}M loss {loss:.4f} {speed:.0f} tokens/s"
                 )
                 losses = []
@@ -249,7 +238,7 @@ class Run:
         self.checkpoint()
 
     def examples(self) -> Iterator[Example | Task]:
-        """Nonsense first, short before long; then all kinds."""
+        """Yield exercises: first nonsense, short before long, then all kinds."""
         seed = self.plan.seed + 1000 * self.step + self.rank
         source = Source(seed)
         extractions, runs = train_examples(seed), train_tasks(seed)
@@ -263,9 +252,9 @@ class Run:
 
     def clock(self) -> float:
         """Return the elapsed share of the time, agreed between the workers."""
-        gone = torch.tensor([(time.monotonic() - self.started) / max(1.0, self.deadline - self.started)])
-        distributed.all_reduce(gone, distributed.ReduceOp.MAX)
-        return float(gone)
+        elapsed = torch.tensor([(time.monotonic() - self.started) / max(1.0, self.deadline - self.started)])
+        distributed.all_reduce(elapsed, distributed.ReduceOp.MAX)
+        return float(elapsed)
 
     def rate(self, clock: float) -> float:
         """Return the share of the peak learning rate: linear warm-up, constant, then cosine decay to nearly 0."""
@@ -275,10 +264,10 @@ class Run:
 
     def learn(self, batch: Batch, rate: float) -> float:
         """Run one step on one batch; return its loss per answer token."""
-        targets = batch.ids[:, 1:][batch.learnt[:, 1:]]
+        targets = batch.ids[:, 1:][batch.is_target[:, 1:]]
         with torch.autocast("cpu", torch.bfloat16):
             hidden = self.model.model(input_ids=batch.ids[:, :-1], use_cache=False).last_hidden_state
-            logits = self.model.lm_head(hidden[batch.learnt[:, 1:]])
+            logits = self.model.lm_head(hidden[batch.is_target[:, 1:]])
         loss = F.cross_entropy(logits.float(), targets)
         loss.backward()
         self.share_gradients()
@@ -311,7 +300,7 @@ class Run:
             self.first = self.step
 
     def checkpoint(self) -> None:
-        """Write the checkpoint for `resume` and the model for shipping; log its accuracy."""
+        """Write the checkpoint for `resume` and the model for the package; log its accuracy."""
         if self.rank != 0:
             return
         state = {
@@ -324,29 +313,29 @@ class Run:
         (self.out / "last.tmp").replace(self.out / "last.pt")
         export(self.model, self.tokenizer, self.out / "model")
         grades = " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items())
-        turns, whole = turns_right(self.model, self.tokenizer, heldout_tasks(97, 128))
-        self.say(f"step {self.step} {grades} agents turns {turns:.3f} whole {whole:.3f}")
+        turns, runs = share_of_correct_turns(self.model, self.tokenizer, heldout_tasks(97, 128))
+        self.log_line(f"step {self.step} {grades} agents turns {turns:.3f} runs {runs:.3f}")
 
     def grades(self) -> dict[str, Grade]:
         source = Source(99, "heldout")
         exercises = {"nonsense": [nonsense.exercise(source) for _ in range(96)]}
         if self.step >= self.plan.nonsense_steps:
-            everything = train_examples(98)
-            exercises["train-like"] = [next(everything) for _ in range(128)]
+            examples = train_examples(98)
+            exercises["train-like"] = [next(examples) for _ in range(128)]
         return {
             name: grade(each, answers(self.model, self.tokenizer, each)) for name, each in exercises.items()
         }
 
-    def say(self, line: str) -> None:
+    def log_line(self, line: str) -> None:
         self.log.write(time.strftime("%H:%M:%S ") + line + "\n")
         self.log.flush()
 
 
 def make_optimizers(model: LlamaForCausalLM, peak: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices of the layers, AdamW for the embedding and the norms."""
+    """Return Muon for the matrices of the layers, and AdamW for the embedding and the norms."""
     matrices = [each for name, each in model.named_parameters() if each.ndim == 2 and "layers" in name]
-    chosen = {id(each) for each in matrices}
-    others = [each for each in model.parameters() if id(each) not in chosen]
+    matrix_ids = {id(each) for each in matrices}
+    others = [each for each in model.parameters() if id(each) not in matrix_ids]
     muon = torch.optim.Muon(matrices, lr=peak, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
     adam = torch.optim.AdamW(others, lr=peak, betas=(0.9, 0.95), weight_decay=0.0)
     for optimizer, share in ((muon, 2.5), (adam, 1.0)):
@@ -355,18 +344,15 @@ def make_optimizers(model: LlamaForCausalLM, peak: float) -> list[torch.optim.Op
     return [muon, adam]
 
 
-# --- answers and the finished model ---
-
-
 @torch.no_grad()
 def answers(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, examples: list[Example]
 ) -> list[str]:
     """Return the model's most likely answers, without constraints."""
-    said: dict[int, str] = {}
+    answers: dict[int, str] = {}
     order = sorted(range(len(examples)), key=lambda index: len(examples[index].prompt))
-    for at in range(0, len(order), 32):
-        part = order[at : at + 32]
+    for start in range(0, len(order), 32):
+        part = order[start : start + 32]
         inputs = tokenizer(
             [examples[index].prompt for index in part], padding=True, padding_side="left", return_tensors="pt"
         )
@@ -374,47 +360,47 @@ def answers(
             inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=160, do_sample=False
         )
         for index, row in zip(part, ids, strict=True):
-            said[index] = tokenizer.decode(row[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-    return [said[index] for index in range(len(examples))]
+            answers[index] = tokenizer.decode(row[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    return [answers[index] for index in range(len(examples))]
 
 
 @torch.no_grad()
-def turns_right(
+def share_of_correct_turns(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, tasks: Sequence[Task]
 ) -> tuple[float, float]:
     """Return the shares of correct turns and runs, each turn after the correct previous ones."""
     turns: list[bool] = []
-    whole: list[bool] = []
-    for ids, says in encode(tasks, tokenizer):
-        likeliest = model(input_ids=torch.tensor([ids])).logits[0].argmax(-1).tolist()
-        right: list[bool] = []
-        for at in range(1, len(ids)):
-            if says[at] and not says[at - 1]:
-                right.append(True)
-            if says[at] and likeliest[at - 1] != ids[at]:
-                right[-1] = False
-        turns += right
-        whole.append(all(right))
-    return sum(turns) / len(turns), sum(whole) / len(whole)
+    runs: list[bool] = []
+    for ids, is_generated in encode(tasks, tokenizer):
+        predicted = model(input_ids=torch.tensor([ids])).logits[0].argmax(-1).tolist()
+        correct: list[bool] = []
+        for position in range(1, len(ids)):
+            if is_generated[position] and not is_generated[position - 1]:
+                correct.append(True)
+            if is_generated[position] and predicted[position - 1] != ids[position]:
+                correct[-1] = False
+        turns += correct
+        runs.append(all(correct))
+    return sum(turns) / len(turns), sum(runs) / len(runs)
 
 
 def export(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     """Save the model in half precision with its tokenizer, as transformers (4 and 5) loads it."""
-    fresh = folder.with_suffix(".new")
+    new_folder = folder.with_suffix(".new")
     half = LlamaForCausalLM(model.config)
     half.load_state_dict(model.state_dict())
-    half.half().save_pretrained(fresh)
-    (fresh / "model.safetensors").chmod(0o644)
-    tokenizer.backend_tokenizer.save(str(fresh / "tokenizer.json"))
+    half.half().save_pretrained(new_folder)
+    (new_folder / "model.safetensors").chmod(0o644)
+    tokenizer.backend_tokenizer.save(str(new_folder / "tokenizer.json"))
     ends = {
         "eos_token_id": tokenizer.eos_token_id,
         "pad_token_id": tokenizer.pad_token_id,
         "do_sample": False,
     }
     for name, content in (("generation_config.json", ends), ("tokenizer_config.json", TOKENIZER_CONFIG)):
-        (fresh / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        (new_folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
-    fresh.rename(folder)
+    new_folder.rename(folder)
 
 
 if __name__ == "__main__":

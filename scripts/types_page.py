@@ -15,8 +15,8 @@ from tests.zoo.specimen import Kind, Specimen
 
 PAGE = Path(__file__).parents[1] / "docs/reference/types.md"
 
-_MOST = 90
-"""Characters of a cell."""
+_MAX_CHARACTERS = 90
+"""Maximum characters of a cell."""
 
 _HEAD = f"""# Types
 
@@ -45,7 +45,7 @@ def page() -> str:
     count = sum(not each.error for kind in KINDS.values() for each in kind.values())
     parts = [_HEAD.format(count=count)]
     parts += [f"## {title}\n\n{_table(kind)}" for title, kind in KINDS.items()]
-    return "\n".join([*parts, f"## Unsupported types\n\n{_refused()}"])
+    return "\n".join([*parts, f"## Unsupported types\n\n{_unsupported()}"])
 
 
 def _table(kind: Kind) -> str:
@@ -54,13 +54,13 @@ def _table(kind: Kind) -> str:
 
 
 def _row(name: str, each: Specimen) -> str:
-    read = [text for text in each.refuses if _reads(each, text)]
-    refused = [text for text in each.refuses if text not in read]
-    cells = (_written(each), read[0] if read else "", min(refused, key=len))
+    accepted = [text for text in each.refuses if _is_accepted(each, text)]
+    rejected = [text for text in each.refuses if text not in accepted]
+    cells = (_generated(each), accepted[0] if accepted else "", min(rejected, key=len))
     return f"| {_cell(name)} | {_code(_schema(each))} | {' | '.join(map(_code, cells))} | {_cell(each.limits)} |\n"
 
 
-def _refused() -> str:
+def _unsupported() -> str:
     rows = "".join(
         f"| {_cell(name)} | {_cell(each.error)} |\n"
         for kind in KINDS.values()
@@ -70,7 +70,7 @@ def _refused() -> str:
     return f"| Type | Error message |\n|---|---|\n{rows}"
 
 
-def _written(each: Specimen) -> str:
+def _generated(each: Specimen) -> str:
     texts = each.written()
     if not texts:
         return ""
@@ -80,10 +80,10 @@ def _written(each: Specimen) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _reads(each: Specimen, text: str) -> bool:
+def _is_accepted(each: Specimen, text: str) -> bool:
     try:
         each.adapter.validate_json(text)
-    except (ValueError, OverflowError, TypeError):  # what validators of pydantic-extra-types raise
+    except (ValueError, OverflowError, TypeError):  # errors of the validators of pydantic-extra-types
         return False
     return True
 
@@ -110,7 +110,7 @@ def _code(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    short = text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
+    short = text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
     return short.replace("`", "'").replace("|", "\\|").replace("\t", "\\t")
 
 

@@ -88,22 +88,22 @@ def instructions(source: Source) -> str | None:
 
 def with_others(cards: tuple[Card, ...], taken: frozenset[str], source: Source) -> tuple[Card, ...]:
     """Return the required tools among up to four others."""
-    found = list(cards)
+    chosen = list(cards)
     for _ in range(source.rng.choice([0, 1, 2, 2, 3, 3, 4]) + 1 - len(cards)):
         other = any_card(source)
-        if other.kind not in taken and other.name not in {card.name for card in found}:
-            found.append(other)
+        if other.kind not in taken and other.name not in {card.name for card in chosen}:
+            chosen.append(other)
             taken |= {other.kind}
-    source.rng.shuffle(found)
-    return tuple(found)
+    source.rng.shuffle(chosen)
+    return tuple(chosen)
 
 
 def any_card(source: Source) -> Card:
-    """A tool for something."""
+    """Return a tool of any kind."""
     roll = source.rng.random()
     if roll < 0.14:
         return weather_card(source, source.chance(0.5))
-    if roll < 0.42:  # often, so that a price is not multiplied just because a calculator exists
+    if roll < 0.42:  # often, so that the model does not multiply a price only because a calculator exists
         return sum_card(source)
     if roll < 0.56:
         return calendar_card(source)
@@ -111,9 +111,6 @@ def any_card(source: Source) -> Card:
         return action_card(source.rng.choice(TOOLS[3:]), source)
     entity = source.rng.choice(toolbox.ENTITIES) if source.chance(0.75) else toolbox.made_up(source)
     return entity_card(entity, source.rng.choice(entity.attributes), source)
-
-
-# --- the output ---
 
 
 def reply(need: Need, source: Source) -> tuple[Shape, object]:
@@ -155,15 +152,12 @@ def variant(fact: Fact, source: Source) -> Fact:
     return Fact(fact.keys, shape, value)
 
 
-# --- two steps ---
-
-
 def two_steps(source: Source, heldout: bool) -> Need:
     return buy(source, heldout) if source.chance(0.6) else relation(source, heldout)
 
 
 def buy(source: Source, heldout: bool) -> Need:
-    """The price of one item, and then of several."""
+    """Return a question for the total price of a number of items, which needs the price of one."""
     entity = toolbox.ENTITIES[0 if source.chance(0.7) else 1]
     card = entity_card(entity, entity.attributes[0], source)
     calculator = sum_card(source)
@@ -192,7 +186,7 @@ RELATIONS = [
 
 
 def relation(source: Source, heldout: bool) -> Need:
-    """Something of something of a thing."""
+    """Return a question for an attribute of an attribute of an entity."""
     by_name = {each.name: each for each in toolbox.ENTITIES}
     if source.chance(0.5):
         start, key, end = source.rng.choice(RELATIONS)
@@ -218,11 +212,8 @@ def relation(source: Source, heldout: bool) -> Need:
     return Need(question, cards, steps, fact(asked.key, value), others)
 
 
-# --- errors ---
-
-
 def error(source: Source, heldout: bool) -> Need:
-    """The thing has another name: the tool fails and names it, and is called again."""
+    """Return a question with a misspelled name: the tool fails with the correct name and is called again."""
     need = weather(source, heldout) if source.chance(0.2) else database(source, heldout)
     step = need.steps[-1]
     key, right = next(iter(step.arguments.items()))
@@ -240,7 +231,7 @@ def error(source: Source, heldout: bool) -> Need:
     listed = [right, *others]
     plural = "countries" if thing == "country" else "cities" if thing == "city" else f"{thing}s"
     source.rng.shuffle(listed)
-    said = source.pick(
+    message = source.pick(
         [
             f"there is no {thing} called {wrong}; did you mean {right}?",
             f"no {thing} {wrong}; did you mean {right}?",
@@ -252,7 +243,7 @@ def error(source: Source, heldout: bool) -> Need:
             f"no {thing} {wrong}, only {', '.join(listed)}",
         ]
     )
-    failed = Step(step.tool, {key: wrong}, said, failed=True)
+    failed = Step(step.tool, {key: wrong}, message, failed=True)
     question = need.question.replace(right, wrong)
     if wrong not in question:
         return error(source, heldout)
@@ -283,18 +274,15 @@ def dropped(text: str, source: Source) -> str:
     return text[:at] + text[at + 1 :]
 
 
-# --- no call ---
-
-
 def without_call(source: Source, heldout: bool) -> Task:
-    """A text that contains the answer itself."""
-    usable = [each for each in [*people.FRAMES, *life.FRAMES] if sentences(each.whole, heldout)]
+    """Return a task whose text contains the answer."""
+    usable = [each for each in [*people.FRAMES, *life.FRAMES] if sentences(each.sentences, heldout)]
     while True:
-        made = frames.exercise(source.rng.choice(usable), source, heldout)
-        if isinstance(made.shape, Object) and not any(key == "name" for key, _, _ in made.shape.fields):
+        example = frames.exercise(source.rng.choice(usable), source, heldout)
+        if isinstance(example.shape, Object) and not any(key == "name" for key, _, _ in example.shape.fields):
             break
     cards = with_others((), frozenset(), source) or (any_card(source),)
-    return Task("no call", made.text, cards, (), made.shape, made.value, instructions(source))
+    return Task("no call", example.text, cards, (), example.shape, example.value, instructions(source))
 
 
 MAKERS: dict[str, Callable[[Source, bool], Need]] = {

@@ -25,7 +25,7 @@ CARDS = (
 REPLY = Object("Reply", (("answer", Union((STRING, NUMBER)), ""),))
 
 
-class Reply(BaseModel):  # noqa: D101  a docstring would be told to the model
+class Reply(BaseModel):  # noqa: D101  a docstring would be part of the prompt
     answer: str | float
 
 
@@ -96,8 +96,8 @@ def calculator(source: Source, heldout: bool) -> Task:
     while not a or needs.kept_numbers(a, b) != (source.split == "heldout"):
         a, b = source.rng.randint(1, 9999), source.rng.randint(1, 999)
     sign = source.pick("+-*/")
-    said = f"{a} {source.pick(toolbox.SUM_WORDS[sign])} {b}"
-    question = source.pick(sentences(toolbox.SUM_ASKS, heldout)).replace("{sum}", said)
+    expression = f"{a} {source.pick(toolbox.SUM_WORDS[sign])} {b}"
+    question = source.pick(sentences(toolbox.SUM_ASKS, heldout)).replace("{sum}", expression)
     return asked(question, summed(a, sign, b))
 
 

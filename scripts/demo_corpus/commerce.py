@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demo_corpus.frames import Frame
-from demo_corpus.makers import city, clock, copied, day, decimal, flag, listed, money, person, whole
+from demo_corpus.makers import city, clock, copied, day, decimal, flag, integer, listed, money, person
 from demo_corpus.values import Source
 
 COLORS = ["red", "blue", "green", "black", "white", "yellow", "grey", "brown", "pink", "orange"]
@@ -49,7 +49,7 @@ INVOICE = Frame(
         ),
         "seller": copied("seller company vendor supplier from_company issuer", Source.company),
     },
-    whole=[
+    sentences=[
         "Invoice {number} for {customer}: {total}, due {due}.",
         "{seller} sent invoice {number} to {customer} on {date}.",
         "Invoice {number}, {date}, {total}.",
@@ -91,12 +91,12 @@ PRODUCT = Frame(
         "price": money("price cost unit_price costs", 300),
         "color": listed("color colour color shade", COLORS),
         "size": listed("size format", ["small", "medium", "large"]),
-        "stock": whole("stock quantity in_stock available units count", 1, 500),
+        "stock": integer("stock quantity in_stock available units count", 1, 500),
         "weight": decimal("weight weight_kg kilograms mass", 0.1, 40),
         "maker": copied("brand maker manufacturer producer company", Source.company),
         "code": copied("code sku product_code article_number id", Source.code),
     },
-    whole=[
+    sentences=[
         "The {name} costs {price}.",
         "{maker} sells the {name} for {price}.",
         "A {size} {color} {name} for {price}.",
@@ -142,7 +142,7 @@ PARCEL = Frame(
         "weight": decimal("weight weight_kg kg", 0.1, 30),
         "status": listed("status state", ["delivered", "shipped", "lost", "pending", "delayed"]),
     },
-    whole=[
+    sentences=[
         "Parcel {code} for {recipient} is {status}.",
         "{carrier} will bring parcel {code} to {recipient} on {date}.",
         "Your parcel {code} is {status}.",
@@ -174,7 +174,7 @@ PAYMENT = Frame(
         "date": day("date when on"),
         "reason": copied("reason purpose subject note for_what", Source.product),
     },
-    whole=[
+    sentences=[
         "{sender} sent {amount} to {receiver}.",
         "{receiver} got {amount} from {sender} on {date}.",
         "On {date} {sender} paid {receiver} {amount} for a {reason}.",
@@ -193,7 +193,7 @@ VACANCY = Frame(
     slots={
         "title": copied("title job position job_title role", Source.job, choice=True),
         "company": copied("company employer firm organization", Source.company),
-        "salary": whole("salary pay wage annual_salary", 18000, 120000),
+        "salary": integer("salary pay wage annual_salary", 18000, 120000),
         "city": city(),
         "remote": flag(
             "remote is_remote home_office",
@@ -203,7 +203,7 @@ VACANCY = Frame(
         "contact": copied("email contact apply_to contact_email", Source.email),
         "start": day("start start_date from_date begins"),
     },
-    whole=[
+    sentences=[
         "{company} is looking for {a_title} in {city}.",
         "Wanted: {title}, {city}, {salary} a year.",
         "{company} hires {a_title}; {remote}.",
@@ -229,12 +229,12 @@ BOOK = Frame(
     slots={
         "title": copied("title title name book book_title", Source.title),
         "author": person("author author writer written_by author_name"),
-        "year": whole("year published year_published publication_year", 1850, 2025),
-        "pages": whole("pages page_count number_of_pages length", 80, 900),
+        "year": integer("year published year_published publication_year", 1850, 2025),
+        "pages": integer("pages page_count number_of_pages length", 80, 900),
         "price": money("price cost", 50),
         "genre": listed("genre kind category type", GENRES),
     },
-    whole=[
+    sentences=[
         "{title} by {author}.",
         "{title} by {author}, {year}.",
         "{author} wrote {title} in {year}.",
@@ -263,9 +263,9 @@ FLAT = Frame(
     plural="flats",
     slots={
         "city": city(),
-        "rooms": whole("rooms number_of_rooms room_count", 1, 9),
-        "size": whole("size area square_meters sqm", 20, 300),
-        "rent": whole("rent price monthly_rent cost", 200, 4000),
+        "rooms": integer("rooms number_of_rooms room_count", 1, 9),
+        "size": integer("size area square_meters sqm", 20, 300),
+        "rent": integer("rent price monthly_rent cost", 200, 4000),
         "street": copied("street address", Source.street),
         "balcony": flag(
             "balcony has_balcony",
@@ -274,7 +274,7 @@ FLAT = Frame(
         ),
         "owner": person("owner landlord contact"),
     },
-    whole=[
+    sentences=[
         "A flat with {rooms} rooms in {city}, {size} square metres, {rent} a month.",
         "{rooms} rooms at {street}, {city}.",
         "For rent in {city}: {rooms} rooms, {rent} euros.",
@@ -303,10 +303,10 @@ COURSE = Frame(
         "teacher": person("teacher lecturer taught_by professor instructor"),
         "room": copied("room place hall", Source.code),
         "start": clock("time start start_time begins"),
-        "students": whole("students participants enrolled class_size", 3, 120),
-        "credits": whole("credits points", 1, 12),
+        "students": integer("students participants enrolled class_size", 3, 120),
+        "credits": integer("credits points", 1, 12),
     },
-    whole=[
+    sentences=[
         "{teacher} teaches {name} in room {room}.",
         "{name} with {teacher} at {start}.",
         "The course {name} gives {credits} credits.",
@@ -332,11 +332,11 @@ GRADE = Frame(
             "subject course class exam",
             lambda s: s.own(lambda: s.pick(SUBJECTS) if s.chance(0.6) else s.word(2, 3).title()),
         ),
-        "points": whole("points score mark result grade", 0, 100),
+        "points": integer("points score mark result grade", 0, 100),
         "passed": flag("passed has_passed success", ["passed", "has passed"], ["failed", "did not pass"]),
         "date": day("date exam_date"),
     },
-    whole=[
+    sentences=[
         "{student} got {points} points in {subject}.",
         "{student} {passed} the exam in {subject} with {points} points.",
         "In {subject} {student} scored {points}.",
@@ -352,13 +352,13 @@ COUNTRY = Frame(
     plural="places",
     slots={
         "name": copied("name city place town", Source.city),
-        "population": whole("population inhabitants people", 1000, 9000000),
+        "population": integer("population inhabitants people", 1000, 9000000),
         "mayor": person("mayor leader head"),
         "river": copied("river water", lambda s: s.own(lambda: s.word(1, 2).title())),
         "area": decimal("area size", 1, 900),
-        "founded": whole("founded year founding_year", 800, 1950),
+        "founded": integer("founded year founding_year", 800, 1950),
     },
-    whole=[
+    sentences=[
         "{name} has {population} inhabitants.",
         "{name} was founded in {founded} and has {population} people.",
         "The mayor of {name} is {mayor}.",
@@ -383,10 +383,10 @@ SONG = Frame(
             "artist singer band performer by",
             lambda s: s.name() if s.chance(0.6) else s.own(lambda: "The " + s.word(1, 2).title() + "s"),
         ),
-        "year": whole("year released release_year", 1950, 2025),
+        "year": integer("year released release_year", 1950, 2025),
         "minutes": decimal("minutes length duration", 1.5, 9),
     },
-    whole=[
+    sentences=[
         "{title} by {artist}, {year}.",
         "{artist} sang {title} in {year}.",
         "Play {title} by {artist}.",

@@ -1,7 +1,7 @@
-"""Conversation: a question, the tools at hand, the right calls with what they return, and the right result.
+"""Conversation: a question, the available tools, the correct calls with their results, and the correct output.
 
-What the model reads is rendered by structkit itself, from functions and types such as a user would have written, so that
-training and use cannot drift apart. The same functions answer when a task is run for grading.
+structkit itself renders the text that the model reads, from functions and types as a user would write them, so the
+prompts of training and use are the same. The evaluation calls the same functions.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from structkit.targets.targets import read_target
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-WRITING = Settings.read("Agent", {}).compile_settings
+COMPILE_SETTINGS = Settings.read("Agent", {}).compile_settings
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a tool; one with a default may be left out."""
+    """A parameter of a tool; a parameter with a default is optional."""
 
     key: str
     shape: Shape
@@ -42,7 +42,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Card:
-    """A tool as the model is told of it. Two cards of one kind would do for the same questions."""
+    """The description of a tool. Tools of one kind answer the same questions."""
 
     kind: str
     name: str
@@ -52,7 +52,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Step:
-    """A call that is right, and what it returns; a text that the model is told of, if it failed."""
+    """A correct call and its output; if the call failed, the output is the error message."""
 
     tool: str
     arguments: Mapping[str, object]
@@ -62,7 +62,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Task:
-    """One run of an agent. `value` is what `json.dumps` writes as the result."""
+    """One run of an agent. `value` is the JSON data of the output."""
 
     kind: str
     question: str
@@ -74,9 +74,9 @@ class Task:
 
     @property
     def pieces(self) -> list[tuple[str, bool]]:
-        """The whole conversation as text, and which parts of it the model says."""
+        """The complete conversation as text parts, each with whether the model generates it."""
         result = read_target(self.result)
-        tools = prepare_tools(self.functions(), WRITING)
+        tools = prepare_tools(self.functions(), COMPILE_SETTINGS)
         form = JsonFormat()
         turns = form.turns(self.messages(), form.describe(tools, result, 1), self.instructions)
         pieces: list[tuple[str, bool]] = []
@@ -92,21 +92,21 @@ class Task:
 
     @property
     def result(self) -> TypeForm[object]:
-        """The type of the result."""
+        """The output type."""
         return python_type(self.shape)
 
     def messages(self) -> tuple[Message, ...]:
-        """The conversation, right to its end."""
-        said: list[Message] = [User(content=self.question)]
+        """Return the messages of the complete conversation."""
+        messages: list[Message] = [User(content=self.question)]
         for number, step in enumerate(self.steps):
             arguments = json.dumps(step.arguments, ensure_ascii=False)
-            said.append(Calls(calls=(CallPart(id=str(number), name=step.tool, arguments=arguments),)))
-            told = step.output if isinstance(step.output, str) else json_text_of(step.output)
-            said.append(Output(id=str(number), name=step.tool, content=told, failed=step.failed))
-        return (*said, Answer(content=json.dumps(self.value, ensure_ascii=False)))
+            messages.append(Calls(calls=(CallPart(id=str(number), name=step.tool, arguments=arguments),)))
+            content = step.output if isinstance(step.output, str) else json_text_of(step.output)
+            messages.append(Output(id=str(number), name=step.tool, content=content, failed=step.failed))
+        return (*messages, Answer(content=json.dumps(self.value, ensure_ascii=False)))
 
     def functions(self) -> list[Callable[..., object]]:
-        """The tools: called as they should be they return what they should, else they know nothing."""
+        """Return the tools: a correct call returns its output, any other call raises `ToolError`."""
         return [self._function(card) for card in self.cards]
 
     def _function(self, card: Card) -> Callable[..., object]:
@@ -115,10 +115,10 @@ class Task:
 
         def function(**arguments: object) -> object:
             given = {key: _plain(value) for key, value in arguments.items()}
-            for wanted, step in known:
-                if wanted == given and step.failed:
+            for expected, step in known:
+                if expected == given and step.failed:
                     raise sk.ToolError(str(step.output))
-                if wanted == given:
+                if expected == given:
                     return step.output
             raise sk.ToolError("nothing is known of that")
 
@@ -127,22 +127,22 @@ class Task:
         setattr(function, "__signature__", _signature(card))  # noqa: B010
         return function
 
-    def is_right(self, said: RunSaid) -> bool:
-        """Whether a run made these calls and no others, and ended in this value."""
+    def is_right(self, outcome: RunOutcome) -> bool:
+        """Whether a run made exactly these calls and ended with this value."""
         calls = [(step.tool, dict(step.arguments)) for step in self.steps]
-        return said.calls == calls and said.value == self.value
+        return outcome.calls == calls and outcome.value == self.value
 
 
 @dataclass(frozen=True)
-class RunSaid:
-    """What the model wrote in a run: its calls, and its result as JSON says it."""
+class RunOutcome:
+    """The calls of a run, and its output as JSON data."""
 
     calls: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     value: object = None
 
     @classmethod
-    def of(cls, messages: Iterator[Message]) -> RunSaid:
-        """From the messages of a run."""
+    def of(cls, messages: Iterator[Message]) -> RunOutcome:
+        """Return the outcome of the messages of a run."""
         calls: list[tuple[str, dict[str, object]]] = []
         value: object = None
         for message in messages:
@@ -154,8 +154,8 @@ class RunSaid:
 
 
 def _docstring(card: Card) -> str:
-    said = [f"    {each.key}: {each.comment}" for each in card.parameters if each.comment]
-    return "\n".join([card.description, *(["", "Args:", *said] if said else [])])
+    lines = [f"    {each.key}: {each.comment}" for each in card.parameters if each.comment]
+    return "\n".join([card.description, *(["", "Args:", *lines] if lines else [])])
 
 
 def _signature(card: Card) -> inspect.Signature:

@@ -1,4 +1,4 @@
-"""The corpus: all kinds of exercises, mixed; endless streams for training, and evaluation sets."""
+"""The corpus: infinite streams of mixed exercises for training, and evaluation sets."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ FRAMES = [*people.FRAMES, *life.FRAMES, opinions.TICKET, opinions.TICKET, *comme
 
 
 def train_examples(seed: int) -> Iterator[Example]:
-    """Yield training exercises without end: training sentences and training values."""
+    """Yield an infinite stream of training exercises, with training sentences and training values."""
     source = Source(seed, "train")
     while True:
         yield exercise(source)
 
 
 def train_tasks(seed: int) -> Iterator[Task]:
-    """Yield training runs of agents without end; a quarter are of the tutorial's assistant."""
+    """Yield an infinite stream of agent runs for training; a quarter use the tutorial's assistant."""
     source = Source(seed, "train")
     while True:
         yield assistant.task(source) if source.chance(0.25) else agents.task(source)
@@ -80,5 +80,5 @@ def exercise(source: Source, nonsense_share: float = 0.15, heldout: bool = False
         return orders.review(source, heldout)
     if kind < 0.42:
         return calls.call(source, heldout)
-    usable = [each for each in FRAMES if frames.sentences(each.whole, heldout)]
+    usable = [each for each in FRAMES if frames.sentences(each.sentences, heldout)]
     return frames.exercise(source.rng.choice(usable), source, heldout)

@@ -1,4 +1,4 @@
-"""One exercise: a text, the requested type and the right answer, and its rendering for the model."""
+"""One exercise: a text, the requested type and the correct answer, and its rendering for the model."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Example:
 
     @property
     def prompt(self) -> str:
-        """Return the text up to and including the token that starts the answer."""
+        """The text up to and including the token that starts the answer."""
         request = self.text + ASK + describe(self.shape, python_name(self.shape))
         return f"{USER}\n{request}{END}\n{ASSISTANT}\n"
 
     @property
     def answer(self) -> str:
-        """Return the canonical JSON, without the end token."""
+        """The canonical JSON, without the end token."""
         return json.dumps(self.value, ensure_ascii=False)
 
     @property
     def pieces(self) -> list[tuple[str, bool]]:
-        """Return the complete exercise as text parts, each with whether the model generates it."""
+        """The complete exercise as text parts, each with whether the model generates it."""
         return [(self.prompt, False), (self.answer + END, True)]

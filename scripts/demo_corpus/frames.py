@@ -1,8 +1,8 @@
-"""Frames: a kind of text (a person, a booking) as its slots, its sentences and the keys a type may give them.
+"""Frames: a kind of text (a person, a booking) with its slots, their possible keys, and its sentences.
 
-One frame gives endless exercises: slots are filled, some are mentioned in one or several sentences, and a generated
-type requests some of them under some of their names, in some order, nested or flat, and also some that the text does
-not mention. Those are null.
+A frame generates any number of exercises: slots are filled, one or more sentences mention some of them, and a generated
+type requests some of them under some of their keys, in any order, nested or flat. A requested slot that the text does
+not mention is null.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from demo_corpus.example import Example
 from demo_corpus.shapes import INTEGER, STRING, Array, Nullable, Object, Scalar, Shape, enum
-from demo_corpus.values import Said, Source, article
+from demo_corpus.values import SlotValue, Source, article
 
 SLOT = re.compile(r"\{(\w+)\}")
 PRONOUNS = [("he", "his", "him"), ("she", "her", "her"), ("they", "their", "them")]
@@ -68,18 +68,18 @@ class Slot:
 
     keys: str
     shape: Shape | Callable[[Source], Shape]
-    make: Callable[[Source], Said]
+    make: Callable[[Source], SlotValue]
     comments: tuple[str, ...] = ()
     pool: Callable[[Source], str] | None = None  # other values of the kind, for an enum
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A kind of text. `whole` are sentences with several slots, `parts` add one slot each."""
+    """A kind of text. `sentences` have more than one slot, `parts` add one slot each."""
 
     names: str
     slots: dict[str, Slot]
-    whole: list[str]
+    sentences: list[str]
     parts: list[str] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=dict)
     plural: str = "items"
@@ -90,8 +90,8 @@ class Record:
     """One filled frame: its text, and the values of its slots."""
 
     text: str
-    told: list[str]
-    values: dict[str, Said]
+    mentioned: list[str]
+    values: dict[str, SlotValue]
 
 
 def sentences(options: list[str], heldout: bool) -> list[str]:
@@ -107,13 +107,10 @@ def words(keys: str) -> list[str]:
     return keys.split()
 
 
-# --- the text ---
-
-
 def tell(frame: Frame, source: Source, heldout: bool, short: bool = False) -> Record:
-    """Fill a frame and write its text: one sentence with several slots, then some with one slot each."""
+    """Fill a frame and render its text: one sentence with more than one slot, then some with one slot each."""
     parts = sentences(frame.parts, heldout)
-    chosen = [source.pick(sentences(frame.whole, heldout))]
+    chosen = [source.pick(sentences(frame.sentences, heldout))]
     covered = {base(slot) for slot in SLOT.findall(chosen[0])}
     for part in source.rng.sample(parts, len(parts)):
         slots = {base(slot) for slot in SLOT.findall(part)} & set(frame.slots)
@@ -129,7 +126,7 @@ def base(slot: str) -> str:
     return slot.removeprefix("a_")
 
 
-def fill(sentence: str, values: dict[str, Said], source: Source) -> str:
+def fill(sentence: str, values: dict[str, SlotValue], source: Source) -> str:
     """Insert the values' spellings into a sentence; `{a_job}` takes an article, `{He}` is a pronoun."""
     he, his, him = source.rng.choice(PRONOUNS)
     fixed = {"he": he, "He": he.title(), "his": his, "His": his.title(), "him": him}
@@ -141,9 +138,6 @@ def fill(sentence: str, values: dict[str, Said], source: Source) -> str:
         return article(values[base(slot)].text) if slot.startswith("a_") else values[slot].text
 
     return SLOT.sub(one, sentence)
-
-
-# --- the type ---
 
 
 @dataclass
@@ -159,7 +153,7 @@ class Ask:
 def ask(frame: Frame, source: Source, records: list[Record]) -> list[Ask]:
     """Return fields for slots that every record has, and for some that one record lacks; the latter may be null."""
     rng = source.rng
-    always = [slot for slot in frame.slots if all(slot in record.told for record in records)]
+    always = [slot for slot in frame.slots if all(slot in record.mentioned for record in records)]
     others = [slot for slot in frame.slots if slot not in always]
     every = rng.random() < 0.55 or len(always) < 2
     chosen = list(always) if every else rng.sample(always, rng.randint(1, len(always)))
@@ -195,7 +189,7 @@ def key_of(slot: Slot, source: Source, style: float) -> str:
 def shape_of(slot: Slot, source: Source, records: list[Record], name: str) -> tuple[Shape, str]:
     """Return the shape of a slot, sometimes narrowed to an enum or by bounds, sometimes with a comment."""
     shape = slot.shape(source) if callable(slot.shape) else slot.shape
-    values = [record.values[name].value for record in records if name in record.told]
+    values = [record.values[name].value for record in records if name in record.mentioned]
     comment = source.pick(slot.comments) if slot.comments and source.chance(0.15) else ""
     if slot.pool and values and source.chance(0.12):
         options = list(
@@ -246,7 +240,7 @@ def nest(
 
     def answer(record: Record) -> dict[str, object]:
         def value(each: Ask) -> object:
-            return record.values[each.slot].value if each.slot in record.told else None
+            return record.values[each.slot].value if each.slot in record.mentioned else None
 
         by_key = {each.key: each for each in asks if id(each) not in inside}
         return {
@@ -255,9 +249,6 @@ def nest(
         }
 
     return Object(name, tuple(fields.values())), answer
-
-
-# --- exercises ---
 
 
 def exercise(frame: Frame, source: Source, heldout_sentences: bool = False) -> Example:
@@ -291,7 +282,7 @@ def several(frame: Frame, source: Source, heldout_sentences: bool) -> Example:
 
 def single(frame: Frame, source: Source, record: Record) -> Example:
     """Return a single value, requested in words."""
-    slot = source.pick(record.told)
+    slot = source.pick(record.mentioned)
     key = source.pick(words(frame.slots[slot].keys)).replace("_", " ")
     question = source.pick(
         ["What is the {}? ", "Give the {}. ", "Extract the {}: ", "Find the {} in this text: ", "{}? "]

@@ -20,20 +20,20 @@ class Grade:
 
     def line(self) -> str:
         share = self.fields_right / max(1, self.fields)
-        return f"fields {share:.3f} whole {self.objects_right / max(1, self.objects):.3f}"
+        return f"fields {share:.3f} complete {self.objects_right / max(1, self.objects):.3f}"
 
 
 def grade(examples: list[Example], answers: Iterable[str]) -> Grade:
     """Compare answers as JSON with the expected ones; all fields of invalid JSON count as wrong."""
-    fields = right = whole = 0
+    fields = fields_right = objects_right = 0
     for example, answer in zip(examples, answers, strict=True):
         truth = leaves(example.value)
         given = leaves(parsed(answer))
-        hits = sum(1 for place, value in truth.items() if place in given and same(given[place], value))
+        correct = sum(1 for place, value in truth.items() if place in given and same(given[place], value))
         fields += len(truth)
-        right += hits
-        whole += truth.keys() == given.keys() and hits == len(truth)
-    return Grade(fields, right, len(examples), whole)
+        fields_right += correct
+        objects_right += truth.keys() == given.keys() and correct == len(truth)
+    return Grade(fields, fields_right, len(examples), objects_right)
 
 
 def parsed(answer: str) -> object:
@@ -44,7 +44,7 @@ def parsed(answer: str) -> object:
 
 
 def same(given: object, truth: object) -> bool:
-    """Whether values are equal and of one type, except for whole numbers written as decimals.
+    """Whether values are equal and of one type, except for integers written as decimals.
 
     >>> same(12, 12.0), same(True, 1)
     (True, False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demo_corpus.frames import Frame
-from demo_corpus.makers import clock, copied, day, decimal, flag, listed, money, person, whole
+from demo_corpus.makers import clock, copied, day, decimal, flag, integer, listed, money, person
 from demo_corpus.values import Source
 
 
@@ -21,7 +21,7 @@ PET = Frame(
         "kilos": decimal("kilos", 1, 50),
         "vaccinated": flag("vaccinated", ["vaccinated"], ["not vaccinated"]),
     },
-    whole=[
+    sentences=[
         "{pet} is a {species} that belongs to {keeper}.",
         "{keeper} has a {species} called {pet}, {kilos} kilos, {vaccinated}.",
         "The {species} {pet} weighs {kilos} kilos.",
@@ -41,7 +41,7 @@ FLIGHT = Frame(
         "day": day("travel_date"),
         "airline": copied("airline", Source.company),
     },
-    whole=[
+    sentences=[
         "Flight {flight} from {origin} to {goal} departs at {departs} from gate {gate}.",
         "{airline} flies from {origin} to {goal} on {day}.",
         "Your flight {flight} leaves {origin} on {day} at {departs}.",
@@ -54,13 +54,13 @@ CAR = Frame(
     plural="cars",
     slots={
         "model": copied("model", coined),
-        "mileage": whole("mileage", 1000, 250000),
-        "built": whole("built_in", 1990, 2024),
+        "mileage": integer("mileage", 1000, 250000),
+        "built": integer("built_in", 1990, 2024),
         "fuel": listed("fuel", ["petrol", "diesel", "electric", "hybrid"]),
         "cost": money("asking_price", 30000),
         "seller": person("sold_by"),
     },
-    whole=[
+    sentences=[
         "{seller} sells a {model} built in {built} with a mileage of {mileage} km for {cost}.",
         "The {model} runs on {fuel}, has {mileage} km and costs {cost}.",
         "A {fuel} car: {model}, built {built}.",
@@ -77,13 +77,13 @@ RECIPE = Frame(
                 lambda: f"{s.word(1, 2).title()} {s.pick(['soup', 'pie', 'salad', 'stew', 'cake'])}"
             ),
         ),
-        "serves": whole("servings", 1, 12),
-        "cooking": whole("cooking_minutes", 5, 180),
+        "serves": integer("servings", 1, 12),
+        "cooking": integer("cooking_minutes", 5, 180),
         "difficulty": listed("difficulty", ["easy", "moderate", "hard"]),
         "vegan": flag("vegan", ["vegan"], ["not vegan"]),
         "cook": person("cook"),
     },
-    whole=[
+    sentences=[
         "{dish} serves {serves} and takes {cooking} minutes of cooking.",
         "{cook} makes {dish}, an {difficulty} dish, {vegan}.",
         "The {dish} by {cook} is {difficulty} and needs {cooking} minutes.",
@@ -96,13 +96,13 @@ MATCH = Frame(
     slots={
         "home": copied("home_team", coined),
         "away": copied("away_team", coined),
-        "home_goals": whole("home_goals", 0, 9),
-        "away_goals": whole("away_goals", 0, 9),
+        "home_goals": integer("home_goals", 0, 9),
+        "away_goals": integer("away_goals", 0, 9),
         "stadium": copied("stadium", lambda s: s.own(lambda: s.word(1, 2).title() + " Stadium")),
         "played": day("played_on"),
         "referee": person("referee"),
     },
-    whole=[
+    sentences=[
         "The home team {home} played against the away team {away} on {played}.",
         "{home} met {away} in the {stadium}; the referee was {referee}.",
         "Home goals: {home_goals}. Away goals: {away_goals}. Referee: {referee}.",
@@ -116,10 +116,10 @@ MOVIE = Frame(
         "film": copied("film_title", Source.title),
         "director": person("directed_by"),
         "lead": person("lead_actor"),
-        "runtime": whole("runtime_minutes", 70, 240),
+        "runtime": integer("runtime_minutes", 70, 240),
         "streaming": flag("can_be_streamed", ["can be streamed"], ["cannot be streamed"]),
     },
-    whole=[
+    sentences=[
         "{film} was directed by {director} and has a runtime of {runtime} minutes.",
         "The lead actor in {film} is {lead}, the film {streaming}.",
         "{director} directed {film} with {lead} in the lead.",
@@ -135,9 +135,9 @@ PATIENT = Frame(
         "doctor": person("physician"),
         "temperature": decimal("body_temperature", 36, 41),
         "insured": flag("insured", ["insured"], ["not insured"]),
-        "ward": whole("ward", 1, 30),
+        "ward": integer("ward", 1, 30),
     },
-    whole=[
+    sentences=[
         "The patient {patient} has a {complaint} and a body temperature of {temperature}.",
         "Physician {doctor} saw {patient}, who is {insured}, in ward {ward}.",
         "{patient}: {complaint}, ward {ward}, physician {doctor}.",

@@ -9,11 +9,11 @@ from demo_corpus.makers import (
     copied,
     day,
     flag,
+    integer,
     listed,
     moment,
     money,
     person,
-    whole,
 )
 from demo_corpus.values import Source
 
@@ -103,10 +103,10 @@ EVENT = Frame(
         "place": copied("place location place venue where room", room, "without the article", choice=True),
         "city": city("city town"),
         "organizer": person("organizer host organiser speaker contact led_by"),
-        "guests": whole("guests attendees participants number_of_guests people seats", 2, 200),
+        "guests": integer("guests attendees participants number_of_guests people seats", 2, 200),
         "price": money("price fee cost ticket_price entry_fee", 80),
     },
-    whole=[
+    sentences=[
         "{title} on {date} at {time} in the {place}.",
         "{title} on {date} at {time}.",
         "{title}, {date}, {time}.",
@@ -167,8 +167,8 @@ BOOKING = Frame(
             lambda s: s.own(lambda: s.pick(["Hotel ", "Casa ", "Villa ", "Pension "]) + s.word(1, 3).title()),
         ),
         "checkin": day("checkin check_in arrival date from_date start_date checkin"),
-        "nights": whole("nights nights number_of_nights stay_nights duration", 1, 14),
-        "guests": whole("guests guests people persons number_of_guests party_size adults", 1, 9),
+        "nights": integer("nights nights number_of_nights stay_nights duration", 1, 14),
+        "guests": integer("guests guests people persons number_of_guests party_size adults", 1, 9),
         "room": listed("room room_type room type", ["single", "double", "twin", "suite"]),
         "breakfast": flag(
             "breakfast breakfast_included with_breakfast",
@@ -178,7 +178,7 @@ BOOKING = Frame(
         "city": city(),
         "total": money("total price cost total_price amount", 900),
     },
-    whole=[
+    sentences=[
         "{name} booked {nights} nights at {hotel} from {checkin}.",
         "Please book a {room} room for {name} at {hotel}, {nights} nights.",
         "{hotel}, {city}: {name}, {guests} guests, from {checkin}.",
@@ -221,7 +221,7 @@ TABLE = Frame(
     groups={"when": "date time"},
     slots={
         "name": person("name guest customer reserved_by"),
-        "people": whole("people guests party_size persons seats", 1, 14),
+        "people": integer("people guests party_size persons seats", 1, 14),
         "date": day("date day when"),
         "time": clock("time at hour start_time"),
         "restaurant": copied(
@@ -232,7 +232,7 @@ TABLE = Frame(
         ),
         "outside": flag("outside outdoor terrace", ["outside", "on the terrace"], ["inside", "indoors"]),
     },
-    whole=[
+    sentences=[
         "A table for {people} at {time} on {date}, please. {name}",
         "{name}, {people} people, {date}, {time}.",
         "Table for {people} at {restaurant} on {date} at {time}.",
@@ -264,7 +264,7 @@ REMINDER = Frame(
         "starts": moment("starts start when datetime at time date_time begins_at timestamp"),
         "who": person("who person attendee owner name"),
     },
-    whole=[
+    sentences=[
         "{what} on {starts}.",
         "Remind {who} of the {what} on {starts}.",
         "{starts}: {what}",

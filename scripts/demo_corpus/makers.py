@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 from demo_corpus.frames import Slot
 from demo_corpus.shapes import BOOLEAN, DATE, DATETIME, INTEGER, NUMBER, STRING, TIME, Shape, enum
-from demo_corpus.values import Said, Source
+from demo_corpus.values import SlotValue, Source
 
-Maker = Callable[[Source], Said]
+Maker = Callable[[Source], SlotValue]
 
 
 def plain(make: Callable[[Source], str]) -> Maker:
-    """A string that the answer copies from the text."""
+    """Return a generator of strings that the answer copies from the text."""
 
-    def said(source: Source) -> Said:
+    def make_value(source: Source) -> SlotValue:
         text = make(source)
-        return Said(text, text)
+        return SlotValue(text, text)
 
-    return said
+    return make_value
 
 
 def copied(keys: str, make: Callable[[Source], str], *comments: str, choice: bool = False) -> Slot:
@@ -33,7 +33,7 @@ def city(keys: str = "city town location place") -> Slot:
     return copied(keys, Source.city, "the city", choice=True)
 
 
-def whole(keys: str, low: int, high: int, *comments: str) -> Slot:
+def integer(keys: str, low: int, high: int, *comments: str) -> Slot:
     return Slot(keys, INTEGER, lambda source: source.integer(low, high), comments)
 
 
@@ -54,11 +54,11 @@ def clock(keys: str = "time start start_time at hour") -> Slot:
 
 
 def moment(keys: str) -> Slot:
-    """A date and a time of day in one value."""
+    """Return a slot for a date and a time of day in one value."""
 
-    def make(source: Source) -> Said:
+    def make(source: Source) -> SlotValue:
         date, time = source.day(), source.clock()
-        return Said(
+        return SlotValue(
             f"{date.text}{source.pick([' at ', ' at ', ', ', ' '])}{time.text}", f"{date.value}T{time.value}"
         )
 
@@ -66,7 +66,7 @@ def moment(keys: str) -> Slot:
 
 
 def listed(keys: str, options: list[str], *comments: str) -> Slot:
-    """A word of a short list, used literally in the text; the type may enumerate the list."""
+    """Return a slot for a word of a short list, used literally in the text; the type may enumerate the list."""
 
     def shape(source: Source) -> Shape:
         if source.chance(0.4):
@@ -80,11 +80,11 @@ def listed(keys: str, options: list[str], *comments: str) -> Slot:
 
 
 def judged(keys: str, cues: dict[str, Callable[[Source], str]]) -> Slot:
-    """A word that the text implies: each option with a generator of phrases that imply it."""
+    """Return a slot for a word that the text implies: each option has a generator of phrases that imply it."""
 
-    def make(source: Source) -> Said:
+    def make(source: Source) -> SlotValue:
         option = source.pick(list(cues))
-        return Said(cues[option](source), option)
+        return SlotValue(cues[option](source), option)
 
     def shape(source: Source) -> Shape:
         options = list(cues)
@@ -96,11 +96,11 @@ def judged(keys: str, cues: dict[str, Callable[[Source], str]]) -> Slot:
 
 
 def flag(keys: str, yes: list[str], no: list[str]) -> Slot:
-    """A boolean fact, with phrases for both values."""
+    """Return a slot for a boolean, with phrases for both values."""
 
-    def make(source: Source) -> Said:
+    def make(source: Source) -> SlotValue:
         value = source.chance(0.5)
-        return Said(source.pick(yes if value else no), value)
+        return SlotValue(source.pick(yes if value else no), value)
 
     return Slot(keys, BOOLEAN, make)
 

@@ -1,4 +1,4 @@
-"""Needs: questions that one tool answers; the tools, the right calls, what they return, and what is then known."""
+"""Needs: questions that one tool answers, with the tools, the correct calls, their outputs, and the known facts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from demo_corpus.values import Source, article
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that the result may hold: its possible keys, its shape and its value."""
+    """A possible field of the output: its possible keys, its shape and its value."""
 
     keys: str
     shape: Shape
@@ -36,14 +36,14 @@ class Fact:
 
 @dataclass(frozen=True)
 class Need:
-    """A question, the tools that answer it, the right calls, what is asked for, and what else is then known."""
+    """A question, the tools that answer it, the correct calls, the requested fact, and other known facts."""
 
     question: str
     cards: tuple[Card, ...]
     steps: tuple[Step, ...]
     main: Fact
     others: tuple[Fact, ...] = ()
-    kinds: frozenset[str] = field(default_factory=frozenset)  # of tools that would do as well
+    kinds: frozenset[str] = field(default_factory=frozenset)  # of tools that answer the question too
 
     @property
     def taken(self) -> frozenset[str]:
@@ -51,12 +51,9 @@ class Need:
 
 
 def fact(key: str, value: object) -> Fact:
-    """A fact whose shape is that of its value."""
+    """Return a fact with the shape of its value."""
     shapes: dict[type, Shape] = {bool: BOOLEAN, int: INTEGER, float: NUMBER, list: Array(STRING)}
     return Fact(key, shapes.get(type(value), STRING), value)
-
-
-# --- weather, sums and calendars ---
 
 
 def comment(source: Source, *options: str) -> str:
@@ -78,7 +75,7 @@ def weather_card(source: Source, degrees: bool) -> Card:
 
 
 def weather(source: Source, heldout: bool) -> Need:
-    """What the weather is, or how warm it is; told as a number, as a text or as a row of both."""
+    """Return a question for the weather or the temperature; the output is a number, a text or an object of both."""
     degrees = source.chance(0.35)
     warm = degrees or source.chance(0.35)
     card = weather_card(source, degrees)
@@ -115,12 +112,12 @@ def weather(source: Source, heldout: bool) -> Need:
 
 
 def sum_card(source: Source) -> Card:
-    """A calculator: of an expression, or of two numbers and what to do with them."""
+    """Return a calculator of an expression, or of two numbers and an operation."""
     name, text = source.pick(words(toolbox.SUM_NAMES)), source.pick(toolbox.SUM_TEXTS)
     if source.chance(0.8):
         key = source.pick(words("expression expression expression formula calculation input"))
-        said = comment(source, "Such as 2 * 3.", "The expression.", "An arithmetic expression.")
-        return Card("sum", name, text, (Parameter(key, STRING, said),))
+        hint = comment(source, "Such as 2 * 3.", "The expression.", "An arithmetic expression.")
+        return Card("sum", name, text, (Parameter(key, STRING, hint),))
     a, b = source.rng.choice([("a", "b"), ("a", "b"), ("x", "y"), ("left", "right"), ("first", "second")])
     operation = Parameter(
         source.pick(words("operation operation operator sign")),
@@ -131,11 +128,11 @@ def sum_card(source: Source) -> Card:
 
 
 def sum_step(card: Card, a: float, sign: str, b: float, rest: str = "") -> Step:
-    """The call of a calculator for a sum of two numbers, or of more where it takes an expression."""
-    written = f"{a} {sign} {b}{rest}"
-    output = round(value_of(written), 4)
+    """Return the call of a calculator for two numbers, or for more if it takes an expression."""
+    expression = f"{a} {sign} {b}{rest}"
+    output = round(value_of(expression), 4)
     if len(card.parameters) == 1:
-        return Step(card.name, {card.parameters[0].key: written}, output)
+        return Step(card.name, {card.parameters[0].key: expression}, output)
     named = [each for each in card.parameters if each.shape == NUMBER]
     values: dict[str, object] = {named[0].key: a, named[1].key: b}
     for each in card.parameters:
@@ -145,9 +142,9 @@ def sum_step(card: Card, a: float, sign: str, b: float, rest: str = "") -> Step:
     return Step(card.name, {each.key: values[each.key] for each in card.parameters}, output)
 
 
-def value_of(written: str) -> float:
-    """The value of a sum, of numbers and signs with spaces between; products come first."""
-    first, *rest = written.split()
+def value_of(expression: str) -> float:
+    """Return the value of an expression of numbers and signs, separated by spaces, with the usual precedence."""
+    first, *rest = expression.split()
     terms = [number(first)]
     for sign, text in zip(rest[::2], rest[1::2], strict=True):
         if sign == "*":
@@ -164,7 +161,7 @@ def number(text: str) -> float:
 
 
 def sum_of(source: Source, heldout: bool) -> Need:
-    """A sum in signs or in words."""
+    """Return a question for the value of an expression in signs or in words."""
     card = sum_card(source)
     a: float = source.rng.choice([source.rng.randint(1, 99), source.rng.randint(1, 9999)])
     b: float = source.rng.choice([source.rng.randint(1, 12), source.rng.randint(1, 999)])
@@ -177,12 +174,12 @@ def sum_of(source: Source, heldout: bool) -> Need:
     if source.chance(0.25):
         question = source.pick(toolbox.COMMANDS[sign]).format(a=a, b=b)
     else:
-        said = f"{a} {source.pick(toolbox.SUM_WORDS[sign])} {b}"
+        expression = f"{a} {source.pick(toolbox.SUM_WORDS[sign])} {b}"
         if len(card.parameters) == 1 and source.chance(0.12):
             again = source.pick("+-*")
             rest = f" {again} {source.rng.randint(1, 99)}"
-            said = f"{a} {sign} {b}{rest}"
-        question = source.pick(sentences(toolbox.SUM_ASKS, heldout)).replace("{sum}", said)
+            expression = f"{a} {sign} {b}{rest}"
+        question = source.pick(sentences(toolbox.SUM_ASKS, heldout)).replace("{sum}", expression)
     step = sum_step(card, a, sign, b, rest)
     asked = fact("expression sum calculation", f"{a} {sign} {b}{rest}")
     others = (asked,) if len(card.parameters) == 1 else (fact("a first", a), fact("b second", b))
@@ -190,25 +187,25 @@ def sum_of(source: Source, heldout: bool) -> Need:
 
 
 def kept_numbers(a: float, b: float) -> bool:
-    """Whether a pair of numbers is kept from training: one in ten."""
+    """Whether training excludes a pair of numbers (one in ten)."""
     return int(a * 7 + b * 3) % 10 == 0
 
 
 def calendar_card(source: Source) -> Card:
     key = source.pick(words("day day date date on when"))
-    said = comment(source, "Which day.", "The date.")
+    hint = comment(source, "Which day.", "The date.")
     name = source.pick(words(toolbox.CALENDAR_NAMES))
-    return Card("calendar", name, source.pick(toolbox.CALENDAR_TEXTS), (Parameter(key, DATE, said),))
+    return Card("calendar", name, source.pick(toolbox.CALENDAR_TEXTS), (Parameter(key, DATE, hint),))
 
 
 def event(source: Source) -> str:
-    """What somebody has in a calendar."""
+    """Return the title of an event."""
     name = tools.title(source)
     return name if source.chance(0.5) else name[:1].upper() + name[1:]
 
 
 def calendar(source: Source, heldout: bool) -> Need:
-    """What there is on a day: a text, a list, or nothing."""
+    """Return a question for the events of a day; the output is a text, a list, or empty."""
     card = calendar_card(source)
     day = source.day()
     count = source.rng.choice([0, 1, 1, 1, 2, 2, 3])
@@ -235,12 +232,9 @@ def calendar(source: Source, heldout: bool) -> Need:
     return Need(question, (card,), (step,), main, tuple(others))
 
 
-# --- databases ---
-
-
 def entity_card(entity: Entity, attribute: Attribute, source: Source) -> Card:
-    """A tool that knows one attribute of a kind of things. Sometimes only its description says which."""
-    key, said, thing = attribute.key, attribute.words, entity.name.replace("_", " ")
+    """Return a tool for one attribute of a kind of entity; sometimes only its description names the attribute."""
+    key, attribute_words, thing = attribute.key, attribute.words, entity.name.replace("_", " ")
     a_thing = article(thing)
     names = [key, key, f"get_{key}", f"{key}_of", f"find_{key}", f"{entity.name}_{key}", f"lookup_{key}"]
     if key == "stock":
@@ -251,12 +245,12 @@ def entity_card(entity: Entity, attribute: Attribute, source: Source) -> Card:
         else source.pick(["lookup", "query", "f", "ask", source.word(1, 2)])
     )
     texts = [
-        f"The {said} of {a_thing}.",
-        f"The {said} of {a_thing}.",
-        f"The {said} of {a_thing}, from the database.",
-        f"Look up the {said} of {a_thing}.",
-        f"Find the {said} of {a_thing} in the database.",
-        f"Tells the {said}.",
+        f"The {attribute_words} of {a_thing}.",
+        f"The {attribute_words} of {a_thing}.",
+        f"The {attribute_words} of {a_thing}, from the database.",
+        f"Look up the {attribute_words} of {a_thing}.",
+        f"Find the {attribute_words} of {a_thing} in the database.",
+        f"Tells the {attribute_words}.",
         *attribute.descriptions,
         *attribute.descriptions,
     ]
@@ -269,7 +263,7 @@ def entity_card(entity: Entity, attribute: Attribute, source: Source) -> Card:
 
 
 def row_card(entity: Entity, source: Source) -> Card:
-    """A tool that knows all of a thing."""
+    """Return a tool for all attributes of an entity."""
     thing = entity.name.replace("_", " ")
     name = source.pick(
         [f"find_{entity.name}", f"get_{entity.name}", f"lookup_{entity.name}", entity.name, "lookup", "find"]
@@ -300,20 +294,20 @@ def made_up(source: Source, heldout: bool) -> Need:
 
 
 def look_up(entity: Entity, source: Source, heldout: bool) -> Need:
-    """One attribute of one thing, from a tool for it or from the whole row."""
+    """Return a question for one attribute of an entity, from a tool for the attribute or for all attributes."""
     attribute = source.rng.choice(entity.attributes)
     x = entity.make(source)
     question = ask(attribute, x, source, heldout)
     values = {each.key: each.make(source) for each in entity.attributes}
-    wanted = values[attribute.key]
-    main = fact(f"{attribute.key} {attribute.key}", wanted)
-    told = Fact(f"{entity.name} {words(entity.keys)[0]}", STRING, x)
-    others = [told]
+    value = values[attribute.key]
+    main = fact(f"{attribute.key} {attribute.key}", value)
+    subject = Fact(f"{entity.name} {words(entity.keys)[0]}", STRING, x)
+    others = [subject]
     if attribute.key == "stock":
-        others.append(fact("available in_stock", bool(wanted)))
+        others.append(fact("available in_stock", bool(value)))
     row = len(values) > 1 and source.chance(0.2)
     card = row_card(entity, source) if row else entity_card(entity, attribute, source)
-    output: object = wanted
+    output: object = value
     if row:
         kept = source.rng.sample(list(values), min(len(values), source.rng.choice([2, 2, 3])))
         kept = kept if attribute.key in kept else [attribute.key, *kept[1:]]
@@ -321,22 +315,19 @@ def look_up(entity: Entity, source: Source, heldout: bool) -> Need:
         output = {key: values[key] for key in kept}
         others += [fact(key, values[key]) for key in kept if key != attribute.key]
     elif source.chance(0.04):
-        return unknown(Need(question, (card,), (), main, (told,)), entity, x)
+        return unknown(Need(question, (card,), (), main, (subject,)), entity, x)
     step = Step(card.name, {card.parameters[0].key: x}, output)
     kinds = frozenset(f"{entity.name}.{each.key}" for each in entity.attributes if row or each is attribute)
     return Need(question, (card,), (step,), main, tuple(others), kinds | {f"{entity.name}."})
 
 
 def unknown(need: Need, entity: Entity, x: str) -> Need:
-    """Nobody knows the thing, so the result says null."""
+    """Return the need for an unknown entity: the tool fails, and the output is null."""
     card = need.cards[0]
-    said = f"there is no {entity.name.replace('_', ' ')} called {x}"
-    step = Step(card.name, {card.parameters[0].key: x}, said, failed=True)
+    message = f"there is no {entity.name.replace('_', ' ')} called {x}"
+    step = Step(card.name, {card.parameters[0].key: x}, message, failed=True)
     main = Fact(need.main.keys, Nullable(need.main.shape), None)
     return replace(need, steps=(step,), main=main)
-
-
-# --- actions ---
 
 
 def action_card(tool: Tool, source: Source, slots: list[str] | None = None) -> Card:
@@ -344,20 +335,20 @@ def action_card(tool: Tool, source: Source, slots: list[str] | None = None) -> C
     parameters: dict[str, Parameter] = {}
     for slot in slots or source.rng.sample(list(tool.slots), source.rng.randint(1, len(tool.slots))):
         key = source.pick(tool.slots[slot].keys.split())
-        made = tool.slots[slot].shape
+        shape = tool.slots[slot].shape
         key = f"{key}_" if key in ("from", "with", "in", "is") else key
-        parameters[key] = Parameter(key, made(source) if callable(made) else made)
+        parameters[key] = Parameter(key, shape(source) if callable(shape) else shape)
     text = name.replace("_", " ").capitalize() + "."
     return Card(f"action {tool.names.split()[0]}", name, text, tuple(parameters.values()))
 
 
 def action(source: Source, heldout: bool) -> Need:
-    """Something to be done, and that it was."""
-    made = calls.call(source, heldout, TOOLS[3:])
-    options = made.shape.options if isinstance(made.shape, Union) else (made.shape,)
-    assert isinstance(made.value, dict)
-    tag, holder = made.value
-    name, arguments = made.value[tag], made.value[holder]
+    """Return a request for an action, with its status as output."""
+    example = calls.call(source, heldout, TOOLS[3:])
+    options = example.shape.options if isinstance(example.shape, Union) else (example.shape,)
+    assert isinstance(example.value, dict)
+    tag, holder = example.value
+    name, arguments = example.value[tag], example.value[holder]
     right = next(
         each for each in options if isinstance(each, Object) and f'"{name}"' == each.fields[0][1].text
     )  # type: ignore[union-attr]
@@ -377,4 +368,4 @@ def action(source: Source, heldout: bool) -> Need:
     )
     step = Step(name, {renamed[key]: arguments[key] for key, _ in fields}, output)
     others = tuple(Fact(renamed[key], shape, arguments[key]) for key, shape in fields)
-    return Need(made.text, (card,), (step,), fact("status message outcome", output), others)
+    return Need(example.text, (card,), (step,), fact("status message outcome", output), others)

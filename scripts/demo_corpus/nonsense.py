@@ -1,6 +1,6 @@
-"""Nonsense words: `The zorple is bak.` The meaning of a field follows only from its name, a value only from the text.
+"""Nonsense words: `The zorple is bak.` The name of a field is its only meaning, and the text the only source of values.
 
-With these texts, the model learns to copy and to look names up; the other kinds then only add English.
+With these texts, the model learns to copy and to look up names; the other kinds then add English only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ destination origin departure arrival balance account reason result method source
 
 
 def key_name(source: Source) -> tuple[str, str]:
-    """The key of a field and its name in the text."""
+    """Return the key of a field and its name in the text."""
     roll = source.rng.random()
     if roll < 0.45:
         word = source.word(1, 3)
@@ -61,7 +61,7 @@ def key_name(source: Source) -> tuple[str, str]:
 
 
 def any_value(source: Source) -> tuple[str, object, Shape]:
-    """The spelling of a value, the value and its shape."""
+    """Return the spelling of a value, the value and its shape."""
     roll = source.rng.random()
     if roll < 0.30:
         word = source.nonsense()
@@ -76,17 +76,17 @@ def any_value(source: Source) -> tuple[str, object, Shape]:
         text = source.pick([source.code(), source.email(), source.phone()])
         return text, text, STRING
     if roll < 0.74:
-        said = source.integer(0, source.pick_int((9, 99, 99, 999, 99999)))
-        return said.text, said.value, INTEGER
+        drawn = source.integer(0, source.pick_int((9, 99, 99, 999, 99999)))
+        return drawn.text, drawn.value, INTEGER
     if roll < 0.80:
-        said = source.decimal(0, 300)
-        return said.text, said.value, NUMBER
+        drawn = source.decimal(0, 300)
+        return drawn.text, drawn.value, NUMBER
     if roll < 0.85:
-        said = source.day()
-        return said.text, said.value, DATE
+        drawn = source.day()
+        return drawn.text, drawn.value, DATE
     if roll < 0.88:
-        said = source.clock()
-        return said.text, said.value, TIME
+        drawn = source.clock()
+        return drawn.text, drawn.value, TIME
     if roll < 0.94:
         words = [source.word(1, 2) for _ in range(source.rng.randint(2, 4))]
         word = source.rng.choice(words)
@@ -100,16 +100,18 @@ def any_value(source: Source) -> tuple[str, object, Shape]:
 
 
 def facts(source: Source, longest: int = 5) -> Example:
-    """Some named facts in any order; the type requests some of them, and some that are missing."""
+    """Return some named facts in any order; the type requests some of them, and some that are missing."""
     rng = source.rng
     count = rng.randint(1, longest)
     rows: dict[str, tuple[str, str, object, Shape]] = {}
     while len(rows) < count:
-        key, called = key_name(source)
+        key, key_text = key_name(source)
         text, value, shape = any_value(source)
-        rows[key] = (called, text, value, shape)
+        rows[key] = (key_text, text, value, shape)
     style = rng.sample(FORMS, rng.randint(1, 3))
-    text = " ".join(rng.choice(style).format(key=called, value=said) for called, said, _, _ in rows.values())
+    text = " ".join(
+        rng.choice(style).format(key=key_text, value=spelling) for key_text, spelling, _, _ in rows.values()
+    )
     fields, answer = [], {}
     for key in rng.sample(list(rows), rng.randint(1, count)):
         shape = rows[key][3]
@@ -118,20 +120,20 @@ def facts(source: Source, longest: int = 5) -> Example:
     if rng.random() < 0.3:
         missing, _ = key_name(source)
         if missing not in rows:
-            at = rng.randint(0, len(fields))
-            fields.insert(at, (missing, Nullable(any_value(source)[2]), ""))
+            position = rng.randint(0, len(fields))
+            fields.insert(position, (missing, Nullable(any_value(source)[2]), ""))
             answer = {key: answer.get(key) for key, _, _ in fields}
     name = source.type_name()
     return Example(text, Object(name, tuple(fields)), answer)
 
 
 def quotation(source: Source) -> Example:
-    """One string to copy: the shortest exercise."""
+    """Return one string to copy, the shortest exercise."""
     text = source.own(lambda: " ".join(source.word(1, 3) for _ in range(source.rng.randint(1, 5))))
     if source.chance(0.5):
         text = text.title() if source.chance(0.5) else text.capitalize()
-    key, called = key_name(source)
-    sentence = source.pick(FORMS).format(key=called, value=text)
+    key, key_text = key_name(source)
+    sentence = source.pick(FORMS).format(key=key_text, value=text)
     name = source.type_name()
     if source.chance(0.2):
         return Example(sentence, STRING, text)

@@ -72,7 +72,7 @@ SOSO = [
 
 
 def opinion(adjectives: list[str], lines: list[str]) -> Callable[[Source], str]:
-    """A sentence of judgement."""
+    """Return a generator of sentences with an opinion."""
     frames = [
         "It is {}.",
         "It was {}.",
@@ -228,7 +228,7 @@ REVIEW = Frame(
         "date": day("date reviewed_on written_on"),
         "price": money("price cost paid"),
     },
-    whole=[
+    sentences=[
         "{sentiment}",
         "I bought the {product}. {sentiment}",
         "{product}: {sentiment}",
@@ -287,7 +287,7 @@ TICKET = Frame(
         "product": copied("product item device", Source.product),
         "phone": copied("phone phone_number callback", Source.phone),
     },
-    whole=[
+    sentences=[
         "{priority}",
         "{customer} {problem}. {priority}",
         "{priority} {customer} {problem}.",

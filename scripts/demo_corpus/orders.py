@@ -6,7 +6,7 @@ from demo_corpus.example import Example
 from demo_corpus.frames import LEADS, TAILS, fill, sentences
 from demo_corpus.opinions import BAD, GLAD, GOOD, MEH, REVIEW, SORRY, SOSO, opinion
 from demo_corpus.shapes import DATE, INTEGER, NUMBER, STRING, Array, Nullable, Object, Scalar, Shape, enum
-from demo_corpus.values import Said, Source
+from demo_corpus.values import SlotValue, Source
 
 ORDERS = [
     "{items} for {customer}, to be sent to {street}, {city}.",
@@ -51,15 +51,17 @@ FIELDS = {
 
 
 def order(source: Source, heldout_sentences: bool = False) -> Example:
-    """A customer, some things with quantities and prices, often an address."""
+    """Return an order: a customer, some items with quantities and prices, often an address."""
     priced = source.chance(0.5)
     rows = [item(source, priced) for _ in range(source.rng.choice([1, 1, 2, 2, 3]))]
-    said = [text for text, _ in rows]
+    texts = [text for text, _ in rows]
     items = (
-        said[0] if len(said) == 1 else ", ".join(said[:-1]) + source.pick([" and ", " and ", ", "]) + said[-1]
+        texts[0]
+        if len(texts) == 1
+        else ", ".join(texts[:-1]) + source.pick([" and ", " and ", ", "]) + texts[-1]
     )
     values = {
-        "items": Said(items, None),
+        "items": SlotValue(items, None),
         "customer": copy(source.name()),
         "street": copy(source.street()),
         "city": copy(source.city()),
@@ -70,17 +72,17 @@ def order(source: Source, heldout_sentences: bool = False) -> Example:
     }
     sentence = source.pick(sentences(ORDERS, heldout_sentences))
     if len(rows) == 1 and priced and "for {customer}" in sentence and source.chance(0.6):
-        values["items"] = Said(rows[0][1]["said"], None)
-        values["each"] = Said(rows[0][1]["each"], None)
+        values["items"] = SlotValue(rows[0][1]["text"], None)
+        values["each"] = SlotValue(rows[0][1]["each"], None)
         sentence = sentence.replace("for {customer}", "for {customer}, {each} each")
     text = source.pick(LEADS) + capital(fill(sentence, values, source)) + source.pick(TAILS)
-    told = [name for name in FIELDS if "{" + name + "}" in sentence]
-    shape, answer = order_type(source, told, values, [row for _, row in rows], priced)
+    mentioned = [name for name in FIELDS if "{" + name + "}" in sentence]
+    shape, answer = order_type(source, mentioned, values, [row for _, row in rows], priced)
     return Example(text, shape, answer)
 
 
-def copy(text: str) -> Said:
-    return Said(text, text)
+def copy(text: str) -> SlotValue:
+    return SlotValue(text, text)
 
 
 def capital(text: str) -> str:
@@ -88,7 +90,7 @@ def capital(text: str) -> str:
 
 
 def item(source: Source, priced: bool) -> tuple[str, dict[str, object]]:
-    """One line of an order: how it is said, and its title, quantity and price."""
+    """Return one line of an order: its text, and its title, quantity and price."""
     thing = source.title() if source.chance(0.5) else source.product()
     count = source.rng.choice([1, 1, 2, 3, source.rng.randint(1, 40)])
     price = source.price(80)
@@ -119,7 +121,7 @@ def item(source: Source, priced: bool) -> tuple[str, dict[str, object]]:
                 f"{number} times {thing}",
             ]
         )
-    alone = text
+    unpriced = text
     if priced:
         text += source.pick(
             [", {} each", " at {}", " at {} each", " for {} each", " ({})", ", {}", " ({} each)"]
@@ -128,15 +130,19 @@ def item(source: Source, priced: bool) -> tuple[str, dict[str, object]]:
         "title": thing,
         "quantity": count,
         "price": price.value if priced else None,
-        "said": alone,
+        "text": unpriced,
         "each": price.text,
     }
 
 
 def order_type(
-    source: Source, told: list[str], values: dict[str, Said], rows: list[dict[str, object]], priced: bool
+    source: Source,
+    mentioned: list[str],
+    values: dict[str, SlotValue],
+    rows: list[dict[str, object]],
+    priced: bool,
 ) -> tuple[Object, object]:
-    """The type of an order: some of its fields, its items as a list, the address within or beside."""
+    """Return the type of an order, with some of its fields, its items as a list and the address, and the answer."""
     rng = source.rng
     item_keys = {
         "title": source.pick("title title product name item book article description".split()),
@@ -162,13 +168,13 @@ def order_type(
         return Array(line), lines  # type: ignore[return-value]
 
     fields: dict[str, tuple[Shape, object]] = {}
-    for name in (["customer"] if rng.random() < 0.85 or told == ["customer"] else []) + [
+    for name in (["customer"] if rng.random() < 0.85 or mentioned == ["customer"] else []) + [
         each
         for each in FIELDS
         if each not in ("customer", "street", "city")
-        and ((each in told and rng.random() < 0.6) or rng.random() < 0.06)
+        and ((each in mentioned and rng.random() < 0.6) or rng.random() < 0.06)
     ]:
-        known = name in told
+        known = name in mentioned
         shape = {"date": DATE, "total": NUMBER}.get(name, STRING)
         fields[source.pick(FIELDS[name].split())] = (
             shape if known and rng.random() < 0.85 else Nullable(shape),
@@ -178,7 +184,7 @@ def order_type(
         Array(line),
         lines,
     )
-    add_address(source, told, values, fields)
+    add_address(source, mentioned, values, fields)
     keys = list(fields)
     if rng.random() < 0.3:
         rng.shuffle(keys)
@@ -189,10 +195,13 @@ def order_type(
 
 
 def add_address(
-    source: Source, told: list[str], values: dict[str, Said], fields: dict[str, tuple[Shape, object]]
+    source: Source,
+    mentioned: list[str],
+    values: dict[str, SlotValue],
+    fields: dict[str, tuple[Shape, object]],
 ) -> None:
-    """The address as an object, as two fields, or not at all; null where the text has none."""
-    known = [name for name in ("street", "city") if name in told]
+    """Add the address as an object, as two fields, or not at all; it is null if the text has none."""
+    known = [name for name in ("street", "city") if name in mentioned]
     if not known and source.chance(0.7):
         return
     roll = source.rng.random()
@@ -215,22 +224,19 @@ def add_address(
                 fields.setdefault(keys[name], (STRING, values[name].value))
 
 
-# --- reviews: the stars agree with the mood ---
-
-
 def review(source: Source, heldout_sentences: bool = False) -> Example:
-    """A review with its mood, its stars (told, or to be guessed from the mood) and whether it recommends."""
+    """Return a review with its mood, its stars (mentioned, or implied by the mood) and its recommendation."""
     rng = source.rng
     mood = source.pick(["positive", "negative", "neutral"])
     makers = {"positive": opinion(GOOD, GLAD), "negative": opinion(BAD, SORRY), "neutral": opinion(SOSO, MEH)}
     values = {name: slot.make(source) for name, slot in REVIEW.slots.items()}
-    values["sentiment"] = Said(makers[mood](source), mood)
+    values["sentiment"] = SlotValue(makers[mood](source), mood)
     number = rng.choice({"positive": [4, 5, 5], "negative": [1, 1, 2], "neutral": [3]}[mood])
-    told_stars = source.chance(0.45)
-    sentence = source.pick(sentences(REVIEW.whole, heldout_sentences))
+    mentions_stars = source.chance(0.45)
+    sentence = source.pick(sentences(REVIEW.sentences, heldout_sentences))
     stars = stars_text(source, number)
     text = fill(sentence, values, source)
-    if told_stars:
+    if mentions_stars:
         text = source.pick(
             [
                 f"{text} {stars}.",
@@ -242,24 +248,24 @@ def review(source: Source, heldout_sentences: bool = False) -> Example:
             ]
         )
     guess = {"positive": 5, "negative": 1, "neutral": 3}[mood]
-    told = [name for name in REVIEW.slots if "{" + name + "}" in sentence]
+    mentioned = [name for name in REVIEW.slots if "{" + name + "}" in sentence]
     fields: dict[str, tuple[Shape, object]] = {}
-    for name in told:
+    for name in mentioned:
         if name == "sentiment" or rng.random() < 0.7:
             slot = REVIEW.slots[name]
             fields[source.pick(slot.keys.split())] = (
                 slot.shape(source) if callable(slot.shape) else slot.shape,
                 values[name].value,
             )
-    if told_stars or source.chance(0.3):
-        nullable = not told_stars and source.chance(0.5)
+    if mentions_stars or source.chance(0.3):
+        nullable = not mentions_stars and source.chance(0.5)
         shape: Shape = source.rng.choice([INTEGER, Scalar("integer (1 to 5)"), Scalar("integer (1 to 5)")])
         fields[source.pick("stars stars rating score".split())] = (
             Nullable(shape) if nullable else shape,
-            number if told_stars else None if nullable else guess,
+            number if mentions_stars else None if nullable else guess,
         )
     missing = source.pick(["author", "date", "price", "product"])
-    if missing not in told and source.chance(0.25):
+    if missing not in mentioned and source.chance(0.25):
         fields[source.pick(REVIEW.slots[missing].keys.split())] = (
             Nullable(REVIEW.slots[missing].shape),
             None,

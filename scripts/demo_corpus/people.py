@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demo_corpus.frames import Frame
-from demo_corpus.makers import city, copied, day, flag, person, whole
+from demo_corpus.makers import city, copied, day, flag, integer, person
 from demo_corpus.values import Source
 
 HOBBIES = [
@@ -79,7 +79,7 @@ PERSON = Frame(
     groups={"home": "city country", "address": "city country", "work": "job company", "person": "name age"},
     slots={
         "name": person("name name full_name person person_name who", "the full name", "as written"),
-        "age": whole("age age years age_years age_in_years how_old", 1, 99, "in years", "years old"),
+        "age": integer("age age years age_years age_in_years how_old", 1, 99, "in years", "years old"),
         "job": copied(
             "job job occupation profession role work position job_title",
             Source.job,
@@ -101,7 +101,7 @@ PERSON = Frame(
             ["is not married", "is single", "is unmarried"],
         ),
     },
-    whole=[
+    sentences=[
         "{name}, {age}, works as {a_job} in {city}.",
         "{name}, {age}, works as {a_job}.",
         "{name} is {age}.",
@@ -191,7 +191,7 @@ CONTACT = Frame(
         "street": copied("street street_address address address_line", Source.street),
         "city": city("city town location place"),
     },
-    whole=[
+    sentences=[
         "You can reach {name} at {email} or {phone}.",
         "{name}, {phone}, {email}",
         "{name} <{email}>",
@@ -255,9 +255,9 @@ ADDRESS = Frame(
         ),
         "country": copied("country nation country_name", country),
         "name": person("name recipient addressee person resident"),
-        "floor": whole("floor level storey", 1, 30),
+        "floor": integer("floor level storey", 1, 30),
     },
-    whole=[
+    sentences=[
         "{street}, {city}",
         "{street}, {postcode} {city}",
         "{street}, {postcode} {city}, {country}",
@@ -303,9 +303,9 @@ BIRTH = Frame(
         "born": day("born birthday date_of_birth birth_date birthdate"),
         "place": city("birthplace place_of_birth born_in city place"),
         "job": copied("job profession occupation known_as", Source.job, choice=True),
-        "children": whole("children kids number_of_children child_count", 0, 8),
+        "children": integer("children kids number_of_children child_count", 0, 8),
     },
-    whole=[
+    sentences=[
         "{name} was born on {born} in {place}.",
         "{name}, {a_job}, was born in {place}.",
         "Born on {born}, {name} is {a_job}.",

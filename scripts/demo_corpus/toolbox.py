@@ -1,4 +1,4 @@
-"""Topics of the agents' tools: weather, sums, calendars, and databases of things and their attributes."""
+"""Topics of the agents' tools: weather, sums, calendars, and databases of entities and their attributes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from demo_corpus import nonsense, tools
 from demo_corpus.shapes import INTEGER, NUMBER, STRING, Shape, enum
 from demo_corpus.values import Source
 
-# --- things in a database ---
-
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute of a thing: its key, and questions for it in addition to the common ones."""
+    """An attribute of an entity: its key, and questions for it in addition to the common ones."""
 
     key: str
     shape: Shape
@@ -29,7 +27,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Entity:
-    """A kind of thing: its names, and its attributes."""
+    """A kind of entity: its names and its attributes."""
 
     name: str
     keys: str
@@ -222,7 +220,7 @@ ENTITIES = [
 
 
 def made_up(source: Source) -> Entity:
-    """Return an invented kind of thing with invented attributes."""
+    """Return an invented kind of entity with invented attributes."""
     makers = [Source.nonsense, Source.name, Source.city, Source.title, Source.product, Source.code]
     attributes: dict[str, Attribute] = {}
     for _ in range(source.rng.randint(1, 3)):
@@ -252,8 +250,6 @@ def noun(source: Source) -> str:
 
     return source.own(make)
 
-
-# --- weather ---
 
 SKIES = "sunny cloudy rainy windy foggy snowy stormy clear grey dry wet".split()
 WEATHER_NAMES = (
@@ -305,8 +301,6 @@ TEMPERATURE_ASKS = [
     "How warm is {city} today?",
 ]
 
-# --- sums ---
-
 SUM_NAMES = "calculate calculate calculator calculator compute calc evaluate arithmetic"
 SUM_TEXTS = [
     "The value of an arithmetic expression.",
@@ -347,8 +341,6 @@ COMMANDS = {
     "*": ["Multiply {a} by {b}.", "What is the product of {a} and {b}?", "Multiply {a} and {b}."],
     "/": ["Divide {a} by {b}.", "Split {a} by {b}.", "Share {a} among {b}."],
 }
-
-# --- calendars ---
 
 CALENDAR_NAMES = "calendar calendar events events get_events agenda appointments day_plan plans on_day"
 CALENDAR_TEXTS = [
@@ -396,7 +388,7 @@ SIGN_NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 
 
 def sign_shape(source: Source, words: bool) -> Shape:
-    """The four operations, by name or by sign."""
+    """Return the shape of the four operations, by name or by sign."""
     options = list(SIGN_NAMES.values()) if words else list(SIGN_NAMES)
     if source.chance(0.3):
         source.rng.shuffle(options)

@@ -1,4 +1,4 @@
-"""Tools: the functions that requests can ask for, with their parameters and what people say to call them."""
+"""Tools: the functions that requests can need, with their parameters and sample requests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from demo_corpus.frames import Slot
 from demo_corpus.life import EVENTS
-from demo_corpus.makers import city, clock, day, listed, person, plain, whole
+from demo_corpus.makers import city, clock, day, integer, listed, person, plain
 from demo_corpus.shapes import NUMBER, STRING
-from demo_corpus.values import Said, Source
+from demo_corpus.values import SlotValue, Source
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def when(keys: str) -> Slot:
     )
 
 
-def sum_maker(source: Source) -> Said:
+def sum_maker(source: Source) -> SlotValue:
     a, b = source.rng.randint(1, 999), source.rng.randint(1, 99)
     sign = source.pick(["+", "-", "*", "/"])
     expression = (
@@ -53,7 +53,7 @@ def sum_maker(source: Source) -> Said:
         if source.chance(0.8)
         else f"{a} {sign} {b} {source.pick(['+', '-', '*'])} {source.rng.randint(1, 99)}"
     )
-    return Said(expression, expression)
+    return SlotValue(expression, expression)
 
 
 def query(source: Source) -> str:
@@ -189,7 +189,7 @@ TOOLS = [
         "search search web_search search_web find lookup",
         {
             "query": text("query query q text terms question", query),
-            "limit": whole("limit max_results count number", 1, 20),
+            "limit": integer("limit max_results count number", 1, 20),
         },
         [
             "Search for {query}.",
@@ -258,7 +258,7 @@ TOOLS = [
     ),
     Tool(
         "set_timer timer start_timer countdown",
-        {"minutes": whole("minutes minutes duration length", 1, 90)},
+        {"minutes": integer("minutes minutes duration length", 1, 90)},
         [
             "Set a timer for {minutes} minutes.",
             "Start a countdown of {minutes} minutes.",
@@ -280,7 +280,7 @@ TOOLS = [
     Tool(
         "book_table book_table reserve_table reservation",
         {
-            "people": whole("people guests party_size", 1, 12),
+            "people": integer("people guests party_size", 1, 12),
             "time": clock("time time at"),
             "date": day("date day"),
         },
@@ -344,7 +344,7 @@ TOOLS = [
                     )
                 ),
             ),
-            "level": whole("level brightness percent", 1, 100),
+            "level": integer("level brightness percent", 1, 100),
         },
         [
             "Turn on the light in the {room}.",

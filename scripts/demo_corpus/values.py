@@ -55,8 +55,8 @@ CODAS = ["", "", "", "", "", "", "", "n", "r", "s", "l", "k", "t", "m", "x", "nd
 
 
 @dataclass(frozen=True)
-class Said:
-    """One value with its spelling in the text and its form in the answer."""
+class SlotValue:
+    """A value: its spelling in the text and its form in the answer."""
 
     text: str
     value: object
@@ -126,7 +126,7 @@ class Source:
         return self.word(1, 3).title()
 
     def name(self) -> str:
-        """A person: one to three parts, some with a particle, a hyphen or an apostrophe."""
+        """Return the name of a person: one to three parts, some with a particle, a hyphen or an apostrophe."""
 
         def make() -> str:
             roll = self.rng.random()
@@ -182,7 +182,7 @@ class Source:
         return self.own(make)
 
     def title(self) -> str:
-        """A title of a book, a film, a talk."""
+        """Return the title of a book, a film or a talk."""
 
         def make() -> str:
             roll = self.rng.random()
@@ -235,36 +235,36 @@ class Source:
             )
         )
 
-    def integer(self, low: int, high: int, words: float = 0.15) -> Said:
-        """A whole number; those up to a hundred are sometimes written out."""
+    def integer(self, low: int, high: int, words: float = 0.15) -> SlotValue:
+        """Return an integer; integers up to a hundred are sometimes written in words."""
         number = self.rng.randint(low, high)
         if number <= 100 and self.chance(words if number > 12 else words * 2):
-            return Said(spell(number), number)
+            return SlotValue(spell(number), number)
         if number >= 1000 and self.chance(0.3):
-            return Said(f"{number:,}", number)
-        return Said(str(number), number)
+            return SlotValue(f"{number:,}", number)
+        return SlotValue(str(number), number)
 
-    def price(self, high: int = 200) -> Said:
-        """An amount of money, with or without its sign and cents."""
+    def price(self, high: int = 200) -> SlotValue:
+        """Return an amount of money, with or without a currency and cents."""
         rng = self.rng
         if self.chance(0.3):
-            whole = rng.randint(1, high)
-            return Said(self.money(str(whole)), float(whole))
+            units = rng.randint(1, high)
+            return SlotValue(self.money(str(units)), float(units))
         cents = rng.choice([50, 99, 25, 95, rng.randint(1, 99)])
-        whole = rng.randint(0 if cents > 40 else 1, high)
-        return Said(self.money(f"{whole}.{cents:02d}"), round(whole + cents / 100, 2))
+        units = rng.randint(0 if cents > 40 else 1, high)
+        return SlotValue(self.money(f"{units}.{cents:02d}"), round(units + cents / 100, 2))
 
     def money(self, digits: str) -> str:
         return self.pick(
             ["{}", "{}", "${}", "€{}", "£{}", "{} euros", "{} dollars", "{} EUR", "{} USD"]
         ).format(digits)
 
-    def decimal(self, low: float, high: float) -> Said:
+    def decimal(self, low: float, high: float) -> SlotValue:
         number = round(self.rng.uniform(low, high), self.rng.choice([1, 1, 2]))
-        return Said(str(number), number)
+        return SlotValue(str(number), number)
 
-    def day(self) -> Said:
-        """A date in one of a dozen spellings; ISO in the answer."""
+    def day(self) -> SlotValue:
+        """Return a date in one of a dozen spellings; in ISO format in the answer."""
         rng = self.rng
         when = date(2020, 1, 1) + timedelta(days=rng.randrange(365 * 11))
         month = MONTHS[when.month - 1]
@@ -285,10 +285,10 @@ class Source:
             f"{WEEKDAYS[when.weekday()]}, {d} {month} {y}",
             f"{d} {month}, {y}",
         ]
-        return Said(rng.choice(spellings), when.isoformat())
+        return SlotValue(rng.choice(spellings), when.isoformat())
 
-    def clock(self) -> Said:
-        """A time of day; HH:MM:SS in the answer."""
+    def clock(self) -> SlotValue:
+        """Return a time of day; HH:MM:SS in the answer."""
         hour, minute = self.rng.randint(0, 23), self.rng.choice([0, 0, 30, 15, 45, self.rng.randint(0, 59)])
         value = f"{hour:02d}:{minute:02d}:00"
         half = "am" if hour < 12 else "pm"
@@ -300,11 +300,11 @@ class Source:
             spellings += [f"{twelve}:{minute:02d} {half}"]
         if hour == 12 and minute == 0:
             spellings += ["noon", "noon"]
-        return Said(self.rng.choice(spellings), value)
+        return SlotValue(self.rng.choice(spellings), value)
 
 
 def spell(number: int) -> str:
-    """A number up to a hundred in words.
+    """Return a number up to a hundred in words.
 
     >>> spell(34)
     'thirty-four'
@@ -317,7 +317,7 @@ def spell(number: int) -> str:
 
 
 def article(noun: str) -> str:
-    """The noun with its indefinite article.
+    """Return a noun with its indefinite article.
 
     >>> article("architect")
     'an architect'

@@ -1,4 +1,4 @@
-"""Words: the lists from which the corpus takes its real-looking names, places, trades and things."""
+"""Word lists for realistic names, places, jobs and objects."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("heldout", [False, True])
-def test_a_scripted_model_with_the_corpus_texts_makes_the_right_calls(corpus: Any, heldout: bool) -> None:
-    made, conversation = corpus
-    stream = iter(made.heldout_tasks(5, 25)) if heldout else made.train_tasks(5)
+def test_a_scripted_model_with_the_corpus_texts_makes_the_correct_calls(corpus: Any, heldout: bool) -> None:
+    generator, conversation = corpus
+    stream = iter(generator.heldout_tasks(5, 25)) if heldout else generator.train_tasks(5)
     for _, task in zip(range(25), stream, strict=False):
         model = scripted(task)
         agent = sk.Agent(
@@ -34,24 +34,24 @@ def test_a_scripted_model_with_the_corpus_texts_makes_the_right_calls(corpus: An
             max_steps=6,
         )
         result = agent.run(task.question)
-        assert task.is_right(conversation.RunSaid.of(result.messages))
+        assert task.is_right(conversation.RunOutcome.of(result.messages))
         assert_was_taught(task, model)
 
 
 def test_the_assistant_of_the_tutorial_reads_the_corpus_prompt(corpus: Any) -> None:
-    made, conversation = corpus
+    generator, conversation = corpus
     from demo_corpus import assistant
 
     for kind in assistant.MAKERS:
-        for task in made.heldout_questions(5, 3, kind):
+        for task in generator.heldout_questions(5, 3, kind):
             model = scripted(task)
             result = assistant.Assistant(model).run(task)
-            assert task.is_right(conversation.RunSaid.of(result.messages))
+            assert task.is_right(conversation.RunOutcome.of(result.messages))
             assert_was_taught(task, model)
 
 
 def scripted(task: Any) -> ScriptedModel:
-    return ScriptedModel([text.removesuffix("<|end|>") for text, says in task.pieces if says])
+    return ScriptedModel([text.removesuffix("<|end|>") for text, is_generated in task.pieces if is_generated])
 
 
 def assert_was_taught(task: Any, model: ScriptedModel) -> None:
