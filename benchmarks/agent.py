@@ -6,8 +6,8 @@ OMP_NUM_THREADS=1 python -m benchmarks.agent --clock cpu
 
 An agent with three tools and eight steps, greedy, with outputs of about a hundred tokens, on the demo model and on a
 larger Llama with random weights and the demo model's tokens, within their contexts. A bias on `{` makes the model call
-a tool in each step but the last. The runs are equal with and without the cache; `read` is the number of tokens fed to
-the model. The second table is a conversation of three turns, each with the messages of the previous one.
+a tool in each step but the last. The runs are equal with and without the cache. The second table is a conversation of
+three turns, each with the messages of the previous one.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def weather(city: str, days: Literal[1, 2, 3] = 1) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run."""
+    """The result and the cost of a run; `tokens_read` is the number of tokens fed to the model."""
 
     result: AgentResult[object]
     seconds: float
-    read: int
+    tokens_read: int
 
 
-def made(model: TransformersModel, max_steps: int, kept_tokens: int) -> sk.Agent[bool]:
-    """The agent."""
+def create_agent(model: TransformersModel, max_steps: int, prefix_cache_tokens: int) -> sk.Agent[bool]:
+    """Return the agent; a logits processor makes it call tools."""
     opening = [token for token, text in enumerate(model.vocabulary.tokens) if text.startswith(b"{")]
 
-    def call(ids: object, scores: Any) -> Any:
+    def prefer_calls(ids: object, scores: Any) -> Any:
         scores[..., opening] += 50.0
         return scores
 
@@ -65,8 +65,8 @@ def made(model: TransformersModel, max_steps: int, kept_tokens: int) -> sk.Agent
         output_type=bool,
         max_steps=max_steps,
         max_tokens=600,
-        processors=[call],
-        limits=sk.Limits(prefix_cache_tokens=kept_tokens),
+        processors=[prefer_calls],
+        limits=sk.Limits(prefix_cache_tokens=prefix_cache_tokens),
     )
 
 
@@ -74,46 +74,46 @@ def made(model: TransformersModel, max_steps: int, kept_tokens: int) -> sk.Agent
 def counting(model: TransformersModel) -> Iterator[list[int]]:
     """Count the tokens fed to a model."""
     fed = [0]
-    plain = type(model).check_readable
+    original = type(model).check_readable
 
     def counted(self: TransformersModel, ids: list[int], before: int) -> None:
         fed[0] += len(ids)
-        plain(self, ids, before)
+        original(self, ids, before)
 
     type(model).check_readable = counted  # type: ignore[method-assign, assignment]
     try:
         yield fed
     finally:
-        type(model).check_readable = plain  # type: ignore[method-assign]
+        type(model).check_readable = original  # type: ignore[method-assign]
 
 
-def run(model: TransformersModel, *, keep: bool, clock: Clock) -> Outcome:
-    """One run of the agent."""
-    agent = made(model, 8, 0)
+def run(model: TransformersModel, *, reuse_prefix: bool, clock: Clock) -> Outcome:
+    """Measure one run of the agent."""
+    agent = create_agent(model, 8, 0)
     state = RunState(
         agent_fingerprint="", messages=(User(content="Where is my order 7 of The Silent River?"),), pending=()
     )
     with counting(model) as fed:
-        begin = clock()
-        result = driver.drive_sync(Run(agent._config, state, None), model, reuse_prefix=keep)
-        return Outcome(result, clock() - begin, fed[0])
+        start = clock()
+        result = driver.drive_sync(Run(agent._config, state, None), model, reuse_prefix=reuse_prefix)
+        return Outcome(result, clock() - start, fed[0])
 
 
-def conversation(model: TransformersModel, *, keep: bool, clock: Clock) -> list[Outcome]:
-    """Three turns."""
-    agent = made(model, 3, 8_192 if keep else 0)
+def conversation(model: TransformersModel, *, reuse_prefix: bool, clock: Clock) -> list[Outcome]:
+    """Measure three turns of a conversation."""
+    agent = create_agent(model, 3, 8_192 if reuse_prefix else 0)
     outcomes: list[Outcome] = []
     for prompt in ("Where is my order 7?", "And order 8?", "Is it sunny there?"):
         messages = outcomes[-1].result.messages if outcomes else ()
         with counting(model) as fed:
-            begin = clock()
+            start = clock()
             result = cast("AgentResult[object]", agent.run(prompt, messages=messages))
-            outcomes.append(Outcome(result, clock() - begin, fed[0]))
+            outcomes.append(Outcome(result, clock() - start, fed[0]))
     return outcomes
 
 
-def larger(demo: TransformersModel) -> TransformersModel:
-    """A Llama with 100 million random weights."""
+def random_llama(demo: TransformersModel) -> TransformersModel:
+    """Return a Llama with 100 million random weights."""
     import torch
     import transformers
 
@@ -135,29 +135,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="what is measured")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="wall time or processor time")
     clock = CLOCKS[parser.parse_args().clock]
     demo = sk.load()
-    print("| model | prefix cache | steps | read | tokens read per step | seconds | steps per second |")
+    print(
+        "| model | prefix cache | steps | tokens read | tokens read per step | seconds | steps per second |"
+    )
     print("|---|---|---:|---:|---:|---:|---:|")
-    models = {"demo": demo, "Llama, 100 M": larger(demo)}
+    models = {"demo": demo, "Llama, 100 M": random_llama(demo)}
     for name, model in models.items():
-        run(model, keep=True, clock=clock)
-        for keep in (False, True):
-            told = run(model, keep=keep, clock=clock)
-            steps = told.result.steps
+        run(model, reuse_prefix=True, clock=clock)
+        for reuse_prefix in (False, True):
+            outcome = run(model, reuse_prefix=reuse_prefix, clock=clock)
+            steps = outcome.result.steps
             print(
-                f"| {name} | {'yes' if keep else 'no'} | {steps} | {told.read:,} | {told.read / steps:,.0f} "
-                f"| {told.seconds:.2f} | {steps / told.seconds:.2f} |"
+                f"| {name} | {'yes' if reuse_prefix else 'no'} | {steps} | {outcome.tokens_read:,} "
+                f"| {outcome.tokens_read / steps:,.0f} "
+                f"| {outcome.seconds:.2f} | {steps / outcome.seconds:.2f} |"
             )
-    print("\n| model | prefix cache between turns | read in turn 1 | 2 | 3 | seconds of turn 1 | 2 | 3 |")
+    print(
+        "\n| model | prefix cache between turns | tokens read in turn 1 | 2 | 3 | seconds of turn 1 | 2 | 3 |"
+    )
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     for name, model in models.items():
-        for keep in (False, True):
-            outcomes = conversation(model, keep=keep, clock=clock)
-            read = " | ".join(f"{each.read:,}" for each in outcomes)
+        for reuse_prefix in (False, True):
+            outcomes = conversation(model, reuse_prefix=reuse_prefix, clock=clock)
+            read = " | ".join(f"{each.tokens_read:,}" for each in outcomes)
             seconds = " | ".join(f"{each.seconds:.2f}" for each in outcomes)
-            print(f"| {name} | {'yes' if keep else 'no'} | {read} | {seconds} |")
+            print(f"| {name} | {'yes' if reuse_prefix else 'no'} | {read} | {seconds} |")
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ class Case:
 
 
 def read_cases(path: Path, count: int | None, seed: int) -> list[Case]:
-    """Read MaskBench's JSONL, and choose `count` schemas at random; all of them if `count` is `None`."""
-    with _opened(path) as file:
+    """Read MaskBench's JSONL, and select `count` schemas at random; `None` selects all."""
+    with _open(path) as file:
         lines = file.read().splitlines()
     if count is not None and count < len(lines):
         chosen = random.Random(seed).sample(range(len(lines)), count)
@@ -47,7 +47,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     """Read a `tokenizer.json`, gzipped or not."""
     from tokenizers import Tokenizer
 
-    with _opened(path) as file:
+    with _open(path) as file:
         return Tokenizer.from_buffer(file.read())
 
 
@@ -63,5 +63,5 @@ def _case(line: dict[str, object]) -> Case:
     return Case(str(line["id"]), schema, instances)
 
 
-def _opened(path: Path) -> gzip.GzipFile:
+def _open(path: Path) -> gzip.GzipFile:
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]

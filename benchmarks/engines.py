@@ -1,6 +1,6 @@
-"""Engines: structkit and its peers behind one small protocol, each with its best documented settings.
+"""Engines: structkit and other libraries behind one small protocol, each with its best documented settings.
 
-A peer is imported on use, and none of them is a dependency of structkit.
+The other libraries are imported on use and are not dependencies of structkit.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tokenizers import Tokenizer
 
 import structkit as sk
 
-__all__ = ["ENGINES", "Engine", "Guide", "Refused", "Sequence"]
+__all__ = ["ENGINES", "Engine", "Guide", "Rejected", "Sequence"]
 
 Schema = Mapping[str, object]
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """The engine reports that it cannot enforce a schema.
 
     Attributes:
@@ -36,10 +36,10 @@ class Refused(Exception):
 
 
 class Sequence(Protocol):
-    """One text that is generated."""
+    """A text that is being generated."""
 
     def fill_mask(self) -> NDArray[np.uint32]:
-        """uint32[words]: the allowed next tokens; bit t % 32 of word t // 32. Valid until the next call."""
+        """Return uint32[words], the allowed next tokens: bit t % 32 of word t // 32. Valid until the next call."""
 
     def advance(self, token_id: int) -> bool:
         """Consume a token; return whether it was accepted."""
@@ -51,8 +51,8 @@ class Guide(Protocol):
     def sequence(self) -> Sequence:
         """Start a text."""
 
-    def done(self) -> None:
-        """Called after all texts; caches may be stored."""
+    def finish(self) -> None:
+        """Finish after all texts; the engine can store its caches."""
 
 
 class Engine(Protocol):
@@ -70,13 +70,13 @@ class Engine(Protocol):
         """Compile without any cache of compiled schemas.
 
         Raises:
-            Refused: The engine cannot.
+            Rejected: The engine cannot enforce the schema.
         """
 
 
-class _Unkept:
-    def done(self) -> None:
-        """Discard caches."""
+class _WithoutCache:
+    def finish(self) -> None:
+        """Store nothing."""
 
 
 class _Structkit:
@@ -97,16 +97,16 @@ class _Structkit:
             guide = sk.compile(schema, self._vocabulary, cache=self._cache, order=self._order)
             return _StructkitGuide(guide, self._out)
         except sk.UnsatisfiableSchema:
-            return _Nothing(self._out)  # valid schema with an empty language
+            return _EmptyLanguage(self._out)  # valid schema with an empty language
         except sk.UnsupportedKeyword as error:
-            raise Refused(f"UnsupportedKeyword {error.keyword}", str(error)) from error
+            raise Rejected(f"UnsupportedKeyword {error.keyword}", str(error)) from error
         except sk.LimitExceeded as error:
-            raise Refused(f"LimitExceeded {error.limit}", str(error)) from error
+            raise Rejected(f"LimitExceeded {error.limit}", str(error)) from error
         except sk.StructkitError as error:
-            raise Refused(type(error).__name__, str(error)) from error
+            raise Rejected(type(error).__name__, str(error)) from error
 
 
-class _Nothing(_Unkept):
+class _EmptyLanguage(_WithoutCache):
     """Guide and sequence of a schema without valid values."""
 
     def __init__(self, out: NDArray[np.uint32]) -> None:
@@ -130,14 +130,14 @@ class _StructkitGuide:
     def sequence(self) -> Sequence:
         return _StructkitSequence(self._guide.cursor(), self._out)
 
-    def done(self) -> None:
+    def finish(self) -> None:
         self._guide.save()  # as after a generation
 
 
 class _StructkitSequence:
     def __init__(self, cursor: sk.Cursor, out: NDArray[np.uint32]) -> None:
         self._fill = cursor.fill_mask
-        self._take = cursor.advance
+        self._advance = cursor.advance
         self._out = out
 
     def fill_mask(self) -> NDArray[np.uint32]:
@@ -146,7 +146,7 @@ class _StructkitSequence:
 
     def advance(self, token_id: int) -> bool:
         try:
-            self._take(token_id)
+            self._advance(token_id)
         except sk.TokenRejected:
             return False
         return True
@@ -170,11 +170,11 @@ class _Llguidance:
         matcher = self._matcher(self._tokenizer, grammar, log_level=0)
         if matcher.is_error():
             message = matcher.get_error()
-            raise Refused(message.splitlines()[0][:60], message)
+            raise Rejected(message.splitlines()[0][:60], message)
         return _LlguidanceGuide(matcher, self._out)
 
 
-class _LlguidanceGuide(_Unkept):
+class _LlguidanceGuide(_WithoutCache):
     def __init__(self, matcher: Any, out: NDArray[np.uint32]) -> None:
         self._matcher = matcher
         self._out = out
@@ -187,11 +187,11 @@ class _LlguidanceSequence:
     def __init__(self, matcher: Any, out: NDArray[np.uint32]) -> None:
         self._matcher = matcher
         self._fill = matcher.unsafe_compute_mask_ptr
-        self._where = (out.ctypes.data, out.nbytes)
+        self._buffer = (out.ctypes.data, out.nbytes)
         self._out = out
 
     def fill_mask(self) -> NDArray[np.uint32]:
-        self._fill(*self._where)
+        self._fill(*self._buffer)
         return self._out
 
     def advance(self, token_id: int) -> bool:
@@ -201,13 +201,13 @@ class _LlguidanceSequence:
 class _Xgrammar:
     """xgrammar on one thread without its cache, with the white space of `json.dumps`.
 
-    Strict, its default, forbids additional properties unless the schema allows them; not strict follows the
-    specification.
+    The strict mode, its default, forbids additional properties unless the schema allows them; the other mode follows
+    the specification.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, strict: bool) -> None:
         xgrammar = import_module("xgrammar")
-        # Both engines get the vocabulary as bytes; xgrammar would read the same from transformers.
+        # xgrammar gets the vocabulary as bytes; it would read the same bytes from a tokenizer of transformers.
         vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
         self.end_id = vocabulary.eos_token_ids[0]
         self._strict = strict
@@ -224,11 +224,11 @@ class _Xgrammar:
                 text, any_whitespace=False, strict_mode=self._strict
             )
         except RuntimeError as error:
-            raise Refused(str(error).splitlines()[-1][:60], str(error)) from error
+            raise Rejected(str(error).splitlines()[-1][:60], str(error)) from error
         return _XgrammarGuide(self._matcher, compiled, self._out)
 
 
-class _XgrammarGuide(_Unkept):
+class _XgrammarGuide(_WithoutCache):
     def __init__(self, matcher: Callable[[object], Any], compiled: object, out: NDArray[np.int32]) -> None:
         self._new = matcher
         self._compiled = compiled
@@ -241,7 +241,7 @@ class _XgrammarGuide(_Unkept):
 class _XgrammarSequence:
     def __init__(self, matcher: Any, out: NDArray[np.int32]) -> None:
         self._fill = matcher.fill_next_token_bitmask
-        self._take = matcher.accept_token
+        self._advance = matcher.accept_token
         self._out = out
         self._mask: NDArray[np.uint32] = out[0].view(np.uint32)
 
@@ -250,7 +250,7 @@ class _XgrammarSequence:
         return self._mask
 
     def advance(self, token_id: int) -> bool:
-        return bool(self._take(token_id))
+        return bool(self._advance(token_id))
 
 
 class _OutlinesCore:
@@ -274,11 +274,11 @@ class _OutlinesCore:
         try:
             index = self._index(self._regex(json.dumps(schema)), self._vocabulary)
         except (ValueError, TypeError) as error:
-            raise Refused(str(error).splitlines()[0][:60], str(error)) from error
+            raise Rejected(str(error).splitlines()[0][:60], str(error)) from error
         return _OutlinesGuide(self._guide, index, self._out)
 
 
-class _OutlinesGuide(_Unkept):
+class _OutlinesGuide(_WithoutCache):
     def __init__(self, guide: Callable[[object], Any], index: object, out: NDArray[np.uint32]) -> None:
         self._new = guide
         self._index = index
@@ -292,11 +292,11 @@ class _OutlinesSequence:
     def __init__(self, guide: Any, out: NDArray[np.uint32]) -> None:
         self._guide = guide
         self._fill = guide.write_mask_into
-        self._where = (out.ctypes.data, out.size, out.itemsize)
+        self._buffer = (out.ctypes.data, out.size, out.itemsize)
         self._out = out
 
     def fill_mask(self) -> NDArray[np.uint32]:
-        self._fill(*self._where)
+        self._fill(*self._buffer)
         return self._out
 
     def advance(self, token_id: int) -> bool:
@@ -313,7 +313,7 @@ def _end_id(tokenizer: Tokenizer) -> int:
 
 ENGINES: Mapping[str, Callable[[Tokenizer], Engine]] = {
     "structkit": _Structkit,
-    "structkit-kept": partial(_Structkit, cache=True),
+    "structkit-cached": partial(_Structkit, cache=True),
     "structkit-any-order": partial(_Structkit, order="any"),
     "llguidance": _Llguidance,
     "xgrammar": partial(_Xgrammar, strict=True),

@@ -46,7 +46,7 @@ TITLES = ("Winter Garden", "Blue Harbour", "The Silent River", "Green Garden")
 
 
 class Person(BaseModel):
-    """Who someone is."""
+    """A person."""
 
     name: str
     age: int
@@ -62,7 +62,7 @@ class Line(BaseModel):
 
 
 class Order(BaseModel):
-    """What someone ordered."""
+    """An order."""
 
     customer: str
     items: list[Line] = Field(min_length=1)
@@ -125,30 +125,30 @@ def _row(setting: Setting, target: type[BaseModel], texts: list[str], size: int)
     batches = [texts[first : first + 2 * size] for first in range(0, len(texts), 2 * size)]
     for number, batch in enumerate(batches[:1] + batches):  # the first batch is a warm-up
         for name, run in ENGINES.items():
-            with _counted(setting) as counted:
-                begin = setting.clock()
-                written = run(setting, target, batch, size, length)
-                took = setting.clock() - begin
+            with _count_passes(setting) as count:
+                start = setting.clock()
+                generated = run(setting, target, batch, size, length)
+                elapsed = setting.clock() - start
             if number:
-                tokens[name] += written
-                seconds[name] += took
-                passes[name] += counted[0]
+                tokens[name] += generated
+                seconds[name] += elapsed
+                passes[name] += count[0]
     rates = [f"{tokens[name] / seconds[name]:,.0f}" for name in ENGINES]
     return " | ".join([*rates, f"{passes['no drafts']:,.0f} and {passes['drafts']:,.0f}"])
 
 
 @contextmanager
-def _counted(setting: Setting) -> Iterator[list[int]]:
+def _count_passes(setting: Setting) -> Iterator[list[int]]:
     """Count the forward passes of the model."""
-    counted = [0]
+    count = [0]
 
-    def count(*_: object) -> None:
-        counted[0] += 1
+    def increment(*_: object) -> None:
+        count[0] += 1
 
     model: Any = setting.model.model
-    handle = model.register_forward_pre_hook(count)
+    handle = model.register_forward_pre_hook(increment)
     try:
-        yield counted
+        yield count
     finally:
         handle.remove()
 
@@ -158,16 +158,16 @@ def _transformers(
     target: type[BaseModel],
     texts: list[str],
     size: int,
-    more: Callable[[], dict[str, object]],
+    options: Callable[[], dict[str, object]],
 ) -> int:
-    prompts = [setting.model.encode(_asked(text, target)) for text in texts]
-    return setting.generate(prompts, size, lambda rows: more())
+    prompts = [setting.model.encode(_with_description(text, target)) for text in texts]
+    return setting.generate(prompts, size, lambda rows: options())
 
 
-def _asked(text: str, target: type[BaseModel]) -> str:
+def _with_description(text: str, target: type[BaseModel]) -> str:
     """Return the text with the description of the target, as in the prompts of structkit."""
-    asked = build_prompt(text, read_target(target).description())
-    return asked if isinstance(asked, str) else text
+    prompt = build_prompt(text, read_target(target).description())
+    return prompt if isinstance(prompt, str) else text
 
 
 def _unconstrained(
@@ -185,15 +185,15 @@ def _processor(setting: Setting, target: type[BaseModel], texts: list[str], size
 
 
 def _structkit(
-    setting: Setting, target: type[BaseModel], texts: list[str], size: int, *, speculate: bool
+    setting: Setting, target: type[BaseModel], texts: list[str], size: int, *, prompt_lookup: bool
 ) -> int:
     results = sk.generate_many(
         setting.model,
         texts,
         target,
         batch_size=size,
-        max_tokens=setting.most,
-        prompt_lookup=speculate,
+        max_tokens=setting.max_tokens,
+        prompt_lookup=prompt_lookup,
         progress=False,
     )
     return sum(result.usage.generated_tokens for result in results)
@@ -214,22 +214,24 @@ ENGINES: dict[str, Engine] = {
 
 
 def _memory(model: LogitsModel, count: int) -> None:
-    """Measure how much the memory of the process grows with the prompts."""
+    """Measure the growth of the peak memory of the process with the number of prompts."""
     texts = orders(count)
     sk.extract_many(model, texts[:64], Order, progress=False)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     sk.extract_many(model, texts, Order, progress=False)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(
-        f"{count} prompts after 64 of the like: the peak of memory grew by {(after - before) / 1024:.1f} MB"
-    )
+    print(f"{count} prompts after 64 similar ones: the peak memory grew by {(after - before) / 1024:.1f} MB")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.extraction", description=__doc__)
-    parser.add_argument("--prompts", type=int, default=64, help="at least so many for each batch size")
-    parser.add_argument("--batches", default="1,8,32", help="sizes with commas")
-    parser.add_argument("--memory", type=int, default=0, help="only the memory of so many prompts")
+    parser.add_argument(
+        "--prompts", type=int, default=64, help="minimum number of prompts for each batch size"
+    )
+    parser.add_argument("--batches", default="1,8,32", help="batch sizes, separated by commas")
+    parser.add_argument(
+        "--memory", type=int, default=0, help="measure only the memory of this number of prompts"
+    )
     parser.add_argument(
         "--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine"
     )

@@ -1,4 +1,4 @@
-"""Complete generation: tokens per second, unconstrained, by structkit, and by the peers in transformers.
+"""Complete generation: tokens per second unconstrained, with structkit, and with other engines in transformers.
 
 ```
 python -m benchmarks.generation --tokenizer tokenizer.json
@@ -6,8 +6,8 @@ python -m benchmarks.generation --tokenizer tokenizer.json
 
 Six schemas from flat to deep, on the demo model and on a Llama with 100 million random weights and the vocabulary of
 the tokenizer, one prompt at a time and 24 in batches of eight. All are greedy and read the same prompts, after a
-warm-up. "Unconstrained" and the peers run in the loop of transformers, the peers by a logits processor; structkit runs
-its own loop. Unconstrained text has as many tokens as structkit's values have on average.
+warm-up. "Unconstrained" and the other engines run in the loop of transformers, the engines as logits processors;
+structkit runs its own loop. Unconstrained text has as many tokens as structkit's values have on average.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Basket(BaseModel):
 
 
 class Address(BaseModel):
-    """Where someone lives."""
+    """An address."""
 
     street: Word
     postal_code: Annotated[str, Field(pattern=r"^\d{5}$")]
@@ -76,7 +76,7 @@ class Address(BaseModel):
 
 
 class Customer(BaseModel):
-    """Who ordered."""
+    """A customer with two addresses."""
 
     customer_name: Word
     billing_address: Address
@@ -109,7 +109,7 @@ class Container(BaseModel):
 
 
 class Pod(BaseModel):
-    """What a deployment runs."""
+    """A pod of a deployment."""
 
     restart_policy: Literal["Always", "OnFailure", "Never"]
     containers: Annotated[list[Container], Len(1, 2)]
@@ -153,7 +153,7 @@ class Setting:
     """Common input of all engines."""
 
     model: TransformersModel
-    most: int
+    max_tokens: int
     clock: Clock
 
     def generate(
@@ -171,21 +171,21 @@ class Setting:
         width = max(map(len, prompts))
         ids = torch.tensor([[ends[0]] * (width - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
-        given = {"max_new_tokens": self.most, "do_sample": False, "num_beams": 1} | options
+        arguments = {"max_new_tokens": self.max_tokens, "do_sample": False, "num_beams": 1} | options
         with torch.inference_mode():
-            written = hf.generate(
-                ids, attention_mask=mask, pad_token_id=ends[0], eos_token_id=list(ends), **given
+            output = hf.generate(
+                ids, attention_mask=mask, pad_token_id=ends[0], eos_token_id=list(ends), **arguments
             )
         return sum(
-            next((at for at, token in enumerate(row) if token in ends), len(row))
-            for row in written[:, width:].tolist()
+            next((number for number, token in enumerate(row) if token in ends), len(row))
+            for row in output[:, width:].tolist()
         )
 
 
 def unconstrained(setting: Setting, target: type[BaseModel]) -> Run:
-    """Transformers without constraints."""
+    """Return a run of transformers without constraints."""
     results = sk.generate_many(
-        setting.model, PROMPTS, target, max_tokens=setting.most, include_schema=False, progress=False
+        setting.model, PROMPTS, target, max_tokens=setting.max_tokens, include_schema=False, progress=False
     )
     length = sum(result.usage.generated_tokens for result in results) // len(results)
     fixed: dict[str, object] = {"min_new_tokens": length, "max_new_tokens": length}
@@ -193,7 +193,7 @@ def unconstrained(setting: Setting, target: type[BaseModel]) -> Run:
 
 
 def structkit(setting: Setting, target: type[BaseModel]) -> Run:
-    """The loop of structkit; it gets texts and encodes them to the same tokens."""
+    """Return a run of structkit's loop, which encodes the texts to the same tokens."""
     texts = {tuple(setting.model.encode(text)): text for text in PROMPTS}
 
     def run(prompts: Sequence[list[int]], size: int) -> int:
@@ -202,7 +202,7 @@ def structkit(setting: Setting, target: type[BaseModel]) -> Run:
             [texts[tuple(prompt)] for prompt in prompts],
             target,
             batch_size=size,
-            max_tokens=setting.most,
+            max_tokens=setting.max_tokens,
             include_schema=False,
             progress=False,
         )
@@ -212,7 +212,7 @@ def structkit(setting: Setting, target: type[BaseModel]) -> Run:
 
 
 def xgrammar(setting: Setting, target: type[BaseModel]) -> Run:
-    """Logits processor of xgrammar for transformers."""
+    """Return a run with xgrammar's logits processor for transformers."""
     module, hf = import_module("xgrammar"), import_module("xgrammar.contrib.hf")
     vocabulary = setting.model.vocabulary
     info = module.TokenizerInfo(
@@ -227,7 +227,7 @@ def xgrammar(setting: Setting, target: type[BaseModel]) -> Run:
 
 
 def llguidance(setting: Setting, target: type[BaseModel]) -> Run:
-    """The torch code of the documentation of llguidance."""
+    """Return a run with the torch code in the documentation of llguidance."""
     module, torch_part = import_module("llguidance"), import_module("llguidance.torch")
     backend = setting.model.tokenizer.backend_tokenizer
     ends = setting.model.vocabulary.eos_token_ids
@@ -243,14 +243,14 @@ def llguidance(setting: Setting, target: type[BaseModel]) -> Run:
         def __init__(self, rows: int) -> None:
             self.matchers = [module.LLMatcher(tokenizer, grammar, log_level=0) for _ in range(rows)]
             self.mask = torch_part.allocate_token_bitmask(rows, tokenizer.vocab_size)
-            self.begun = False
+            self.started = False
 
         def __call__(self, ids: Any, scores: Any) -> Any:
             for row, matcher in enumerate(self.matchers):
-                if self.begun and not matcher.is_stopped():
+                if self.started and not matcher.is_stopped():
                     matcher.consume_token(int(ids[row, -1]))
                 torch_part.fill_next_token_bitmask(matcher, self.mask, row)
-            self.begun = True
+            self.started = True
             torch_part.apply_token_bitmask_inplace(scores, self.mask[:, : -(-scores.shape[1] // 32)])
             return scores
 
@@ -260,18 +260,18 @@ def llguidance(setting: Setting, target: type[BaseModel]) -> Run:
 
 
 def outlines(setting: Setting, target: type[BaseModel]) -> Run:
-    """Logits processor of the default backend of outlines."""
+    """Return a run with the logits processor of the default backend of outlines."""
     module = import_module("outlines")
     backend = import_module("outlines.backends.outlines_core").OutlinesCoreBackend(
         module.from_transformers(setting.model.model, setting.model.tokenizer)
     )
-    made = backend.get_json_schema_logits_processor(json.dumps(target.model_json_schema()))
+    processor = backend.get_json_schema_logits_processor(json.dumps(target.model_json_schema()))
 
-    def begin(rows: int) -> dict[str, object]:
-        made.reset()
-        return {"logits_processor": [made]}
+    def options(rows: int) -> dict[str, object]:
+        processor.reset()
+        return {"logits_processor": [processor]}
 
-    return lambda prompts, size: setting.generate(prompts, size, begin)
+    return lambda prompts, size: setting.generate(prompts, size, options)
 
 
 ENGINES: dict[str, Callable[[Setting, type[BaseModel]], Run]] = {
@@ -310,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     cells.append(cell)
                 print(f"| {target.__name__} |", *(f"{cell} |" for cell in cells), flush=True)
             rates = [f"{tokens / seconds:.0f}" if seconds else "" for tokens, seconds in totals.values()]
-            print("| together |", *(f"{rate} |" for rate in rates), flush=True)
+            print("| all |", *(f"{rate} |" for rate in rates), flush=True)
     return 0
 
 
@@ -320,21 +320,21 @@ _PACKAGES = {"llguidance", "xgrammar", "outlines"}
 def _cell(
     setting: Setting, name: str, target: type[BaseModel], size: int, count: int
 ) -> tuple[str, int, float]:
-    """Return tokens per second and their components as text; the reason in a word if there is no result."""
+    """Return tokens per second as text, the tokens and the seconds; the name of the error if there is no result."""
     prompts = [setting.model.encode(PROMPTS[number * 5 % 8]) for number in range(count)]
     try:
         run = ENGINES[name](setting, target)
         run(prompts[:8], size)
     except Exception as error:
         return f"{type(error).__name__}", 0, 0.0
-    begin = setting.clock()
+    start = setting.clock()
     tokens = run(prompts, size)
-    seconds = setting.clock() - begin
+    seconds = setting.clock() - start
     return f"{tokens / seconds:.0f}", tokens, seconds
 
 
 def _llama(tokenizer: Path) -> TransformersModel:
-    """A Llama with 100 million random weights."""
+    """Return a Llama with 100 million random weights."""
     import torch
     import transformers
 
@@ -357,11 +357,11 @@ def _llama(tokenizer: Path) -> TransformersModel:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.generation", description=__doc__)
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
-    parser.add_argument("--engines", default=",".join(ENGINES), help="names with commas")
-    parser.add_argument("--models", default="demo,llama", help="names with commas")
-    parser.add_argument("--batches", default="1,8", help="numbers with commas")
-    parser.add_argument("--prompts", type=int, default=8, help="how many are asked one at a time")
-    parser.add_argument("--tokens", type=int, default=160, help="the most that each answer may have")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="names, separated by commas")
+    parser.add_argument("--models", default="demo,llama", help="names, separated by commas")
+    parser.add_argument("--batches", default="1,8", help="batch sizes, separated by commas")
+    parser.add_argument("--prompts", type=int, default=8, help="number of prompts with a batch size of 1")
+    parser.add_argument("--tokens", type=int, default=160, help="maximum tokens of an answer")
     parser.add_argument(
         "--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine"
     )

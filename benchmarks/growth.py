@@ -6,9 +6,9 @@ python -m benchmarks.growth --tokenizer tokenizer.json --svg growth.svg
 
 `maxLength`, `maxItems`, `minItems`, the options of `enum` and the definitions in `$defs`, from 10 to 1,000,000; the
 properties of an object, the depth of a value, the length of a text, the tokens of a vocabulary and the rows of a batch,
-up to their limits. Every point is a separate process, warmed up and without the disk cache: it compiles the schema,
-computes the first mask, and walks 300 tokens of a valid value, the first ones, or those at that depth or length. Memory
-is the peak minus the memory of the process before.
+up to their limits. Each point is measured in a separate process, after a warm-up and without the disk cache. The
+process compiles the schema, computes the first mask, and walks 300 tokens of a valid value: the first ones, or those at
+the given depth or length. Memory is the peak minus the memory of the process before.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ OTHER_SIZES = {
 TOKENS = 300
 WORDS = "the of and to in is you that it he was for on are as with his they be at one have this".split()
 
-RAISED = sk.Limits(schema_nodes=10**8, regex_nodes=10**7, nfa_states=10**8, states=10**7, transitions=10**9)
+RAISED_LIMITS = sk.Limits(
+    schema_nodes=10**8, regex_nodes=10**7, nfa_states=10**8, states=10**7, transitions=10**9
+)
 """Limits that allow every size."""
 
 _REFUSED = "refused: "
@@ -66,7 +68,7 @@ class Point:
         keyword: The keyword that grows.
         size: Its size.
         raised: Whether the limits were raised for it.
-        problem: Why there are no measurements; empty if there are.
+        problem: The reason for missing measurements; otherwise empty.
         compiled: Seconds to read and compile the schema, or to its rejection.
         first_mask: Seconds from the schema to the first mask.
         steps: Seconds of one mask and one advance, for each token; for a batch the mean of its rows.
@@ -84,7 +86,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """Of its curve."""
+        """The name of the curve."""
         return f"{self.keyword}, limits raised" if self.raised else self.keyword
 
 
@@ -190,11 +192,11 @@ KEYWORDS: Mapping[str, Callable[[int], tuple[dict[str, object], list[object]]]] 
     "vocabulary": _records,
     "batch": _records,
 }
-"""By name: from a size to the schema of an array without its type, and the start of a valid array."""
+"""For each name, a function from a size to the schema of an array, without its type, and the start of a valid array."""
 
 
 def sizes_of(keyword: str) -> tuple[int, ...]:
-    """What is measured of a keyword."""
+    """Return the measured sizes of a keyword."""
     return OTHER_SIZES.get(keyword, SIZES)
 
 
@@ -205,9 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for keyword in options.keywords or KEYWORDS:
         for size in options.sizes or sizes_of(keyword):
             print(f"{keyword} {size:,}", file=sys.stderr, flush=True)
-            points.append(_apart(Point(keyword, size), options))
+            points.append(_measure_in_process(Point(keyword, size), options))
             if points[-1].problem.startswith(_REFUSED):
-                points.append(_apart(Point(keyword, size, raised=True), options))
+                points.append(_measure_in_process(Point(keyword, size, raised=True), options))
     # Points with raised limits are listed below the others.
     points.sort(key=lambda point: (list(KEYWORDS).index(point.keyword), point.raised))
     print(table(points))
@@ -217,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(points: Sequence[Point]) -> str:
-    """The points in Markdown."""
+    """Return the points as a Markdown table."""
     lines = [
         "| | size | compiled, ms | first mask, ms | a token, µs: median | mean | slowest | memory, MB |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -237,13 +239,21 @@ def table(points: Sequence[Point]) -> str:
 
 def curves(points: Sequence[Point]) -> list[Panel]:
     """Draw the points as four panels: the first mask, memory, the median token and the mean token."""
-    done = [point for point in points if not point.problem]
-    ends = [point for point in points if point.problem]
+    measured = [point for point in points if not point.problem]
+    failed = [point for point in points if point.problem]
     panels = [
-        Panel("ms to the first mask", _by(done, _first_mask), _by(ends, _compiled)),
-        Panel("MB at the peak", _by(done, _megabytes), _by(ends, _megabytes)),
-        Panel("µs for the median token", _by(done, lambda point: 1e6 * float(np.median(point.steps))), {}),
-        Panel("µs for a token in the mean", _by(done, lambda point: 1e6 * float(np.mean(point.steps))), {}),
+        Panel("ms to the first mask", _by_name(measured, _first_mask), _by_name(failed, _compiled)),
+        Panel("MB at the peak", _by_name(measured, _megabytes), _by_name(failed, _megabytes)),
+        Panel(
+            "µs for the median token",
+            _by_name(measured, lambda point: 1e6 * float(np.median(point.steps))),
+            {},
+        ),
+        Panel(
+            "µs for a token in the mean",
+            _by_name(measured, lambda point: 1e6 * float(np.mean(point.steps))),
+            {},
+        ),
     ]
     return [panel for panel in panels if panel.curves or panel.crosses]
 
@@ -260,30 +270,32 @@ def _megabytes(point: Point) -> float:
     return max(0.1, point.memory / 1e6)
 
 
-def _by(points: Sequence[Point], value: Callable[[Point], float]) -> dict[str, list[tuple[float, float]]]:
-    found: dict[str, list[tuple[float, float]]] = {}
+def _by_name(
+    points: Sequence[Point], value: Callable[[Point], float]
+) -> dict[str, list[tuple[float, float]]]:
+    curves: dict[str, list[tuple[float, float]]] = {}
     for point in points:
-        found.setdefault(point.name, []).append((point.size, value(point)))
-    return found
+        curves.setdefault(point.name, []).append((point.size, value(point)))
+    return curves
 
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def _apart(point: Point, options: argparse.Namespace) -> Point:
+def _measure_in_process(point: Point, options: argparse.Namespace) -> Point:
     """Measure in a separate process, for a limited time after warm-up."""
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
+    receiver, sender = context.Pipe(duplex=False)
     process = context.Process(
-        target=_serve, args=(point, options.tokenizer, options.clock, theirs), daemon=True
+        target=_serve, args=(point, options.tokenizer, options.clock, sender), daemon=True
     )
     process.start()
-    theirs.close()
+    sender.close()
     try:
-        ours.recv()  # warmed up
-        if ours.poll(options.limit):
-            point = ours.recv()
+        receiver.recv()  # warmed up
+        if receiver.poll(options.limit):
+            point = receiver.recv()
         else:
             point = replace(point, problem=f"over {options.limit:.0f} s", compiled=options.limit)
     except EOFError:
@@ -301,7 +313,7 @@ def _serve(point: Point, tokenizer_path: Path, clock: str, pipe: Connection) -> 
     if point.keyword == "vocabulary":
         vocabulary = _smaller(vocabulary, point.size)
 
-    def spell(value: list[object], after: int = 0) -> list[int]:
+    def encode(value: list[object], after: int = 0) -> list[int]:
         text = json.dumps(value)
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         if point.keyword == "vocabulary":
@@ -311,9 +323,9 @@ def _serve(point: Point, tokenizer_path: Path, clock: str, pipe: Connection) -> 
     schema, value = KEYWORDS[point.keyword](point.size)
     # Tokens before the measured depth or length are not measured.
     after = {"depth": 4 * point.size, "length": point.size}.get(point.keyword, 0)
-    tokens = spell(value, after)
+    tokens = encode(value, after)
     warm_up = {"items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}
-    _measure(Point("", 0), warm_up, spell([1, "a b", 23]), vocabulary, CLOCKS[clock])
+    _measure(Point("", 0), warm_up, encode([1, "a b", 23]), vocabulary, CLOCKS[clock])
     pipe.send("warm")
     before = _reset_peak()
     point = _measure(point, schema, tokens, vocabulary, CLOCKS[clock])
@@ -337,7 +349,7 @@ def _measure(
     now: Clock,
 ) -> Point:
     out, steps = np.zeros(vocabulary.mask_words, np.uint32), []
-    limits = RAISED if point.raised else sk.Limits()
+    limits = RAISED_LIMITS if point.raised else sk.Limits()
     begin = now()
     try:
         guide = sk.compile({"type": "array", **schema}, vocabulary, cache=False, limits=limits)
@@ -366,34 +378,38 @@ def _measure(
 def _reset_peak() -> int:
     """Reset the peak memory of the process; return its current bytes."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # otherwise freed memory would be reused and not be counted
+    ctypes.CDLL(None).malloc_trim(0)  # otherwise freed memory is reused and not counted
     Path("/proc/self/clear_refs").write_text("5")
     return _peak()
 
 
 def _peak() -> int:
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found
-    return int(found[1]) * 1024
+    match = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert match
+    return int(match[1]) * 1024
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
     parser.add_argument(
-        "--keywords", nargs="*", choices=list(KEYWORDS), metavar="NAME", help="what grows; else all"
+        "--keywords",
+        nargs="*",
+        choices=list(KEYWORDS),
+        metavar="NAME",
+        help="keywords to measure; by default all",
     )
     parser.add_argument(
         "--sizes",
         nargs="*",
         type=int,
-        help="powers of ten to a million, or what the keyword allows, if left out",
+        help="by default powers of ten up to a million, or the sizes of the keyword",
     )
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one size")
+    parser.add_argument("--limit", type=float, default=300.0, help="maximum seconds for one size")
     parser.add_argument(
         "--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine"
     )
-    parser.add_argument("--svg", type=Path, help="where to draw the curves")
+    parser.add_argument("--svg", type=Path, help="file for the drawing of the curves")
     return parser
 
 

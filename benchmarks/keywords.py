@@ -30,14 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(schemas: Sequence[Mapping[str, object]]) -> str:
-    """Return a Markdown table: for each keyword the share of schemas that have it, and its enforcement."""
+    """Return a Markdown table: for each keyword the share of schemas that contain it, and its status."""
     counts: Counter[str] = Counter()
     for schema in schemas:
         counts.update(_keywords(schema))
     known = sorted(IMPLEMENTED | ANNOTATIONS, key=lambda name: (-counts[name], name))
     lines = ["| keyword | schemas | |", "| --- | ---: | --- |"]
     lines += [
-        f"| `{name}` | {100 * counts[name] / len(schemas):.1f} % | {_SAID.get(status, status)} |"
+        f"| `{name}` | {100 * counts[name] / len(schemas):.1f} % | {_LABELS.get(status, status)} |"
         for name, status in ((name, keyword_status(name)) for name in known)
     ]
     return "\n".join(lines)
@@ -45,16 +45,16 @@ def table(schemas: Sequence[Mapping[str, object]]) -> str:
 
 def _keywords(schema: Mapping[str, object]) -> set[str]:
     """Return the keywords of a schema and its subschemas."""
-    found: set[str] = set()
+    names: set[str] = set()
     pending: list[Mapping[str, object]] = [schema]
     while pending:
         current = pending.pop()
-        found |= current.keys()
+        names |= current.keys()
         pending += [inner for _, inner in subschemas(current) if isinstance(inner, Mapping)]
-    return found
+    return names
 
 
-_SAID = {"enforced": "enforced while decoding"}
+_LABELS = {"enforced": "enforced while decoding"}
 
 
 if __name__ == "__main__":

@@ -4,11 +4,11 @@
 python -m benchmarks.maskbench --data sample.jsonl.gz --tokenizer tokenizer.json --engines structkit --schemas 300
 ```
 
-Every engine runs in a separate process, and all take turns at one schema after another. Cold: compiled schemas are not
-cached. Instances are tokenized as complete texts, as in training data.
+Every engine runs in a separate process, and all engines process each schema in turns. Compiled schemas are not cached.
+Instances are tokenized as complete texts, as in training data.
 
 With `--warm`, structkit then processes all schemas twice more, in a process each: `structkit, writing` fills an empty
-disk cache, and `structkit, warm` reads it. The peers have no disk cache.
+disk cache, and `structkit, warm` reads it. The other engines have no disk cache.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with options.failures.open("w") as log, tempfile.TemporaryDirectory() as cache:
         os.environ["STRUCTKIT_CACHE_DIR"] = cache
         passes = [{engine: engine for engine in options.engines.split(",")}]
-        passes += [{name: "structkit-kept"} for name in WARM] if options.warm else []
+        passes += [{name: "structkit-cached"} for name in WARM] if options.warm else []
         for engines in passes:
             _run(engines, cases, options, log, outcomes, peaks)
     print(report(outcomes, peaks, limit=options.limit))
@@ -59,7 +59,7 @@ def _run(
     outcomes: dict[str, list[Outcome]],
     peaks: dict[str, int],
 ) -> None:
-    """Let engines, by their names in the report, take turns at all schemas."""
+    """Run engines, by their names in the report, on all schemas in turns."""
     workers = {
         name: Worker(engine, options.tokenizer, options.limit, options.clock)
         for name, engine in engines.items()
@@ -90,19 +90,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--engines",
         default="structkit",
-        help="names with commas: structkit, llguidance, xgrammar, outlines-core",
+        help="names, separated by commas: structkit, llguidance, xgrammar, outlines-core",
     )
-    parser.add_argument("--warm", action="store_true", help="structkit with its disk cache too")
-    parser.add_argument("--schemas", type=int, help="how many, chosen at random; all of them if left out")
-    parser.add_argument("--seed", type=int, default=0, help="of that choice")
-    parser.add_argument("--limit", type=float, default=20.0, help="seconds for one schema with its instances")
+    parser.add_argument("--warm", action="store_true", help="also run structkit with its disk cache")
+    parser.add_argument("--schemas", type=int, help="number of schemas, selected at random; by default all")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the selection")
+    parser.add_argument(
+        "--limit", type=float, default=20.0, help="maximum seconds for one schema with its instances"
+    )
     parser.add_argument(
         "--clock", default="wall", choices=CLOCKS, help="cpu: processor time, for a busy machine"
     )
     parser.add_argument(
-        "--failures", type=Path, default=Path("maskbench-failures.jsonl"), help="where to list them"
+        "--failures",
+        type=Path,
+        default=Path("maskbench-failures.jsonl"),
+        help="file for the list of failures",
     )
-    parser.add_argument("--svg", type=Path, help="where to draw the times")
+    parser.add_argument("--svg", type=Path, help="file for the drawing of the times")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The outcome of one schema in one engine: the verdicts on its instances, and the times."""
+"""The outcome of one schema with one engine: the verdicts on its instances, and the times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 from tokenizers import Tokenizer
 
 from benchmarks.data import Case, Instance
-from benchmarks.engines import Engine, Guide, Refused
+from benchmarks.engines import Engine, Guide, Rejected
 
 __all__ = ["CLOCKS", "Clock", "Kind", "Outcome", "Verdict", "measure", "peak_bytes"]
 
@@ -29,7 +29,7 @@ Clock: TypeAlias = Callable[[], float]
 CLOCKS: Mapping[str, Clock] = {"wall": time.perf_counter, "cpu": time.process_time}
 """Seconds so far: wall time, or, for a busy machine, processor time of all threads."""
 
-_LOOK = 0.5
+_CHECK_INTERVAL = 0.5
 """Seconds of wall time between checks of the limit."""
 
 
@@ -38,10 +38,10 @@ class Verdict:
     """The outcome of an instance.
 
     Attributes:
-        valid: Whether it is valid.
+        valid: Whether the instance is valid.
         accepted: Whether the engine accepts it.
-        tokens: Number of its tokens.
-        stopped: Position of the rejected token, `tokens` if the text could not end; -1 if it was accepted.
+        tokens: Number of tokens of the instance.
+        stopped: Position of the rejected token, or `tokens` if the end was rejected; -1 if the instance was accepted.
         reason: Explanation of a wrong verdict.
     """
 
@@ -57,14 +57,14 @@ class Outcome:
     """The outcome of a schema.
 
     Attributes:
-        name: Its id.
-        kind: The outcome in a word.
-        tested: Whether it has instances.
+        name: The id of the schema.
+        kind: The outcome.
+        tested: Whether the schema has instances.
         group: For a rejection, the reason reported by the engine; for a crash, the exception.
         reason: The message or traceback.
         first_mask: Seconds from the schema to the first mask, or to the rejection.
         steps: Seconds of one mask and one advance, for each token.
-        memory: Bytes that the process grew by up to the first mask.
+        memory: Growth of the process in bytes up to the first mask.
         verdicts: Verdicts on the instances that were reached.
     """
 
@@ -79,28 +79,28 @@ class Outcome:
     verdicts: list[Verdict] = field(default_factory=list)
 
 
-class _OutOfTime(BaseException):
+class _Timeout(BaseException):
     """The limit has passed; not an `Exception`, so that no engine catches it."""
 
 
 def measure(engine: Engine, tokenizer: Tokenizer, case: Case, limit: float, clock: Clock) -> Outcome:
     """Compile a schema and walk its instances, for at most `limit` seconds."""
     outcome = Outcome(case.name, "passed", bool(case.instances))
-    spelled = [(instance, _spell(tokenizer, instance)) for instance in case.instances]
+    encoded = [(instance, _encode(tokenizer, instance)) for instance in case.instances]
     gc.collect()
     begin = clock()
     try:
         with _limited(limit, clock):
             guide = _first_mask(engine, case, outcome, clock)
             walk = _Walk(guide, tokenizer, engine.end_id, clock)
-            for instance, tokens in spelled:
+            for instance, tokens in encoded:
                 outcome.verdicts.append(walk.verdict(instance, tokens, outcome.steps))
-            guide.done()
-    except _OutOfTime:
+            guide.finish()
+    except _Timeout:
         outcome.kind = "timeout"
         outcome.group = "first mask" if outcome.first_mask is None else "instances"
         outcome.reason = f"after {clock() - begin:.1f} s\n{traceback.format_exc(limit=-12)}"
-    except Refused as error:
+    except Rejected as error:
         outcome.kind, outcome.group, outcome.reason = "refused", error.group, str(error)
         outcome.first_mask = clock() - begin
     except Exception as error:
@@ -131,7 +131,7 @@ def _first_mask(engine: Engine, case: Case, outcome: Outcome, clock: Clock) -> G
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A guide, with the data to walk a text and to report where it stopped."""
+    """A guide, with the data to walk a text and to report the rejected position."""
 
     guide: Guide
     tokenizer: Tokenizer
@@ -146,19 +146,19 @@ class _Walk:
             mask = sequence.fill_mask()
             masked = now()
             if not mask[token >> 5] >> (token & 31) & 1:
-                return self._refused(instance, tokens, position)
+                return self._rejected(instance, tokens, position)
             resumed = now()
-            taken = sequence.advance(token)
+            accepted = sequence.advance(token)
             steps.append(now() - resumed + masked - begin)
-            if not taken:
+            if not accepted:
                 raise RuntimeError(
-                    f"the mask allows token {token} ({position} of {instance.text:.200}), advance not"
+                    f"the mask allows token {token} ({position} of {instance.text:.200}), but advance rejects it"
                 )
         if not sequence.fill_mask()[self.end_id >> 5] >> (self.end_id & 31) & 1:
-            return self._refused(instance, tokens, len(tokens))
+            return self._rejected(instance, tokens, len(tokens))
         return Verdict(instance.valid, True, len(tokens), -1, "" if instance.valid else instance.text[:2000])
 
-    def _refused(self, instance: Instance, tokens: list[int], position: int) -> Verdict:
+    def _rejected(self, instance: Instance, tokens: list[int], position: int) -> Verdict:
         if not instance.valid:
             return Verdict(False, False, len(tokens), position)
         before, token, after = (
@@ -166,7 +166,7 @@ class _Walk:
             for start, end in ((position - 30, position), (position, position + 1), (position, position + 8))
         )
         return Verdict(
-            True, False, len(tokens), position, f"refuses {token or 'the end'!r} in …{before} ⟂ {after}…"
+            True, False, len(tokens), position, f"rejects {token or 'the end'!r} in …{before} ⟂ {after}…"
         )
 
 
@@ -176,7 +176,7 @@ def _kind(verdicts: list[Verdict]) -> Kind:
     return "too strict" if any(verdict.valid and not verdict.accepted for verdict in verdicts) else "passed"
 
 
-def _spell(tokenizer: Tokenizer, instance: Instance) -> list[int]:
+def _encode(tokenizer: Tokenizer, instance: Instance) -> list[int]:
     ids: list[int] = tokenizer.encode(instance.text, add_special_tokens=False).ids
     return ids
 
@@ -187,16 +187,16 @@ def _resident() -> int:
 
 @contextmanager
 def _limited(seconds: float, clock: Clock) -> Iterator[None]:
-    """Raise `_OutOfTime` after some seconds; compiled code delays it to the next line of Python."""
+    """Raise `_Timeout` after some seconds; compiled code delays it to the next line of Python."""
     begin = clock()
 
-    def ring(signum: int, frame: FrameType | None) -> None:
+    def check_limit(signum: int, frame: FrameType | None) -> None:
         # A timer of processor time would reduce the clock to the scheduler's resolution.
         if clock() - begin >= seconds:
-            raise _OutOfTime
+            raise _Timeout
 
-    old = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, _LOOK)
+    old = signal.signal(signal.SIGALRM, check_limit)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _CHECK_INTERVAL)
     try:
         yield
     finally:

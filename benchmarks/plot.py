@@ -1,4 +1,4 @@
-"""Log-log curves over sizes, as an SVG that is readable on light and on dark pages."""
+"""Draw log-log curves over sizes as an SVG that is readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ACROSS = 2
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel with several curves.
+    """A panel with curves.
 
     Attributes:
         title: The measured quantity, with its unit.
@@ -39,7 +39,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Return the powers of ten from `low` to `high`, along `length` pixels from `begin`."""
+    """An axis of the powers of ten from `low` to `high`, along `length` pixels from `begin`."""
 
     low: int
     high: int
@@ -51,7 +51,7 @@ class _Axis:
         low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
         return cls(low, max(high, low + 1), begin, length)
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         return self.begin + self.length * (math.log10(value) - self.low) / (self.high - self.low)
 
     def decades(self) -> list[float]:
@@ -68,7 +68,7 @@ def draw(panels: Sequence[Panel]) -> str:
     width = _LEFT + (_ACROSS - 1) * _STEP + _WIDE + 24
     height = _TOP + (-(-len(panels) // _ACROSS) - 1) * _FALL + _HIGH + 40
     body = "\n".join(shapes)
-    # An opaque background, so that the drawing is readable on dark pages too.
+    # The background is opaque, so that the drawing is readable on dark pages.
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'font-family="system-ui, sans-serif" font-size="12" fill="{_INK}">\n'
@@ -96,20 +96,22 @@ def _panel(panel: Panel, left: float, top: float, colors: Mapping[str, str]) -> 
     up = _Axis.of([y for _, y in points], top + _HIGH, -_HIGH)
     shapes = [_text(left + _WIDE / 2, top - 16, panel.title, weight="bold")]
     for value in across.decades():
-        x = across.place(value)
+        x = across.position(value)
         shapes.append(
             _line([(x, top), (x, top + _HIGH)], _GRID, 1) + _text(x, top + _HIGH + 18, _short(value))
         )
     for value in up.decades():
-        y = up.place(value)
+        y = up.position(value)
         shapes.append(
             _line([(left, y), (left + _WIDE, y)], _GRID, 1) + _text(left - 6, y + 4, _short(value), "end")
         )
     for name, line in panel.curves.items():
-        places = [(across.place(x), up.place(y)) for x, y in line]
-        shapes.append(_line(places, colors[name]) + "".join(_dot(*place, colors[name]) for place in places))
+        positions = [(across.position(x), up.position(y)) for x, y in line]
+        shapes.append(
+            _line(positions, colors[name]) + "".join(_dot(*each, colors[name]) for each in positions)
+        )
     for name, line in panel.crosses.items():
-        shapes += [_cross(across.place(x), up.place(y), colors[name]) for x, y in line]
+        shapes += [_cross(across.position(x), up.position(y), colors[name]) for x, y in line]
     return shapes
 
 
@@ -120,8 +122,8 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _line(places: Sequence[tuple[float, float]], color: str, width: float = 2) -> str:
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+def _line(positions: Sequence[tuple[float, float]], color: str, width: float = 2) -> str:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in positions)
     return f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="{width}"/>'
 
 

@@ -4,8 +4,9 @@
 python -m benchmarks.profile --data sample.jsonl.gz --tokenizer tokenizer.json --schemas 200 --seed 1
 ```
 
-The first table covers the schemas around the median, by Python's profiler, which overstates the cost of calls: its
-shares are for comparison. The second covers all tokens of all instances, by the clock of the thread.
+The first table covers the schemas around the median, measured with Python's profiler. The profiler overstates the cost
+of calls, so compare only the shares. The second table covers all tokens of all instances, measured with the clock of
+the thread.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ import numpy as np
 import structkit as sk
 from benchmarks.data import Case, read_cases, read_tokenizer
 
-MIDDLE = 0.35, 0.65
-"""Profiled schemas, by their time: around the median."""
+QUANTILES = 0.35, 0.65
+"""Quantiles of the compile time between which schemas are profiled."""
 
 KINDS = {
     "seen": "known mask, known next state",
@@ -43,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tokenizer = read_tokenizer(options.tokenizer)
     vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
     cases = read_cases(options.data, options.schemas, options.seed)
-    print(_table_of_rooms(_rooms([guide for _, guide in _around_the_median(cases, vocabulary)])))
+    print(
+        _table_of_folders(_seconds_by_folder([guide for _, guide in _around_the_median(cases, vocabulary)]))
+    )
     times: dict[str, list[float]] = defaultdict(list)
     for case in cases:
         for kind, seconds in _tokens(
@@ -72,39 +75,39 @@ def _around_the_median(
             continue
         timed.append((time.thread_time() - begin, compiler))
     timed.sort(key=lambda each: each[0])
-    first, stop = (int(share * len(timed)) for share in MIDDLE)
+    first, stop = (int(share * len(timed)) for share in QUANTILES)
     return timed[first:stop]
 
 
-def _rooms(compilers: Sequence[Callable[[], sk.Guide]]) -> Counter[str]:
+def _seconds_by_folder(compilers: Sequence[Callable[[], sk.Guide]]) -> Counter[str]:
     """Return seconds by folder; Python and numpy count for the calling folder."""
     profile = cProfile.Profile()
     gc.disable()
     for compiler in compilers:
         profile.runcall(compiler)
     gc.enable()
-    rooms: Counter[str] = Counter()
+    seconds_by_folder: Counter[str] = Counter()
     for (file, _, _), (_, _, own, _, callers) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
-        if (room := _room_of(file)) is not None:
-            rooms[room] += own
+        if (folder := _folder_of(file)) is not None:
+            seconds_by_folder[folder] += own
         else:
             for (caller, _, _), (_, _, share, _) in callers.items():
-                rooms[_room_of(caller) or "Python and numpy, called by themselves"] += share
-    return rooms
+                seconds_by_folder[_folder_of(caller) or "Python and numpy, called by each other"] += share
+    return seconds_by_folder
 
 
-def _room_of(file: str) -> str | None:
+def _folder_of(file: str) -> str | None:
     parts = Path(file).parts
     if "structkit" not in parts:
         return None
     inner = parts[len(parts) - parts[::-1].index("structkit") :]
-    return inner[0] if len(inner) > 1 else "at the top"
+    return inner[0] if len(inner) > 1 else "files of the package"
 
 
 def _tokens(
     case: Case, vocabulary: sk.Vocabulary, encode: Callable[[str], list[int]]
 ) -> Iterator[tuple[str, float]]:
-    """Return the kind of each token of the instances, and the seconds of one mask and one advance."""
+    """Yield the kind of each token of the instances, and the seconds of one mask and one advance."""
     try:
         guide = _compiler(case, vocabulary)()
     except sk.StructkitError:
@@ -132,11 +135,14 @@ def _tokens(
                 yield "few" if allowed < 1000 else "many", seconds
 
 
-def _table_of_rooms(rooms: Counter[str]) -> str:
-    total = sum(rooms.values())
-    lines = ["| room | share of the time to the first mask |", "| --- | ---: |"]
+def _table_of_folders(seconds_by_folder: Counter[str]) -> str:
+    total = sum(seconds_by_folder.values())
+    lines = ["| folder | share of the time to the first mask |", "| --- | ---: |"]
     return "\n".join(
-        [*lines, *(f"| {room} | {seconds / total:.0%} |" for room, seconds in rooms.most_common())]
+        [
+            *lines,
+            *(f"| {folder} | {seconds / total:.0%} |" for folder, seconds in seconds_by_folder.most_common()),
+        ]
     )
 
 
@@ -147,12 +153,12 @@ def _table_of_kinds(times: dict[str, list[float]]) -> str:
         "| tokens | share of tokens | p50, µs | p90 | p99 | share of the time |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for kind, said in KINDS.items():
-        found = np.array(times[kind] or [0.0])
-        p50, p90, p99 = np.percentile(found, [50, 90, 99]) * 1e6
+    for kind, label in KINDS.items():
+        seconds = np.array(times[kind] or [0.0])
+        p50, p90, p99 = np.percentile(seconds, [50, 90, 99]) * 1e6
         share = len(times[kind]) / count
         lines.append(
-            f"| {said} | {share:.1%} | {p50:.1f} | {p90:.1f} | {p99:.0f} | {found.sum() / total:.0%} |"
+            f"| {label} | {share:.1%} | {p50:.1f} | {p90:.1f} | {p99:.0f} | {seconds.sum() / total:.0%} |"
         )
     return "\n".join(lines)
 
@@ -163,8 +169,8 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, required=True, help="schemas with instances, JSONL, gzipped or not"
     )
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
-    parser.add_argument("--schemas", type=int, help="how many, chosen at random; all of them if left out")
-    parser.add_argument("--seed", type=int, default=0, help="of that choice")
+    parser.add_argument("--schemas", type=int, help="number of schemas, selected at random; by default all")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the selection")
     return parser
 
 

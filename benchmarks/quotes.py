@@ -1,11 +1,11 @@
-"""Quotes: cost of a field that quotes the prompt, by the length of the prompt.
+"""Quotes: the cost of fields that quote a source, by the length of the source.
 
 ```
 python -m benchmarks.quotes --tokenizer tokenizer.json
 ```
 
-A guide for three quotes from a source is compiled, computes its first mask, and walks a quote of up to 200 characters;
-the fastest of three runs with distinct sources.
+Each run compiles a guide for three quotes from a source, computes the first mask, and walks a quote of up to 200
+characters. The table has the fastest of three runs with distinct sources.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SYLLABLES = "an bor cu dem el fi gan hu in jo ka lem mo nu or pa que ri so tu ul
 
 
 class Entry(BaseModel):
-    """Measured times."""
+    """Three quotes."""
 
     name: Annotated[str, sk.Quote()]
     job: Annotated[str, sk.Quote()] | None
@@ -38,10 +38,10 @@ class Entry(BaseModel):
 
 
 def source_of(size: int, seed: int) -> str:
-    """Return a text of a number of characters, with word frequencies of natural language (Zipf)."""
+    """Return a text of up to `size` characters, with word frequencies of natural language (Zipf)."""
     random_ = random.Random(seed)
-    known = ["".join(random_.choices(SYLLABLES, k=random_.randint(1, 4))) for _ in range(5_000)]
-    words = random_.choices(known, [1 / rank for rank in range(1, len(known) + 1)], k=size // 3 + 1)
+    vocabulary = ["".join(random_.choices(SYLLABLES, k=random_.randint(1, 4))) for _ in range(5_000)]
+    words = random_.choices(vocabulary, [1 / rank for rank in range(1, len(vocabulary) + 1)], k=size // 3 + 1)
     return " ".join(words)[:size].rstrip()
 
 
@@ -57,12 +57,12 @@ def main() -> None:
     sk.compile(Entry, vocabulary, source="compiles the kernels").cursor()
     print("characters  compile ms  mask p50 µs  states")
     for size in SIZES:
-        rows = [_measured(source_of(size, seed), vocabulary, tokenizer, clock) for seed in range(3)]
+        rows = [_measure(source_of(size, seed), vocabulary, tokenizer, clock) for seed in range(3)]
         compile_ms, mask, states = (min(column) for column in zip(*rows, strict=True))
         print(f"{size:>10,}  {compile_ms:>10.1f}  {mask:>11.0f}  {states:>6,}")
 
 
-def _measured(
+def _measure(
     source: str, vocabulary: sk.Vocabulary, tokenizer: object, clock: Clock
 ) -> tuple[float, float, int]:
     mask = np.zeros(vocabulary.mask_words, np.uint32)
@@ -72,7 +72,7 @@ def _measured(
     compile_ms = 1000 * (clock() - begin)
     middle = source.index(" ", len(source) // 2) + 1
     quote = source[middle : middle + 200].rsplit(" ", 1)[0]
-    encode = getattr(tokenizer, "encode")  # noqa: B009 (no type says what tokenizers have)
+    encode = getattr(tokenizer, "encode")  # noqa: B009 (tokenizers has no type for it)
     times = []
     for token in encode(f'{{"name": {json.dumps(quote)}', add_special_tokens=False).ids:
         begin = clock()

@@ -1,4 +1,4 @@
-"""The tables of a run, in Markdown, and its failures, one dict each."""
+"""The tables of a run in Markdown, and its failures as dicts."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], 
         peaks: Peak bytes of each engine's process.
         limit: Time limit of a schema in seconds; a timeout before the first mask counts as this time.
     """
-    taken = _taken_by_all(outcomes)
+    common = _accepted_by_all(outcomes)
     return "\n\n".join(
         (
             _table(("", *_count_header()), [row for e in outcomes for row in _counts(e, outcomes[e])]),
-            "Time to first mask, µs (schema in, first mask out; refused schemas apart):",
+            "Time from the schema to the first mask, µs (without refused schemas):",
             _times({engine: _first_masks(outcomes[engine], limit) for engine in outcomes}),
             "One mask and one advance, µs:",
             _times({engine: [s for o in outcomes[engine] for s in o.steps] for engine in outcomes}),
-            "The same two times, of the schemas that every engine took and had ready in time:",
-            _times({engine: _first_masks(taken[engine], limit) for engine in taken}),
-            _times({engine: [s for o in taken[engine] for s in o.steps] for engine in taken}),
+            "The same two times, for the schemas that every engine accepted and compiled in time:",
+            _times({engine: _first_masks(common[engine], limit) for engine in common}),
+            _times({engine: [s for o in common[engine] for s in o.steps] for engine in common}),
             "Time to a refusal, µs:",
             _times({e: [o.first_mask or 0.0 for o in outcomes[e] if o.kind == "refused"] for e in outcomes}),
-            "Memory up to the first mask, KiB a schema, and the process's peak in MiB:",
+            "Memory up to the first mask, KiB per schema, and the peak of the process in MiB:",
             _memory(outcomes, peaks),
             "Refused:",
             _table(_GROUPS, [row for e in outcomes for row in _groups(e, outcomes[e])]),
@@ -48,13 +48,13 @@ def report(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int], 
     )
 
 
-def _taken_by_all(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, list[Outcome]]:
+def _accepted_by_all(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, list[Outcome]]:
     """Return, by engine, the outcomes of the schemas that every engine supports."""
-    taken = [
+    accepted = [
         {o.name for o in each if o.kind not in ("refused", "timeout", "crashed")}
         for each in outcomes.values()
     ]
-    common = set.intersection(*taken)
+    common = set.intersection(*accepted)
     return {engine: [o for o in each if o.name in common] for engine, each in outcomes.items()}
 
 
@@ -63,8 +63,8 @@ def panels(outcomes: Mapping[str, Sequence[Outcome]], *, limit: float) -> list[P
     first_masks = {engine: _first_masks(outcomes[engine], limit) for engine in outcomes}
     steps = {engine: [step for outcome in outcomes[engine] for step in outcome.steps] for engine in outcomes}
     titles = (
-        "µs to the first mask: one in so many takes longer",
-        "µs for a mask and an advance: one in so many",
+        "µs to the first mask: one in n takes longer",
+        "µs for a mask and an advance: one in n takes longer",
     )
     return [
         Panel(title, {engine: _tail(seconds) for engine, seconds in times.items() if len(seconds)}, {})
@@ -73,22 +73,22 @@ def panels(outcomes: Mapping[str, Sequence[Outcome]], *, limit: float) -> list[P
 
 
 def _tail(seconds: Sequence[float]) -> list[tuple[float, float]]:
-    """Return points: one in so many takes longer than so many microseconds."""
+    """Return points (n, t): one in n takes longer than t microseconds."""
     rare = [4 / 3, 2, 4, 10, 20, 100, 1000]
     values = 1e6 * np.percentile(np.asarray(seconds), [100 - 100 / each for each in rare])
     return [(each, float(value)) for each, value in zip(rare, values, strict=True) if each <= len(seconds)]
 
 
 def failures_of(engine: str, outcome: Outcome) -> Iterator[dict[str, object]]:
-    """Return the failures of one schema: one dict for each wrong verdict, or one for the schema."""
+    """Yield the failures of one schema: a dict for each wrong verdict, or one for the schema."""
     common = {"engine": engine, "id": outcome.name, "kind": outcome.kind, "tested": outcome.tested}
     if outcome.kind in ("refused", "timeout", "crashed"):
         yield {**common, "group": outcome.group, "reason": outcome.reason, "seconds": outcome.first_mask}
     for number, verdict in enumerate(outcome.verdicts):
         if verdict.valid != verdict.accepted:
-            wrong = "too strict" if verdict.valid else "too loose"
-            where = {"instance": number, "token": verdict.stopped, "tokens": verdict.tokens}
-            yield {**common, "kind": wrong, **where, "reason": verdict.reason}
+            kind = "too strict" if verdict.valid else "too loose"
+            location = {"instance": number, "token": verdict.stopped, "tokens": verdict.tokens}
+            yield {**common, "kind": kind, **location, "reason": verdict.reason}
 
 
 def spread(seconds: Sequence[float]) -> list[float]:
@@ -117,10 +117,10 @@ def _counts(engine: str, outcomes: Sequence[Outcome]) -> Iterator[list[str]]:
 
 
 def _first_masks(outcomes: Sequence[Outcome], limit: float) -> list[float]:
-    waited = [o for o in outcomes if o.kind != "refused"]
+    accepted = [o for o in outcomes if o.kind != "refused"]
     times = [
         o.first_mask if o.first_mask is not None else limit
-        for o in waited
+        for o in accepted
         if o.first_mask or o.kind == "timeout"
     ]
     return times
@@ -134,10 +134,10 @@ def _times(by_engine: Mapping[str, Sequence[float]]) -> str:
 def _memory(outcomes: Mapping[str, Sequence[Outcome]], peaks: Mapping[str, int]) -> str:
     rows = []
     for engine, chosen in outcomes.items():
-        grown = np.array(
+        growth = np.array(
             [o.memory / 1024 for o in chosen if o.first_mask is not None and o.kind != "refused"] or [0]
         )
-        numbers = [*np.percentile(grown, (50, 90, 99)), grown.max(), grown.mean()]
+        numbers = [*np.percentile(growth, (50, 90, 99)), growth.max(), growth.mean()]
         rows.append([engine, *map(_short, map(float, numbers)), f"{peaks[engine] / 2**20:.0f}"])
     return _table(("", "p50", "p90", "p99", "max", "mean", "peak MiB"), rows)
 

@@ -5,7 +5,7 @@ python -m benchmarks.startup --tokenizer tokenizer.json --runs 5
 ```
 
 Three tables: import; the first use on a machine, in which numba compiles the kernels; and a later process, which loads
-them. Each run is a separate process, and every number is the median of several. Bytecode is compiled, as after `pip
+them. Each run is a separate process, and every number is a median. Bytecode is compiled, as after `pip
 install`; the disk cache of masks is off.
 """
 
@@ -30,7 +30,7 @@ import structkit
 imported = time.perf_counter()
 heavy = sorted({"torch", "transformers", "numba", "pydantic", "numpy"} & set(sys.modules))
 structkit.compile
-print(json.dumps({"import structkit": imported - begin, "structkit.compile (its first touch)":
+print(json.dumps({"import structkit": imported - begin, "structkit.compile (first access)":
     time.perf_counter() - imported, "modules": ", ".join(heavy)}))
 """
 """Code of a process that only imports."""
@@ -61,7 +61,7 @@ stage("the vocabulary")
 vocabulary.trie
 stage("its trie")
 guide = sk.compile(Person, vocabulary, cache=False)
-cursor, out = guide.cursor(), numpy.zeros(vocabulary.words, numpy.uint32)
+cursor, out = guide.cursor(), numpy.zeros(vocabulary.mask_words, numpy.uint32)
 cursor.fill_mask(out)
 stage("compile, first mask")
 tokens = [vocabulary.tokens.index(bytes([byte])) for byte in b'{"name": "Ana", "age": 34, "tags": ["x"]}']
@@ -88,14 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         later = {**bytecode, "NUMBA_CACHE_DIR": f"{folder}/kernels"}
         _run(USE, tokenizer, later)
         imports = [_run(IMPORT, "", later) for _ in range(options.runs)]
-        laters = [_run(USE, tokenizer, later) for _ in range(options.runs)]
+        later_runs = [_run(USE, tokenizer, later) for _ in range(options.runs)]
         fresh = [
             {**bytecode, "NUMBA_CACHE_DIR": f"{folder}/kernels-{run}"} for run in range(options.first_runs)
         ]
-        firsts = [_run(USE, tokenizer, environment) for environment in fresh]
+        first_runs = [_run(USE, tokenizer, environment) for environment in fresh]
     print(_table("Importing", imports))
-    print(_table("The first use ever: kernels compiled", firsts))
-    print(_table("A later process: kernels loaded", laters))
+    print(_table("The first use on a machine: kernels are compiled", first_runs))
+    print(_table("A later process: kernels are loaded", later_runs))
     return 0
 
 
@@ -120,9 +120,9 @@ def _table(title: str, runs: Sequence[Mapping[str, float | str]]) -> str:
         "|---|---|---|---|",
     ]
     for name in runs[0]:
-        found = [1000 * value for run in runs if not isinstance(value := run[name], str)]
-        if found:
-            lines.append(f"| {name} | {statistics.median(found):.1f} | {min(found):.1f} | {max(found):.1f} |")
+        times = [1000 * value for run in runs if not isinstance(value := run[name], str)]
+        if times:
+            lines.append(f"| {name} | {statistics.median(times):.1f} | {min(times):.1f} | {max(times):.1f} |")
         else:
             lines.append(f"| {name} | {runs[0][name]} | | |")
     return "\n".join([*lines, ""])
@@ -130,7 +130,9 @@ def _table(title: str, runs: Sequence[Mapping[str, float | str]]) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__)
-    parser.add_argument("--tokenizer", type=Path, help="tokenizer.json, gzipped or not; else the 256 bytes")
+    parser.add_argument(
+        "--tokenizer", type=Path, help="tokenizer.json, gzipped or not; by default the 256 bytes"
+    )
     parser.add_argument("--runs", type=int, default=5, help="processes for importing and for later uses")
     parser.add_argument("--first-runs", type=int, default=2, help="processes that compile the kernels")
     return parser

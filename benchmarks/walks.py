@@ -4,8 +4,8 @@
 python -m benchmarks.walks --tokenizer tokenizer.json --walks 2000
 ```
 
-Each type of `tests/zoo` in turn, on the complete vocabulary, with a new seed, brevity and budget for each walk. Prints
-the counts of each type, and exits with 1 if a text was not valid.
+The walks use the types of `tests/zoo` in turn, the complete vocabulary, and a new seed, brevity and budget for each
+walk. The command prints the counts of each type, and exits with 1 if a text is invalid.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from structkit.testing import RandomModel
 from tests.zoo import ZOO
 
 BREVITIES = (0.0, 4.0, 8.0)
-"""Brevity of the random model: never closes open values by preference, sometimes, soon."""
+"""Brevities of the random model: no, some and strong preference for closing open values."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Tally:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Walk, print the counts, and return 1 if a text was not valid."""
+    """Walk, print the counts, and return 1 if a text is invalid."""
     options = _parser().parse_args(arguments)
     vocabulary = sk.Vocabulary.from_tokenizer(read_tokenizer(options.tokenizer))
     models = [RandomModel(options.seed, vocabulary, brevity=brevity) for brevity in BREVITIES]
@@ -69,7 +69,7 @@ def _walk(name: str, seed: int, model: RandomModel, tally: Tally) -> bool:
             raise ValueError(f"{result.usage.generated_tokens} tokens of {budget}")
     except sk.BudgetTooSmall as error:
         tally.ends["too small"] += 1
-        return _unfair(error, budget, name)
+        return _is_inconsistent(error, budget, name)
     except sk.OutputValidationError as error:
         tally.ends["checked"] += 1
         if not specimen.checked:
@@ -87,8 +87,8 @@ def _walk(name: str, seed: int, model: RandomModel, tally: Tally) -> bool:
     return False
 
 
-def _unfair(error: sk.BudgetTooSmall, budget: int, name: str) -> bool:
-    """Whether a rejection of a token budget contradicts itself."""
+def _is_inconsistent(error: sk.BudgetTooSmall, budget: int, name: str) -> bool:
+    """Whether a `BudgetTooSmall` reports a budget that suffices."""
     if error.needed > budget:
         return False
     print(f"WRONG {name}: {error}, but the budget is {budget}", flush=True)
@@ -110,10 +110,10 @@ def _table(tallies: dict[str, Tally]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.walks", description=__doc__)
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
-    parser.add_argument("--walks", type=int, default=2000, help="how many in all, the types in turn")
-    parser.add_argument("--seed", type=int, default=0, help="of the first walk; each has the next")
+    parser.add_argument("--walks", type=int, default=2000, help="total number of walks")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first walk; each walk increments it")
     parser.add_argument(
-        "--types", nargs="*", choices=list(ZOO), metavar="NAME", help="types of the zoo; else all"
+        "--types", nargs="*", choices=list(ZOO), metavar="NAME", help="types of the zoo; by default all"
     )
     return parser
 

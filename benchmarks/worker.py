@@ -15,10 +15,10 @@ from benchmarks.outcome import CLOCKS, Outcome, measure, peak_bytes
 
 __all__ = ["Worker"]
 
-_GRACE = 10.0
+_GRACE_SECONDS = 10.0
 """Seconds beyond the limit for compiled code to return to Python before the process is killed."""
 
-_BUSY = 20
+_WALL_PER_CPU = 20
 """Factor of wall time per second of processor time on a busy machine."""
 
 _MEMORY = 12 * 2**30
@@ -41,7 +41,7 @@ _UNIQUE: dict[str, object] = {"type": "array", "items": {"type": "string"}, "uni
 
 
 class Worker:
-    """One engine in a separate process, restarted after it was killed."""
+    """An engine in a separate process, which is restarted after it is killed."""
 
     def __init__(self, engine: str, tokenizer: Path, limit: float, clock: str) -> None:
         self.engine = engine
@@ -53,7 +53,7 @@ class Worker:
     def run(self, case: Case) -> Outcome:
         """Measure one schema."""
         self._pipe.send(case)
-        if self._pipe.poll((self._limit + _GRACE) * (1 if self._clock == "wall" else _BUSY)):
+        if self._pipe.poll((self._limit + _GRACE_SECONDS) * (1 if self._clock == "wall" else _WALL_PER_CPU)):
             try:
                 outcome = self._pipe.recv()
             except EOFError:
@@ -64,7 +64,7 @@ class Worker:
                 self._start()
         else:
             outcome = Outcome(
-                case.name, "timeout", bool(case.instances), "killed", "does not come back to Python"
+                case.name, "timeout", bool(case.instances), "killed", "does not return to Python"
             )
             self.kill()
             self._start()
@@ -75,7 +75,7 @@ class Worker:
         """End the process; return its peak memory in bytes."""
         self._pipe.send(None)
         peak = self._pipe.recv()
-        self._process.join(_GRACE)
+        self._process.join(_GRACE_SECONDS)
         assert isinstance(peak, int)
         return peak
 
@@ -86,14 +86,14 @@ class Worker:
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        arguments = (self.engine, self._tokenizer, self._limit, self._clock, theirs)
+        self._pipe, worker_pipe = context.Pipe()
+        arguments = (self.engine, self._tokenizer, self._limit, self._clock, worker_pipe)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
-        theirs.close()
+        worker_pipe.close()
         ready = self._pipe.recv()
         if ready != "ready":
-            raise SystemExit(f"{self.engine} does not start: {ready}")
+            raise SystemExit(f"{self.engine} failed to start: {ready}")
 
 
 def _serve(name: str, tokenizer_path: Path, limit: float, clock: str, pipe: Connection) -> None:
@@ -120,11 +120,11 @@ def _warm_up(engine: object, tokenizer: object) -> None:
     from benchmarks.data import Instance
 
     text = '{"a": "Ana é \\n", "b": [1.5, -2], "c": "x", "d": "a b c"}'
-    for schema, instance, wanted in (
+    for schema, instance, expected in (
         (_WARM_UP, text, ["passed"]),
         (_UNIQUE, '["k", "ka"]', ["passed", "refused"]),
     ):
         case = Case("warm-up", schema, (Instance(True, instance),))
         outcome = measure(engine, tokenizer, case, 600.0, CLOCKS["wall"])  # type: ignore[arg-type]
-        if outcome.kind not in wanted:
-            raise RuntimeError(f"the first schema: {outcome.kind} {outcome.reason} {outcome.verdicts}")
+        if outcome.kind not in expected:
+            raise RuntimeError(f"the warm-up failed: {outcome.kind} {outcome.reason} {outcome.verdicts}")
