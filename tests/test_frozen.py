@@ -1,3 +1,5 @@
+"""Copies and pickles of nodes."""
+
 from __future__ import annotations
 
 import copy

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from structkit.automaton.construct import determinize
 from structkit.automaton.construct.compile_rule import AmbiguousIteration
+from structkit.automaton.construct.determinize import byte_classes
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import DEAD, Dfa, RuleKey
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 
-__all__ = ["determinise", "product"]
+__all__ = ["determinize", "product"]
 
 
-def determinise(nfa: Nfa) -> Dfa:
+def determinize(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): a state is the set of NFA states that a text may reach."""
-    classes, width = determinize.byte_classes(nfa.all_edges)
+    classes, width = byte_classes(nfa.all_edges)
     all_edges, all_calls = nfa.all_edges.tolist(), nfa.call_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:

@@ -1,3 +1,5 @@
+"""The notice that kernels are compiled, and the garbage collector during compilation."""
+
 from __future__ import annotations
 
 import gc

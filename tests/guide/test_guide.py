@@ -1,3 +1,5 @@
+"""Guides and cursors compared with a reference without precomputation."""
+
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
@@ -180,8 +182,8 @@ def test_a_pattern_of_bounded_length_ends_in_any_budget_that_fits(
 
 def _ends_in(cursor: Cursor, budget: int, data: st.DataObject | None) -> None:
     text = b""
-    for left in range(budget, -1, -1):
-        allowed = _mask(cursor, left)
+    for remaining in range(budget, -1, -1):
+        allowed = _mask(cursor, remaining)
         assert allowed, "the mask is never empty"
         tokens = [token for token in allowed if token != END]
         if not tokens or (END in allowed and data is not None and data.draw(st.booleans())):
@@ -189,7 +191,7 @@ def _ends_in(cursor: Cursor, budget: int, data: st.DataObject | None) -> None:
         token = tokens[0] if data is None else data.draw(st.sampled_from(tokens))
         cursor.advance(token)
         text += V.tokens[token]
-        assert cursor.fits(left - 1)
+        assert cursor.fits(remaining - 1)
     assert cursor.is_accepting and cursor.guide.reader.accepts(text)
 
 
@@ -207,12 +209,12 @@ def test_rollback_undoes_advance(rules: Rules, data: st.DataObject) -> None:
         cursor.advance(data.draw(st.sampled_from(masks[-1])))
         if cursor.is_terminated:
             break
-    taken = len(cursor.token_ids)
+    count = len(cursor.token_ids)
     other = cursor.fork()
-    for back in range(1, taken + 1):
+    for back in range(1, count + 1):
         other.rollback(1)
-        assert _mask(other) == masks[taken - back]
-    cursor.rollback(taken)
+        assert _mask(other) == masks[count - back]
+    cursor.rollback(count)
     assert _mask(cursor) == masks[0] and cursor.token_ids == () and not cursor.is_terminated
 
 
@@ -264,7 +266,7 @@ def test_vocabulary_that_cannot_spell_the_language_is_rejected() -> None:
         Guide(link(Rules(LiteralText("az"), {})), Vocabulary([b"a", b"b"], eos_token_ids={2}))
 
 
-def test_budget_crosses_rules() -> None:
+def test_a_budget_includes_the_rest_of_calling_rules() -> None:
     """The token `",0` closes the string and completes the value; every budget measure must count it."""
     rules = Rules(
         Seq((LiteralText('"'), RuleRef("text"), LiteralText(",0"))),
@@ -277,7 +279,7 @@ def test_budget_crosses_rules() -> None:
     assert [V.tokens[token] for token in _mask(cursor, 1)] == [b'",0']
 
 
-def test_long_minimum_length_is_cheap_and_exact() -> None:
+def test_a_long_minimum_length_has_an_exact_budget() -> None:
     rules = Rules(Seq((Repeat(CharClass(((0x61, 0x7A),)), 5000, 6000), LiteralText('"'))), {})
     cursor = Guide(link(rules), vocabulary(b"a" * 100)).cursor()
     assert cursor.fits(51) and cursor.min_tokens_to_end() == 51
@@ -291,7 +293,7 @@ def test_mask_of_wrong_shape_is_rejected(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("min_count", [300_000, 10_000_000])
-def test_value_too_long_for_any_budget_is_found_quickly(min_count: int) -> None:
+def test_values_that_exceed_the_budget_are_detected(min_count: int) -> None:
     rules = Rules(Seq((Repeat(CharClass(((0x61, 0x7A),)), min_count, None), LiteralText('"'))), {})
     cursor = Guide(link(rules), V).cursor()
     assert not cursor.fits(1000) and min_count / 3 <= cursor.min_tokens_to_end() <= min_count + 1
@@ -306,7 +308,7 @@ def test_nested_counts_do_not_overflow() -> None:
     assert _mask(cursor) == [ord("[")]
 
 
-def test_counts_beyond_the_limit() -> None:
+def test_counts_beyond_the_limit_are_rejected() -> None:
     with pytest.raises(LimitExceeded, match="iterations=10000000"):
         link(Rules(Repeat(LiteralText("ab"), 10**30, None), {}))
     assert Reader(link(Rules(Repeat(LiteralText("ab"), 0, 10**30), {}))).accepts(b"ab" * 1000)

@@ -29,11 +29,11 @@ def rule_dfa(node: Node, limits: Limits) -> Dfa:
         LimitExceeded: The automaton would be too large.
     """
     # Automata of quotes are specific to one prompt and may be large.
-    return build_rule(node, limits) if is_substring(node) else _shared(node, limits)
+    return build_rule(node, limits) if is_substring(node) else _cached_rule(node, limits)
 
 
 @lru_cache(maxsize=1024)
-def _shared(node: Node, limits: Limits) -> Dfa:
+def _cached_rule(node: Node, limits: Limits) -> Dfa:
     return build_rule(node, limits)
 
 
@@ -50,9 +50,9 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
     if isinstance(node, Intersection):
         return product(node, limits, None)
     try:
-        return _determinise(nfa_of(node, limits, count=True), limits)
+        return _determinize(nfa_of(node, limits, count=True), limits)
     except AmbiguousIteration:
-        return _determinise(nfa_of(node, limits), limits)
+        return _determinize(nfa_of(node, limits), limits)
 
 
 def nfa_of(
@@ -87,7 +87,7 @@ def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
         return suffix_dfa(node, limits)
     if isinstance(node, Intersection):
         return product(node, limits, rules)
-    return _determinise(nfa_of(node, limits, rules), limits)
+    return _determinize(nfa_of(node, limits, rules), limits)
 
 
 @lru_cache(maxsize=256)
@@ -103,12 +103,14 @@ def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None
 
 
 def _intersection(node: Intersection, left: Dfa, right: Dfa, limits: Limits) -> Dfa:
-    # The automaton of a quote alone has many states.
+    # Even the automaton of a quote without a pattern has many states.
     max_states = max(limits.product_states, limits.states) if is_substring(node) else limits.product_states
     result = intersection(left, right, max_states, negate=node.negate)
     if result is None and is_substring(node):
-        what = "a quote with a pattern or a minimum length; remove that, or quote from a part of the source"
-        raise LimitExceeded("product_states", max_states, what)
+        building = (
+            "a quote with a pattern or a minimum length (remove it, or quote from a part of the source)"
+        )
+        raise LimitExceeded("product_states", max_states, building)
     if result is None:
         raise LimitExceeded("product_states", max_states, "the combination of two patterns")
     return result
@@ -128,10 +130,12 @@ def _unroll_min_count(dfa: Dfa, limits: Limits) -> Dfa:
         raise LimitExceeded("states", limits.states, "the minimum length of a pattern")
     started = np.arange(min_count + 1, dtype=np.int32)[:, None, None]
     operation, after = dfa.targets & OPERATION_MASK, dfa.targets >> OPERATION_BITS
-    later = np.where(operation == ENTER, np.minimum(started + 1, min_count), started)
-    alive = (dfa.targets != DEAD) & ((operation != EXIT) | (started == min_count))
+    next_started = np.where(operation == ENTER, np.minimum(started + 1, min_count), started)
+    allowed = (dfa.targets != DEAD) & ((operation != EXIT) | (started == min_count))
     remaining = np.where(operation == EXIT, NO_OP, operation)
-    targets = np.where(alive, later * states + after << OPERATION_BITS | remaining, DEAD).astype(np.int32)
+    targets = np.where(allowed, next_started * states + after << OPERATION_BITS | remaining, DEAD).astype(
+        np.int32
+    )
     final = np.zeros((min_count + 1, states), bool)
     final[min_count] = dfa.final
     return Dfa(dfa.classes, targets.reshape(-1, targets.shape[2]), final.ravel(), max_count=dfa.max_count)
@@ -144,19 +148,19 @@ def _count_required_iterations(dfa: Dfa) -> Dfa | None:
     the end it is the number of started iterations.
 
     Returns:
-        The automaton, or `None` if one byte makes more iterations unavoidable than a transition can encode.
+        The automaton, or `None` if one byte requires more iterations than a transition can encode.
     """
     required = iterations_to_end(dfa)
     max_count = None if dfa.max_count is None else dfa.max_count - int(required[0])
     if max_count is not None and max_count < 0:
         return trim(Dfa(dfa.classes, dfa.targets, np.zeros_like(dfa.final)))
-    after, lives = dfa.targets >> OPERATION_BITS, dfa.targets != DEAD
-    more = np.where(lives, (dfa.targets & OPERATION_MASK) + required[after] - required[:, None], 0)
-    if max_count is None or not more.any():
-        max_count, more = None, np.zeros_like(more)
-    if more.max(initial=0) >= EXIT:
+    after, exists = dfa.targets >> OPERATION_BITS, dfa.targets != DEAD
+    increments = np.where(exists, (dfa.targets & OPERATION_MASK) + required[after] - required[:, None], 0)
+    if max_count is None or not increments.any():
+        max_count, increments = None, np.zeros_like(increments)
+    if increments.max(initial=0) >= EXIT:
         return None
-    targets = np.where(lives, after << OPERATION_BITS | more, DEAD).astype(np.int32)
+    targets = np.where(exists, after << OPERATION_BITS | increments, DEAD).astype(np.int32)
     return Dfa(dfa.classes, targets, dfa.final, max_count=max_count)
 
 
@@ -164,7 +168,7 @@ class AmbiguousIteration(Exception):
     """The iterations of a counted repetition cannot be distinguished byte by byte."""
 
 
-def _determinise(nfa: Nfa, limits: Limits) -> Dfa:
+def _determinize(nfa: Nfa, limits: Limits) -> Dfa:
     """Subset construction. Subsets contain only the NFA states that have an edge or a call, or are final."""
     tables = nfa.edge_table, nfa.run_table, nfa.run_text, nfa.epsilon_table, nfa.call_table
     edges = np.empty((len(tables[0]) + len(tables[2]), 5), np.int32)

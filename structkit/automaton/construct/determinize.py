@@ -102,12 +102,12 @@ def _bucket_calls(members, low, high, first, calls, width, items, moves):
 @inlined
 def _same_targets(moves, items, item):
     """Return whether an item has the same targets as the previous item."""
-    begin, stop = items[0, item], items[0, item + 1]
+    start, stop = items[0, item], items[0, item + 1]
     before = items[0, item - 1]
-    if stop - begin != begin - before:
+    if stop - start != start - before:
         return False
-    for i in range(stop - begin):
-        if moves[begin + i] != moves[before + i]:
+    for i in range(stop - start):
+        if moves[start + i] != moves[before + i]:
             return False
     return True
 
@@ -134,10 +134,10 @@ def _find(scratch, count, hashed, slots, table, members):
     """Return the slot of the state with the members `scratch[3, :count]`, or the empty slot for it."""
     slot = (hashed ^ (hashed >> 29)) & (len(slots) - 1)
     while slots[slot] >= 0:
-        begin = table[slots[slot], 0]
-        if table[slots[slot], 1] == hashed and table[slots[slot] + 1, 0] - begin == count:
+        start = table[slots[slot], 0]
+        if table[slots[slot], 1] == hashed and table[slots[slot] + 1, 0] - start == count:
             equal = 0
-            while equal < count and members[begin + equal] == scratch[3, equal]:
+            while equal < count and members[start + equal] == scratch[3, equal]:
                 equal += 1
             if equal == count:
                 break
@@ -155,14 +155,14 @@ def _number(scratch, count, final, slots, table, members, ends, states):
     slot = _find(scratch, count, hashed, slots, table, members)
     if slots[slot] < 0:
         slots[slot] = states
-        begin = table[states, 0]
+        start = table[states, 0]
         table[states, 1] = hashed
         ends[states] = False
         for i in range(count):
-            members[begin + i] = scratch[3, i]
+            members[start + i] = scratch[3, i]
             if scratch[3, i] == final:
                 ends[states] = True
-        table[states + 1, 0] = begin + count
+        table[states + 1, 0] = start + count
     return np.int64(slots[slot])
 
 
@@ -206,7 +206,7 @@ def determinize(
     items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
     # Literals have other types than the variables, so the helpers would be compiled twice.
     stop, states, count, number = np.int64(1), np.int64(0), np.int64(0), np.int64(0)
-    made_calls, named, mark = 0, 0, 0
+    call_count, callee_count, generation = 0, 0, 0
     for state in range(-1, len(targets)):
         if state == states:
             break
@@ -216,36 +216,36 @@ def determinize(
             if stop >= 0:
                 stop = _bucket_calls(members, low, high, first, nfa_calls, width, items, moves)
             if stop < 0:
-                return stop, made_calls, named
+                return stop, call_count, callee_count
         for item in range(stop):
             if items[0, item] == items[0, item + 1]:
                 targets[state, item] = -1
                 continue
             if item == 0 or not _same_targets(moves, items, item):
-                mark += 1
+                generation += 1
                 count = np.int64(0)
                 for i in range(items[0, item], items[0, item + 1]):
-                    count = _close(moves[i], first, epsilon_moves, scratch, mark, count)
+                    count = _close(moves[i], first, epsilon_moves, scratch, generation, count)
                 if states == len(targets) or table[states, 0] + count > len(members):
-                    return FULL, made_calls, named
+                    return FULL, call_count, callee_count
                 number = _number(scratch, count, final, slots, table, members, ends, states)
                 if number == states:
                     if states == max_states:
-                        return TOO_MANY, made_calls, named
+                        return TOO_MANY, call_count, callee_count
                     states += 1
             if item >= width:
-                if made_calls == len(calls):
-                    return FULL, made_calls, named
+                if call_count == len(calls):
+                    return FULL, call_count, callee_count
                 callee = items[2, item]
                 if callee_positions[0, callee] < 0:
-                    callee_positions[0, callee], callee_positions[1, named] = named, callee
-                    named += 1
-                calls[made_calls, 0], calls[made_calls, 1] = state, callee_positions[0, callee]
-                calls[made_calls, 2], calls[made_calls, 3] = number, items[1, item]
-                made_calls += 1
+                    callee_positions[0, callee], callee_positions[1, callee_count] = callee_count, callee
+                    callee_count += 1
+                calls[call_count, 0], calls[call_count, 1] = state, callee_positions[0, callee]
+                calls[call_count, 2], calls[call_count, 3] = number, items[1, item]
+                call_count += 1
             elif state >= 0:
                 targets[state, item] = number << OPERATION_BITS | items[1, item]
-    return states, made_calls, named
+    return states, call_count, callee_count
 
 
 @helper
@@ -257,10 +257,10 @@ def _count(table, kind, first):
 @helper
 def _sort_by_source(table, kind, first, rows):
     for i in range(len(table)):
-        place = first[kind, table[i, 0] + 1]
-        first[kind, table[i, 0] + 1] = place + 1
+        position = first[kind, table[i, 0] + 1]
+        first[kind, table[i, 0] + 1] = position + 1
         for column in range(table.shape[1]):
-            rows[place, column] = table[i, column]
+            rows[position, column] = table[i, column]
 
 
 @kernel
@@ -312,11 +312,11 @@ def sort_moves(edges, runs, texts, epsilon, calls, classes, first, edge_rows, ep
     for r in range(len(runs)):
         source = runs[r, 0]
         for i in range(runs[r, 2]):
-            place = first[0, source + 1]
-            first[0, source + 1] = place + 1
-            edge_rows[place, 0], edge_rows[place, 1], edge_rows[place, 2] = source, texts[byte], texts[byte]
+            position = first[0, source + 1]
+            first[0, source + 1] = position + 1
+            edge_rows[position, 0], edge_rows[position, 1], edge_rows[position, 2] = source, texts[byte], texts[byte]
             source = runs[r, 1] + i
-            edge_rows[place, 3], edge_rows[place, 4] = source, 0
+            edge_rows[position, 3], edge_rows[position, 4] = source, 0
             byte += 1
     for e in range(len(edge_rows)):
         edge_rows[e, 1], edge_rows[e, 2] = classes[edge_rows[e, 1]], classes[edge_rows[e, 2]]
@@ -327,9 +327,9 @@ def expand_runs(
 ) -> NDArray[np.int32]:
     """Return the edges and the edges of runs, as int32[..., 5]; see `sort_moves`."""
     source, first, lengths = runs.T
-    at = np.arange(len(texts), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    targets = np.repeat(first, lengths) + at
-    sources = np.where(at == 0, np.repeat(source, lengths), targets - 1)
+    offset = np.arange(len(texts), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    targets = np.repeat(first, lengths) + offset
+    sources = np.where(offset == 0, np.repeat(source, lengths), targets - 1)
     added = np.column_stack([sources, texts, texts, targets, np.zeros_like(targets)]).astype(np.int32)
     return np.concatenate([edges, added])
 

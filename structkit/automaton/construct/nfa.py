@@ -15,8 +15,8 @@ from structkit.automaton.core.dfa import RuleKey
 
 __all__ = ["Nfa"]
 
-_TABLE = partial(array, "i")
-"""Makes an empty table."""
+_new_table = partial(array, "i")
+"""Create an empty table."""
 
 
 @dataclass(slots=True)
@@ -40,11 +40,11 @@ class Nfa:
     """
 
     size: int = 1
-    edges: array[int] = field(default_factory=_TABLE)
-    runs: array[int] = field(default_factory=_TABLE)
+    edges: array[int] = field(default_factory=_new_table)
+    runs: array[int] = field(default_factory=_new_table)
     run_bytes: bytearray = field(default_factory=bytearray)
-    epsilon: array[int] = field(default_factory=_TABLE)
-    calls: array[int] = field(default_factory=_TABLE)
+    epsilon: array[int] = field(default_factory=_new_table)
+    calls: array[int] = field(default_factory=_new_table)
     callees: dict[RuleKey, int] = field(default_factory=dict)
     final: int = 0
     min_count: int = 0
@@ -177,9 +177,9 @@ def _add_copies(
         return
     copies = np.tile(np.array(rows[fragment_start:], np.int32).reshape(1, -1, width), (count, 1, 1))
     start, end = ends
-    states, later = copies[..., columns], np.arange(count)[:, None, None] * len(fragment)
-    moved = np.where(states >= fragment.start, states + later + len(fragment), states)
-    copies[..., columns] = np.where(states == start, end + later, moved)
+    states, offsets = copies[..., columns], np.arange(count)[:, None, None] * len(fragment)
+    moved = np.where(states >= fragment.start, states + offsets + len(fragment), states)
+    copies[..., columns] = np.where(states == start, end + offsets, moved)
     rows.frombytes(copies.tobytes())
 
 

@@ -17,7 +17,7 @@ from structkit.regex.nodes import ListPart, LiteralText, Node, Seq
 
 __all__ = ["Emitter", "group_optional", "optional_run"]
 
-_MIN_RUN_LENGTH = 128
+_MAX_SEPARATE_PARTS = 128
 """Maximum length of a run that is emitted part by part: for short runs the kernel is faster than a trie in Python."""
 
 
@@ -47,14 +47,14 @@ class Emitter(Protocol):
 
 def group_optional(parts: Sequence[ListPart]) -> Iterator[Sequence[ListPart]]:
     """Yield the parts in order, with each long run of optional parts that start with a literal in one group."""
-    if len(parts) <= _MIN_RUN_LENGTH:
+    if len(parts) <= _MAX_SEPARATE_PARTS:
         yield from ([part] for part in parts)
         return
     for optional, group in groupby(
         parts, lambda part: part.min_count == 0 and part.max_count == 1 and _literal_prefix(part.node) != b""
     ):
         run = list(group)
-        if optional and len(run) > _MIN_RUN_LENGTH:
+        if optional and len(run) > _MAX_SEPARATE_PARTS:
             yield run
         else:
             yield from ([part] for part in run)
@@ -100,22 +100,22 @@ def _any_of(emitter: Emitter, run: Sequence[ListPart]) -> tuple[list[int], list[
     ends = [-1] * len(run)
     pending = [(0, list(range(len(run))), entries)]
     while pending:
-        length, below, states = pending.pop()
+        length, parts_below, states = pending.pop()
         following: dict[int, list[int]] = {}
-        for place, part in enumerate(below):
+        for position, part in enumerate(parts_below):
             if len(texts[part]) > length:
                 following.setdefault(texts[part][length], []).append(part)
                 continue
-            named = emitter.state()
-            for state in states[: place + 1]:
-                emitter.link(state, named)
-            ends[part] = emitter.emit(_without_prefix(run[part].node), named)
+            prefix_end = emitter.state()
+            for state in states[: position + 1]:
+                emitter.link(state, prefix_end)
+            ends[part] = emitter.emit(_without_prefix(run[part].node), prefix_end)
         for byte, parts in following.items():
             targets = [emitter.state() for _ in parts]
-            for first, state in zip(below, states, strict=True):
-                place = bisect_left(parts, first)
-                if place < len(parts):
-                    emitter.edge(state, byte, targets[place])
+            for first, state in zip(parts_below, states, strict=True):
+                position = bisect_left(parts, first)
+                if position < len(parts):
+                    emitter.edge(state, byte, targets[position])
             pending.append((length + 1, parts, targets))
     return entries, ends
 

@@ -39,7 +39,7 @@ def suffix_dfa(node: Substring, limits: Limits) -> Dfa:
     >>> [dfa.accepts(text) for text in (b"Ana", b"Ana Souza", b"Souza", b"", b"na", b"Ana ")]
     [True, True, True, False, False, False]
     """
-    codes, starts, ends, within = encode_source(node)
+    codes, starts, ends, continuation = encode_source(node)
     used = np.unique(codes[codes >= 0])
     classes = np.zeros(256, np.uint8)
     classes[used] = np.arange(1, len(used) + 1)
@@ -47,8 +47,8 @@ def suffix_dfa(node: Substring, limits: Limits) -> Dfa:
     if node.with_end_quote:
         classes[ord(QUOTE.value)] = width
         width += 1
-    numbered = np.where(codes < 0, np.int16(-1), classes[codes].astype(np.int16))
-    targets, final = _states(numbered, starts, ends, within, width, limits)
+    class_codes = np.where(codes < 0, np.int16(-1), classes[codes].astype(np.int16))
+    targets, final = _states(class_codes, starts, ends, continuation, width, limits)
     if node.with_end_quote:
         last = len(targets)
         targets = np.concatenate([targets, np.full((1, width), DEAD, np.int32)])
@@ -87,8 +87,10 @@ def _states(
         )
         if states == kernels.TOO_MANY:
             limit = "states" if max_states == limits.states else "transitions"
-            what = f"the automaton of quotes from a source of {len(codes):,} bytes; quote from a part of it"
-            raise LimitExceeded(limit, getattr(limits, limit), what)
+            building = (
+                f"the automaton of quotes from a source of {len(codes):,} bytes (quote from a part of it)"
+            )
+            raise LimitExceeded(limit, getattr(limits, limit), building)
         if states != kernels.FULL:
             return targets[:states].copy(), final[:states]
         capacity = min(max_states + 1, 2 * capacity)
@@ -99,9 +101,9 @@ def _ranks(codes: NDArray[np.int16]) -> NDArray[np.int64]:
     ranks: NDArray[np.int64] = codes.astype(np.int64) + 1
     length = 1
     while length < len(codes):
-        later = np.zeros_like(ranks)
-        later[:-length] = ranks[length:]
-        keys = ranks * (len(codes) + 257) + later
+        following = np.zeros_like(ranks)
+        following[:-length] = ranks[length:]
+        keys = ranks * (len(codes) + 257) + following
         distinct, ranks = np.unique(keys, return_inverse=True)
         ranks = ranks.reshape(-1)
         if len(distinct) == len(codes):

@@ -72,18 +72,18 @@ def suffix_states(codes, starts, range_minima, ends, continuation, max_states, f
     for state in range(len(targets)):
         if state == states:
             break
-        at, stop, depth = np.int64(found[state, 0]), np.int64(found[state, 1]), np.int64(found[state, 2])
-        while at < stop:
-            after = _equal_range_end(codes, starts, at, stop, depth)
-            code = codes[starts[at] + depth]
+        start, stop, depth = np.int64(found[state, 0]), np.int64(found[state, 1]), np.int64(found[state, 2])
+        while start < stop:
+            after = _equal_range_end(codes, starts, start, stop, depth)
+            code = codes[starts[start] + depth]
             if code >= 0:
-                place = _range_min(range_minima, at, after) + depth + 1
-                count = after - at
-                before = state if continuation[place] else -1
-                slot = (((place * 1000003 + count) * 1000003 + before) * 2654435761 >> 7) & (len(slots) - 1)
+                position = _range_min(range_minima, start, after) + depth + 1
+                count = after - start
+                previous = state if continuation[position] else -1
+                slot = (((position * 1000003 + count) * 1000003 + previous) * 2654435761 >> 7) & (len(slots) - 1)
                 while slots[slot] >= 0:
                     other = slots[slot]
-                    if found[other, 3] == place and found[other, 4] == count and found[other, 5] == before:
+                    if found[other, 3] == position and found[other, 4] == count and found[other, 5] == previous:
                         break
                     slot = (slot + 1) & (len(slots) - 1)
                 if slots[slot] < 0:
@@ -92,11 +92,11 @@ def suffix_states(codes, starts, range_minima, ends, continuation, max_states, f
                     if states == len(targets):
                         return FULL
                     slots[slot] = states
-                    found[states, 0], found[states, 1], found[states, 2] = at, after, depth + 1
-                    found[states, 3], found[states, 4] = place, count
-                    found[states, 5] = before
-                    final[states] = _may_end(starts, ends, at, after, depth + 1)
+                    found[states, 0], found[states, 1], found[states, 2] = start, after, depth + 1
+                    found[states, 3], found[states, 4] = position, count
+                    found[states, 5] = previous
+                    final[states] = _may_end(starts, ends, start, after, depth + 1)
                     states += 1
                 targets[state, code] = slots[slot] << OPERATION_BITS
-            at = after
+            start = after
     return states

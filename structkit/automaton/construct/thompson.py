@@ -34,13 +34,13 @@ from structkit.regex.nodes import (
 
 __all__ = ["build_nfa", "is_large"]
 
-_UNROLL = 64
+_MAX_UNROLLED_STATES = 64
 """Maximum NFA states of an unrolled repetition; larger repetitions are counted."""
 
-_MIN_TRIE_TEXTS = 8
+_MAX_SEPARATE_TEXTS = 8
 """Maximum number of alternative literals that are emitted one by one; more share a trie."""
 
-_COPIED = 20
+_MIN_COPIED_STATES = 20
 """Minimum number of copied states for which shifting the rows of the first copy is faster than emitting each copy."""
 
 
@@ -103,13 +103,13 @@ class _Sizes:
                 "iterations", self.limits.iterations, f"a repetition of at least {node.min_count}"
             )
         iterations = node.min_count if node.max_count is None else node.max_count
-        return iterations > 1 and iterations * self.of(node.part) > _UNROLL
+        return iterations > 1 and iterations * self.of(node.part) > _MAX_UNROLLED_STATES
 
     def of(self, node: Node) -> int:
         """Return the estimated number of states of a node; calls take one."""
-        known = self._known.get(id(node))
-        if known is not None:
-            return known[1]
+        cached = self._known.get(id(node))
+        if cached is not None:
+            return cached[1]
         match node:
             case LiteralText(value):
                 size = len(value)
@@ -119,7 +119,8 @@ class _Sizes:
                 size = self.of(part) * max(min_count, 1 if max_count is None else max_count)
             case SeparatedList(parts, separator):
                 size = sum(
-                    (self.of(p.node) + len(separator)) * min(max(p.min_count, p.max_count or 1), _UNROLL)
+                    (self.of(p.node) + len(separator))
+                    * min(max(p.min_count, p.max_count or 1), _MAX_UNROLLED_STATES)
                     for p in parts
                 )
             case AnyOrder(entries):
@@ -214,7 +215,7 @@ class _Builder:
         """Emit a choice; if there are many literals, they share a trie."""
         end = self.state()
         texts = [part.utf8 for part in parts if isinstance(part, LiteralText)]
-        if shared := len(texts) > _MIN_TRIE_TEXTS:
+        if shared := len(texts) > _MAX_SEPARATE_TEXTS:
             texts.sort()
             root = self.state()
             self.link(start, root)
@@ -226,10 +227,10 @@ class _Builder:
 
     def trie(self, texts: list[bytes], root: int, end: int) -> None:
         """Emit the trie of sorted texts: each text branches from the previous one where they differ."""
-        before, path = b"", [root]
+        previous, path = b"", [root]
         for text in texts:
             shared = next(
-                (i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), len(before)
+                (i for i, (a, b) in enumerate(zip(text, previous, strict=False)) if a != b), len(previous)
             )
             del path[shared + 1 :]
             if shared < len(text):
@@ -237,7 +238,7 @@ class _Builder:
                 self.byte_run(text[shared:], path[-1])
                 path += range(first, self.nfa.size)
             self.link(path[-1], end)
-            before = text
+            previous = text
 
     def chars(self, ranges: tuple[tuple[int, int], ...], start: int) -> int:
         """Emit a character class; encodings with equal suffixes share states, so that large classes stay small."""
@@ -313,7 +314,11 @@ class _Builder:
             end = emit(start)
             fragment = range(first, nfa.size)
             # If the fragment took the rule's counter, the next copy differs.
-            if more * len(fragment) >= _COPIED and end in fragment and self.exit_state == exit_state:
+            if (
+                more * len(fragment) >= _MIN_COPIED_STATES
+                and end in fragment
+                and self.exit_state == exit_state
+            ):
                 if nfa.size + more * len(fragment) > self.limits.nfa_states:
                     raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
                 nfa.append_copies(lengths, fragment, (start, end), more)
@@ -323,47 +328,47 @@ class _Builder:
 
     def count(self, node: Repeat, start: int) -> int | None:
         """Emit the repetition as a loop with the rule's counter; `None` if its iterations are ambiguous."""
-        loop, first, leave = self.state(), self.state(), self.state()
+        loop, first, exit_state = self.state(), self.state(), self.state()
         self.link(start, loop)
         end = self.emit(node.part, first)
         nfa = self.nfa
-        opening = nfa.epsilon_closure([first])
-        if end in opening or nfa.is_entered(opening, excluded=opening):
+        entry_states = nfa.epsilon_closure([first])
+        if end in entry_states or nfa.is_entered(entry_states, excluded=entry_states):
             return None
-        nfa.set_operation(opening, ENTER)
+        nfa.set_operation(entry_states, ENTER)
         self.link(loop, first)
         self.link(end, loop)
-        self.link(loop, leave)
+        self.link(loop, exit_state)
         nfa.min_count = node.min_count
         nfa.max_count = (
             None if node.max_count is None or node.max_count > self.limits.iterations else node.max_count
         )
-        return leave
+        return exit_state
 
     def separated_list(self, parts: tuple[ListPart, ...], separator: str, start: int) -> int:
         """Emit two parallel paths, before and after the first written part, so that the size is linear."""
-        nothing: int | None = start
-        written: int | None = None
+        none_written: int | None = start
+        some_written: int | None = None
         for run in group_optional([part for part in parts if part.max_count != 0]):
             if len(run) > 1:
-                written = optional_run(self, run, separator, nothing, written)
+                some_written = optional_run(self, run, separator, none_written, some_written)
                 continue
             part, entry = run[0], self.state()
-            if nothing is not None:
-                self.link(nothing, entry)
-            if written is not None:
-                self.link(self.text(separator, written), entry)
+            if none_written is not None:
+                self.link(none_written, entry)
+            if some_written is not None:
+                self.link(self.text(separator, some_written), entry)
             end = self.list_part(part, separator, entry)
             after = self.state()
             self.link(end, after)
             if part.min_count == 0:
-                if written is not None:
-                    self.link(written, after)
+                if some_written is not None:
+                    self.link(some_written, after)
             else:
-                nothing = None
-            written = after
+                none_written = None
+            some_written = after
         end = self.state()
-        for state in (nothing, written):
+        for state in (none_written, some_written):
             if state is not None:
                 self.link(state, end)
         return end
@@ -372,19 +377,19 @@ class _Builder:
         """Emit a loop over the entries with the rule's counter; keys are distinct texts, so none is repeated."""
         if self.rules is not None or not self.counter_allowed or self.exit_state is not None:
             raise SchemaError("keys in any order cannot be combined with a pattern or a negation")
-        entry, after, leave = self.state(), self.state(), self.state()
+        entry, after, exit_state = self.state(), self.state(), self.state()
         self.link(start, entry)
         for each in node.entries:
-            first, named = self.state(), self.state()
+            first, key_end = self.state(), self.state()
             self.link(entry, first)
-            self.nfa.call(first, each.key, named, ENTER if each.counted else NO_OP)
-            self.link(self.emit(each.value, named), after)
+            self.nfa.call(first, each.key, key_end, ENTER if each.counted else NO_OP)
+            self.link(self.emit(each.value, key_end), after)
         self.link(self.text(node.separator, after), entry)
-        self.link(start, leave)
-        self.link(after, leave)
+        self.link(start, exit_state)
+        self.link(after, exit_state)
         self.nfa.min_count, self.nfa.max_count = node.min_count, node.max_count
-        self.exit_state = leave
-        return leave
+        self.exit_state = exit_state
+        return exit_state
 
     def list_part(self, part: ListPart, separator: str, entry: int) -> int:
         """Emit a part of a list and its repetitions."""

@@ -34,16 +34,16 @@ def _split(low: int, high: int) -> Iterator[tuple[ByteRange, ...]]:
         if low <= 0xDFFF and high >= 0xD800:
             pending += [(0xE000, high), (low, 0xD7FF)]
             continue
-        border = next((last for last in _LAST_OF_LENGTH if low <= last < high), None)
-        if border is None and high > 0x7F:
-            border = _uneven(low, high)
-        if border is not None:
-            pending += [(border + 1, high), (low, border)]
+        boundary = next((last for last in _LAST_OF_LENGTH if low <= last < high), None)
+        if boundary is None and high > 0x7F:
+            boundary = _first_piece_end(low, high)
+        if boundary is not None:
+            pending += [(boundary + 1, high), (low, boundary)]
             continue
         yield tuple(zip(chr(low).encode(), chr(high).encode(), strict=True))
 
 
-def _uneven(low: int, high: int) -> int | None:
+def _first_piece_end(low: int, high: int) -> int | None:
     """Return the last code point of the first piece of a range, or `None` if the range is one byte sequence."""
     for bits in (6, 12, 18):
         trailing = (1 << bits) - 1

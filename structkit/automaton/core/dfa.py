@@ -136,8 +136,8 @@ def intersection(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False
 
     Both automata must have no calls, and `left` no counter. The result has the counter of `right` and is trimmed.
     """
-    classes, of = np.empty(256, np.uint8), np.empty((2, 256), np.uint8)
-    width = kernels.common_byte_classes(left.classes, right.classes, classes, of)
+    classes, class_pairs = np.empty(256, np.uint8), np.empty((2, 256), np.uint8)
+    width = kernels.common_byte_classes(left.classes, right.classes, classes, class_pairs)
     capacity = 64 + len(left.final) + len(right.final)
     while True:
         capacity = max(1, min(capacity, max_states))
@@ -148,7 +148,16 @@ def intersection(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False
         )
         slots = np.empty(2 << capacity.bit_length(), np.int32)
         states = kernels.product(
-            left.targets, left.final, right.targets, right.final, of, negate, slots, pairs, targets, final
+            left.targets,
+            left.final,
+            right.targets,
+            right.final,
+            class_pairs,
+            negate,
+            slots,
+            pairs,
+            targets,
+            final,
         )
         if states != kernels.FULL:
             break

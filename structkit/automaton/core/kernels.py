@@ -104,15 +104,15 @@ def write_rule(
     call = 0
     call_first[first_state] = first_call
     for state in range(states):
-        at = first_state + state
-        row[at] = first_transition + state * width
-        rule[at] = rule_number
-        final[at] = dfa_final[state]
-        has_moves[at] = False
+        index = first_state + state
+        row[index] = first_transition + state * width
+        rule[index] = rule_number
+        final[index] = dfa_final[state]
+        has_moves[index] = False
         for klass in range(width):
             target = dfa_targets[state, klass]
-            targets[row[at] + klass] = target + (first_state << OPERATION_BITS) if target >= 0 else target
-            has_moves[at] |= target >= 0
+            targets[row[index] + klass] = target + (first_state << OPERATION_BITS) if target >= 0 else target
+            has_moves[index] |= target >= 0
         call_free = True
         while call < len(calls) and calls[call, 0] == state:
             call_rule[first_call + call] = callees[calls[call, 1]]
@@ -121,8 +121,8 @@ def write_rule(
             call_distinct[first_call + call] = distinct[calls[call, 1]]
             call += 1
             call_free = False
-        call_first[at + 1] = first_call + call
-        byte_only[at] = call_free and has_moves[at] and not final[at]
+        call_first[index + 1] = first_call + call
+        byte_only[index] = call_free and has_moves[index] and not final[index]
 
 
 @kernel
@@ -145,11 +145,11 @@ def min_iterations(targets, iterations):
                 if target < 0 or iterations[target >> OPERATION_BITS] >= iterations[state]:
                     continue
                 operation = target & OPERATION_MASK
-                far = iterations[target >> OPERATION_BITS] + (0 if operation == EXIT else operation)
-                if far < iterations[state]:
-                    iterations[state] = far
+                total = iterations[target >> OPERATION_BITS] + (0 if operation == EXIT else operation)
+                if total < iterations[state]:
+                    iterations[state] = total
                     changed = True
-                    if far == 0:
+                    if total == 0:
                         break
 
 
@@ -254,13 +254,13 @@ def product(left, left_final, right, right_final, class_pairs, negate, slots, pa
             if after < 0 or (other < 0 and not negate):
                 targets[current, klass] = -1
                 continue
-            both = after * side + (other >> OPERATION_BITS) + 1
-            slot = _slot(both, slots, pairs)
+            pair = after * side + (other >> OPERATION_BITS) + 1
+            slot = _slot(pair, slots, pairs)
             if slots[slot] < 0:
                 if found == len(pairs):
                     return FULL
                 slots[slot] = found
-                pairs[found] = both
+                pairs[found] = pair
                 found += 1
             targets[current, klass] = slots[slot] << OPERATION_BITS | (other & OPERATION_MASK if other >= 0 else 0)
     return found

@@ -16,7 +16,7 @@ __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_STATES, _TRANSITIONS, _CALLS, _RULES = 256, 4_096, 64, 8
+_INITIAL_STATES, _INITIAL_TRANSITIONS, _INITIAL_CALLS, _INITIAL_RULES = 256, 4_096, 64, 8
 """Initial capacities: enough for the first mask of most targets."""
 
 UNBUILT = -1
@@ -83,11 +83,11 @@ class Tables(NamedTuple):
         kept = ~(removed_calls | np.repeat(dead_ends, np.diff(self.call_first)))
         first = np.concatenate([[0], np.cumsum(kept)])[self.call_first].astype(np.int32)
         final = self.final & ~np.isin(self.rule, list(nonaccepting_rules))
-        leaving = np.repeat(~dead_ends, np.diff(self.row, append=len(self.targets)))
+        keeps_moves = np.repeat(~dead_ends, np.diff(self.row, append=len(self.targets)))
         return self._replace(
-            targets=np.where(leaving & ~blocked[self.targets >> OPERATION_BITS], self.targets, DEAD).astype(
-                np.int32
-            ),
+            targets=np.where(
+                keeps_moves & ~blocked[self.targets >> OPERATION_BITS], self.targets, DEAD
+            ).astype(np.int32),
             final=final,
             has_moves=self.has_moves & ~dead_ends,
             byte_only=(np.diff(first) == 0) & ~final & self.has_moves & ~dead_ends,
@@ -106,14 +106,14 @@ class TableBuilder:
     """
 
     def __init__(self) -> None:
-        self._targets = np.empty(_TRANSITIONS, np.int32)
-        self._of_states = np.empty((3, _STATES), np.int32)
-        self._are_states = np.empty((3, _STATES), np.bool_)
-        self._of_calls = np.empty((3, _CALLS), np.int32)
-        self._unique_calls = np.empty(_CALLS, np.bool_)
+        self._targets = np.empty(_INITIAL_TRANSITIONS, np.int32)
+        self._state_columns = np.empty((3, _INITIAL_STATES), np.int32)
+        self._state_flags = np.empty((3, _INITIAL_STATES), np.bool_)
+        self._call_columns = np.empty((3, _INITIAL_CALLS), np.int32)
+        self._call_distinct = np.empty(_INITIAL_CALLS, np.bool_)
         # Zeros, because entries of unbuilt rules are compared and stored too.
-        self._of_rules = np.zeros((2, _RULES), np.int32)
-        self._classes = np.zeros((_RULES, 256), np.uint8)
+        self._rule_columns = np.zeros((2, _INITIAL_RULES), np.int32)
+        self._classes = np.zeros((_INITIAL_RULES, 256), np.uint8)
         self._sizes = 0, 0, 0
         self._start = np.empty(0, np.int32)
 
@@ -126,67 +126,68 @@ class TableBuilder:
             callees: The numbers of the rules that it calls.
             rules: The number of rules known so far.
         """
-        base, offset, called = self._sizes
+        first_state, first_transition, first_call = self._sizes
         states, width = dfa.targets.shape
         calls = dfa.calls
-        last, transitions, last_call = self._sizes = (
-            base + states,
-            offset + states * width,
-            called + len(calls),
+        end_state, end_transition, end_call = self._sizes = (
+            first_state + states,
+            first_transition + states * width,
+            first_call + len(calls),
         )
-        self._reach(last, transitions, last_call, rules)
-        row, rule_of, call_first = self._of_states
-        final, has_moves, byte_only = self._are_states
-        call_rule, call_next, call_operation = self._of_calls
-        min_count, max_count = self._of_rules
+        self._ensure_capacity(end_state, end_transition, end_call, rules)
+        row, rule_of, call_first = self._state_columns
+        final, has_moves, byte_only = self._state_flags
+        call_rule, call_next, call_operation = self._call_columns
+        min_count, max_count = self._rule_columns
         kernels.write_rule(
-            dfa.targets, dfa.final, calls, np.array(callees, np.int32), dfa.distinct, rule, base, offset, called,
+            dfa.targets, dfa.final, calls, np.array(callees, np.int32), dfa.distinct,
+            rule, first_state, first_transition, first_call,
             row, self._targets, rule_of, final, has_moves, byte_only,
-            call_first, call_rule, call_next, call_operation, self._unique_calls,
+            call_first, call_rule, call_next, call_operation, self._call_distinct,
         )  # fmt: skip
         self._classes[rule] = dfa.classes
         min_count[rule] = dfa.min_count
         max_count[rule] = -1 if dfa.max_count is None else dfa.max_count
-        # A new array, because readers of the smaller tables must not enter the new rule.
+        # A new array, because readers of earlier tables must not enter the new rule.
         start = np.empty(rules, np.int32)
         start[: len(self._start)] = self._start
         start[len(self._start) :] = UNBUILT
-        start[rule] = base
+        start[rule] = first_state
         self._start = start
         return Tables(
-            row[:last],
-            self._targets[:transitions],
+            row[:end_state],
+            self._targets[:end_transition],
             self._classes[:rules],
-            rule_of[:last],
-            final[:last],
-            has_moves[:last],
-            byte_only[:last],
-            call_first[: last + 1],
-            call_rule[:last_call],
-            call_next[:last_call],
-            call_operation[:last_call],
-            self._unique_calls[:last_call],
+            rule_of[:end_state],
+            final[:end_state],
+            has_moves[:end_state],
+            byte_only[:end_state],
+            call_first[: end_state + 1],
+            call_rule[:end_call],
+            call_next[:end_call],
+            call_operation[:end_call],
+            self._call_distinct[:end_call],
             start,
             min_count[:rules],
             max_count[:rules],
         )
 
-    def _reach(self, states: int, transitions: int, calls: int, rules: int) -> None:
+    def _ensure_capacity(self, states: int, end_transition: int, calls: int, rules: int) -> None:
         """Grow the arrays to at least these capacities."""
-        if transitions > len(self._targets):
-            self._targets = _grow(self._targets, transitions)
-        if states >= self._of_states.shape[1]:
-            self._of_states = _grow(self._of_states, states + 1)
-            self._are_states = _grow(self._are_states, states + 1)
-        if calls > len(self._unique_calls):
-            self._of_calls = _grow(self._of_calls, calls)
-            self._unique_calls = _grow(self._unique_calls, calls)
-        known = len(self._classes)
-        if rules > known:
-            self._of_rules = _grow(self._of_rules, rules)
-            self._of_rules[:, known:] = 0
-            self._classes, before = np.zeros((max(rules, 2 * known), 256), np.uint8), self._classes
-            self._classes[:known] = before
+        if end_transition > len(self._targets):
+            self._targets = _grow(self._targets, end_transition)
+        if states >= self._state_columns.shape[1]:
+            self._state_columns = _grow(self._state_columns, states + 1)
+            self._state_flags = _grow(self._state_flags, states + 1)
+        if calls > len(self._call_distinct):
+            self._call_columns = _grow(self._call_columns, calls)
+            self._call_distinct = _grow(self._call_distinct, calls)
+        capacity = len(self._classes)
+        if rules > capacity:
+            self._rule_columns = _grow(self._rule_columns, rules)
+            self._rule_columns[:, capacity:] = 0
+            self._classes, previous = np.zeros((max(rules, 2 * capacity), 256), np.uint8), self._classes
+            self._classes[:capacity] = previous
 
 
 def extract_dfa(tables: Tables, rule: int, first: int, stop: int) -> Dfa:

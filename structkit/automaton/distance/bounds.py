@@ -77,43 +77,45 @@ class LengthBounds:
                     self._lengths[key] = common
                     return common
                 length = self._of_node(node, missing)
-                if length < UNREACHABLE and not self._is_short(key):  # the common case
+                if length < UNREACHABLE and not self._has_shortage(key):  # the common case
                     self._lengths[key] = length
                 else:
-                    self._find([key])
+                    self._resolve([key])
             return self._lengths[key]
         length = self._of_node(key, missing)
         if length < UNREACHABLE or not missing:
             return length
-        self._find(sorted(missing))
+        self._resolve(sorted(missing))
         return self._of_node(key, set())
 
-    def _find(self, rules: Iterable[str]) -> None:
+    def _resolve(self, rules: Iterable[str]) -> None:
         """Compute the bounds of rules and of the rules they need; a rule is retried once other bounds are known."""
-        stuck: dict[str, set[str]] = {}
+        unresolved: dict[str, set[str]] = {}
         pending = list(rules)
         while pending:
             while pending:
                 current = pending.pop()
-                if current in stuck or current in self._lengths:
+                if current in unresolved or current in self._lengths:
                     continue
                 missing: set[str] = set()
                 length = self._of_node(self._rules.rules[current], missing)
-                if length < UNREACHABLE and self._is_short(current):
+                if length < UNREACHABLE and self._has_shortage(current):
                     length = UNREACHABLE
                     missing.clear()
                 if length < UNREACHABLE:
                     self._lengths[current] = length
                 else:
-                    stuck[current] = missing
+                    unresolved[current] = missing
                     pending += sorted(missing)  # the same order in every process
-            pending = [at for at, missing in stuck.items() if any(rule in self._lengths for rule in missing)]
-            for at in pending:
-                del stuck[at]
+            pending = [
+                name for name, missing in unresolved.items() if any(rule in self._lengths for rule in missing)
+            ]
+            for name in pending:
+                del unresolved[name]
         # The remaining rules depend on each other, so none has a text.
-        self._lengths.update(dict.fromkeys(stuck, UNREACHABLE))
+        self._lengths.update(dict.fromkeys(unresolved, UNREACHABLE))
 
-    def _is_short(self, rule: str) -> bool:
+    def _has_shortage(self, rule: str) -> bool:
         """Return whether a rule needs more distinct texts than it has."""
         found = None if self._counts is None else find_shortage(self._rules.rules[rule], self._counts)
         if found is not None:
@@ -132,10 +134,10 @@ class LengthBounds:
             case Substring():
                 return _shortest_quote(node)
             case RuleRef(rule):
-                known = self._lengths.get(rule)
-                if known is None:
+                length = self._lengths.get(rule)
+                if length is None:
                     missing.add(rule)
-                return UNREACHABLE if known is None else known
+                return UNREACHABLE if length is None else length
             case Distinct(inner):
                 return _sum((self._of_node(inner, missing), DISTINCT_MARGIN))
             case Seq(parts):  # examines all parts, to collect all missing rules at once
@@ -146,17 +148,17 @@ class LengthBounds:
                 return _times(min_count, self._of_node(part, missing)) if min_count else 0
             case SeparatedList(parts, separator):
                 needed = [part for part in parts if part.min_count]
-                each = (_times(part.min_count, self._of_node(part.node, missing)) for part in needed)
-                return _sum((*each, len(separator.encode()) * max(0, sum(p.min_count for p in needed) - 1)))
+                costs = (_times(part.min_count, self._of_node(part.node, missing)) for part in needed)
+                return _sum((*costs, len(separator.encode()) * max(0, sum(p.min_count for p in needed) - 1)))
             case AnyOrder(entries, separator, min_count):
                 if not min_count:
                     return 0
                 counting = [entry for entry in entries if entry.counted]
-                each = (
+                costs = (
                     _sum((self._of_node(e.key, missing), self._of_node(e.value, missing))) for e in counting
                 )
-                cheapest = (*sorted(each), *[UNREACHABLE] * min_count)[:min_count]
-                return _sum((*cheapest, len(separator.encode()) * (min_count - 1)))
+                lowest_costs = (*sorted(costs), *[UNREACHABLE] * min_count)[:min_count]
+                return _sum((*lowest_costs, len(separator.encode()) * (min_count - 1)))
             case Intersection(left, Choice(texts), negate=True) if left == _FREE_TEXT and _are_texts(texts):
                 # Of the numbers from 0 to the number of excluded texts, at least one is not excluded.
                 return len(str(len(texts))) + 1

@@ -1,4 +1,4 @@
-"""Number of texts of a rule, up to a limit: distinct texts need as many as must be written."""
+"""Number of texts of a rule, up to a limit, compared with the number of distinct texts that it must contain."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ class Cardinality:
 
     def __init__(self, automaton: Callable[[RuleKey], Dfa]) -> None:
         self._automaton = automaton
-        self._open: set[RuleKey] = set()
+        self._active: set[RuleKey] = set()
 
     def of(self, key: RuleKey, limit: int) -> int:
         """Return the number of texts of a callee, at most `limit`."""
         if isinstance(key, Distinct) and isinstance(key.node, LiteralText):  # such as a declared key
             return 1
         # A recursive rule has infinitely many texts, or none, which is detected elsewhere.
-        if key in self._open or (isinstance(key, Substring) and _has_many_quotes(key, limit)):
+        if key in self._active or (isinstance(key, Substring) and _has_many_quotes(key, limit)):
             return limit
-        self._open.add(key)
+        self._active.add(key)
         try:
             return self._count_paths(self._automaton(key), limit)
         finally:
-            self._open.discard(key)
+            self._active.discard(key)
 
     def _count_paths(self, dfa: Dfa, limit: int) -> int:
         """Count the paths from the start to an end, up to `limit`; a loop counts as `limit`, ignoring the counter."""
@@ -80,17 +80,17 @@ class Cardinality:
             return limit
         successors = self._successors(dfa, limit)
         paths: dict[int, int] = {}
-        entered, open_ = {0}, [(0, iter(successors[0]))]
-        while open_:
-            state, steps = open_[-1]
+        entered, stack = {0}, [(0, iter(successors[0]))]
+        while stack:
+            state, steps = stack[-1]
             after = next(steps, None)
             if after is None:
-                open_.pop()
+                stack.pop()
                 following = sum(count * paths[to] for to, count in successors[state].items())
                 paths[state] = min(limit, int(dfa.final[state]) + following)
             elif after not in entered:
                 entered.add(after)
-                open_.append((after, iter(successors[after])))
+                stack.append((after, iter(successors[after])))
             elif after not in paths:
                 return limit
         return paths[0]
@@ -102,13 +102,13 @@ class Cardinality:
         for state, column in np.argwhere(dfa.targets != DEAD).tolist():
             after = int(dfa.targets[state, column]) >> OPERATION_BITS
             successors[state][after] = successors[state].get(after, 0) + sizes[column]
-        known: dict[RuleKey, int] = {}
+        counts: dict[RuleKey, int] = {}
         for state, callee, after, _ in dfa.calls.tolist():
             key = dfa.callees[callee]
-            if key not in known:
-                known[key] = self.of(key, limit)
-            if known[key]:
-                successors[state][after] = successors[state].get(after, 0) + known[key]
+            if key not in counts:
+                counts[key] = self.of(key, limit)
+            if counts[key]:
+                successors[state][after] = successors[state].get(after, 0) + counts[key]
         return successors
 
 
@@ -143,13 +143,13 @@ def min_distinct(node: Node) -> int:
 
 def _min_distinct_of(parts: tuple[Node, ...]) -> int:
     """Return the minimum over the parts; most often a part needs none, and the others are not examined."""
-    fewest: int | None = None
+    min_needed: int | None = None
     for part in parts:
         needed = min_distinct(part)
         if not needed:
             return 0
-        fewest = needed if fewest is None else min(fewest, needed)
-    return fewest or 0
+        min_needed = needed if min_needed is None else min(min_needed, needed)
+    return min_needed or 0
 
 
 def _required_distinct(node: Node) -> Iterator[Distinct]:

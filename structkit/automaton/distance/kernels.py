@@ -67,18 +67,18 @@ def _sweep(targets, leading, final, of_states, of_calls, of_rules, first_byte):
                 best = 0
                 of_states[FIRST_STEP, state] = AT_END
             row, rule = of_states[ROW, state], of_states[RULE, state]
-            at = row
-            while at < row + of_rules[WIDTH, rule] and leading[at] >= 0:
-                after = of_states[DISTANCE, targets[row + leading[at]] >> OPERATION_BITS]
-                far = min(after + 1, UNREACHABLE - 1)
-                if far < best and after < UNREACHABLE:
-                    best = far
-                    of_states[FIRST_STEP, state] = first_byte[rule, leading[at]]
-                at += 1
+            position = row
+            while position < row + of_rules[WIDTH, rule] and leading[position] >= 0:
+                after = of_states[DISTANCE, targets[row + leading[position]] >> OPERATION_BITS]
+                distance = min(after + 1, UNREACHABLE - 1)
+                if distance < best and after < UNREACHABLE:
+                    best = distance
+                    of_states[FIRST_STEP, state] = first_byte[rule, leading[position]]
+                position += 1
             for call in range(of_states[CALL_FIRST, state], of_states[CALL_FIRST, state + 1]):
-                far = _call_distance(of_states, of_rules, of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call])
-                if far < best:
-                    best = far
+                distance = _call_distance(of_states, of_rules, of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call])
+                if distance < best:
+                    best = distance
                     of_states[FIRST_STEP, state] = -1 - call
             if best < of_states[DISTANCE, state]:
                 of_states[DISTANCE, state] = best
@@ -93,18 +93,18 @@ def _index_moves(targets, states, of_states, of_rules, leading):
     """
     for state in range(states):
         row, rule = of_states[ROW, state], of_states[RULE, state]
-        at = row
-        before = np.int64(-1)
+        position = row
+        previous = np.int64(-1)
         for klass in range(of_rules[WIDTH, rule]):
             target = np.int64(targets[row + klass])
             # Without a minimum, the path avoids iterations, because the counter may be at its maximum.
             iterates = of_rules[MIN_COUNT, rule] == 0 and 0 < target & OPERATION_MASK < EXIT
-            if target != before and target >= 0 and not iterates:
-                leading[at] = klass
-                at += 1
-            before = target
-        if at < row + of_rules[WIDTH, rule]:
-            leading[at] = -1
+            if target != previous and target >= 0 and not iterates:
+                leading[position] = klass
+                position += 1
+            previous = target
+        if position < row + of_rules[WIDTH, rule]:
+            leading[position] = -1
 
 
 @inlined
@@ -119,14 +119,14 @@ def _min_iteration_bytes(targets, of_states, of_calls, of_rules, rule):
             target = targets[of_states[ROW, state] + klass]
             if target < 0 or target & OPERATION_MASK != ENTER:
                 continue
-            far = of_states[DISTANCE, target >> OPERATION_BITS]
-            if far < UNREACHABLE:
-                shortest = min(shortest, max(far + 1 - end, 0))
+            distance = of_states[DISTANCE, target >> OPERATION_BITS]
+            if distance < UNREACHABLE:
+                shortest = min(shortest, max(distance + 1 - end, 0))
         for call in range(of_states[CALL_FIRST, state], of_states[CALL_FIRST, state + 1]):
             if of_calls[CALL_OPERATION, call] == ENTER:
-                far = _call_distance(of_states, of_rules, of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call])
-                if far < UNREACHABLE:
-                    shortest = min(shortest, max(far - end, 0))
+                distance = _call_distance(of_states, of_rules, of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call])
+                if distance < UNREACHABLE:
+                    shortest = min(shortest, max(distance - end, 0))
     return shortest
 
 
@@ -143,17 +143,17 @@ def _distinct_iteration_bytes(of_states, of_calls, call_distinct, of_rules, seen
     first, last = of_states[CALL_FIRST, of_rules[START, rule]], of_states[CALL_FIRST, of_rules[STOP, rule]]
     for _ in range(of_rules[MIN_COUNT, rule]):
         cheapest = np.int64(-1)
-        nearest = -1
+        cheapest_callee = -1
         for call in range(first, last):
             callee = of_calls[CALL_RULE, call]
             if of_calls[CALL_OPERATION, call] != ENTER or not call_distinct[call] or seen[callee]:
                 continue
             cost = _call_distance(of_states, of_rules, callee, of_calls[CALL_NEXT, call])
-            if nearest < 0 or cost < cheapest:
-                cheapest, nearest = np.int64(cost), callee
-        if nearest < 0:
+            if cheapest_callee < 0 or cost < cheapest:
+                cheapest, cheapest_callee = np.int64(cost), callee
+        if cheapest_callee < 0:
             break
-        seen[nearest] = True
+        seen[cheapest_callee] = True
         highest = cheapest
     return highest
 
@@ -183,8 +183,8 @@ def _distances(targets, final, of_states, of_calls, call_distinct, of_rules, fir
                 each = _distinct_iteration_bytes(of_states, of_calls, call_distinct, of_rules, seen, r)
             if each < 0:
                 each = _min_iteration_bytes(targets, of_states, of_calls, of_rules, r)
-            before = of_rules[BYTES_PER_ITERATION, r]
-            if (each < before) if has_distinct else (each > before):
+            previous = of_rules[BYTES_PER_ITERATION, r]
+            if (each < previous) if has_distinct else (each > previous):
                 of_rules[BYTES_PER_ITERATION, r] = each
                 stable = False
 
@@ -257,7 +257,7 @@ def measure(
     for byte in range(255, -1, -1):
         first_byte[0, classes[byte]] = byte
     _distances(targets, final, of_states, of_calls, distinct, of_rules, first_byte, seen, leading)
-    farthest = np.int64(0)
+    max_distance = np.int64(0)
     for state in range(len(final)):
-        farthest = max(farthest, np.int64(of_states[DISTANCE, state]))
-    return farthest
+        max_distance = max(max_distance, np.int64(of_states[DISTANCE, state]))
+    return max_distance

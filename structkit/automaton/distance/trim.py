@@ -63,13 +63,13 @@ def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:
     """
     if not dfa.callees:
         return _cached_trim(dfa) if dfa.targets.size <= MAX_CACHED_TRANSITIONS else measure_rule(dfa, ())[0]
-    found, farthest = measure_rule(dfa, callee_lengths)
-    if farthest < UNREACHABLE:
+    found, max_distance = measure_rule(dfa, callee_lengths)
+    if max_distance < UNREACHABLE:
         return found
-    dead = found.distance >= UNREACHABLE
-    lives = (np.array(callee_lengths)[dfa.calls[:, 1]] < UNREACHABLE) & ~dead[dfa.calls[:, 2]]
-    calls, callees = sort_callees(dfa.calls[lives], dfa.callees)
-    targets = np.where(dead[dfa.targets >> OPERATION_BITS], DEAD, dfa.targets).astype(np.int32)
+    dead_states = found.distance >= UNREACHABLE
+    kept = (np.array(callee_lengths)[dfa.calls[:, 1]] < UNREACHABLE) & ~dead_states[dfa.calls[:, 2]]
+    calls, callees = sort_callees(dfa.calls[kept], dfa.callees)
+    targets = np.where(dead_states[dfa.targets >> OPERATION_BITS], DEAD, dfa.targets).astype(np.int32)
     return replace(found, dfa=replace(dfa, targets=targets, calls=calls, callees=callees))
 
 
@@ -85,14 +85,14 @@ def measure_rule(dfa: Dfa, callee_lengths: Sequence[int]) -> tuple[TrimmedRule, 
     callees, calls = len(callee_lengths), len(dfa.calls)
     of_states = np.zeros((STATE_COLUMNS, states + callees + 1), np.int32)
     of_rules = np.zeros((RULE_COLUMNS, callees + 1), np.int32)
-    farthest = measure(
+    max_distance = measure(
         dfa.targets.ravel(), width, dfa.classes, dfa.final, dfa.calls, dfa.distinct, np.array(callee_lengths, np.int32),
         dfa.min_count, np.zeros(states + callees, np.bool_), of_states, np.empty((CALL_COLUMNS, calls), np.int32),
         np.empty(calls, np.bool_), of_rules, np.empty((1, 256), np.uint8), np.empty(callees + 1, np.bool_),
         np.empty(states * width, np.int32),
     )  # fmt: skip
     distance, first_step = of_states[DISTANCE, :states].copy(), of_states[FIRST_STEP, :states].copy()
-    return TrimmedRule(dfa, distance, first_step, of_rules.item(BYTES_PER_ITERATION, 0)), farthest
+    return TrimmedRule(dfa, distance, first_step, of_rules.item(BYTES_PER_ITERATION, 0)), max_distance
 
 
 def first_bytes(classes: NDArray[np.uint8]) -> NDArray[np.uint8]:

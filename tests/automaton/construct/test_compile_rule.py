@@ -1,3 +1,5 @@
+"""Compiled rules compared with `re.fullmatch`, and their limits."""
+
 from __future__ import annotations
 
 import re
@@ -77,7 +79,7 @@ def test_language_is_not_leftmost_first() -> None:
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7, 12, 97])
-def test_multiples(of: int) -> None:
+def test_multiples_are_accepted_exactly(of: int) -> None:
     dfa = regular_dfa(MultipleOf(of))
     for number in range(0, 1200):
         assert dfa.accepts(str(number).encode()) == (number % of == 0)
@@ -86,7 +88,9 @@ def test_multiples(of: int) -> None:
 
 @pytest.mark.parametrize(("min_count", "max_count"), [(0, 200), (70, 100), (100, 100), (99, None)])
 @pytest.mark.parametrize("end", ["!", ""])
-def test_counted_repetition(min_count: int, max_count: int | None, end: str) -> None:
+def test_a_counted_repetition_accepts_exactly_its_counts(
+    min_count: int, max_count: int | None, end: str
+) -> None:
     item = Choice((_LETTER, LiteralText("éé")))
     node = Seq((LiteralText("<"), Repeat(item, min_count, max_count), LiteralText(end)))
     dfa = rule_dfa(node, Limits())
@@ -160,8 +164,8 @@ def test_pattern_with_large_lengths_is_counted(min_count: int, max_count: int | 
     for n in (0, 29, 30, 44, 45, 89, 90, 91, 2000):
         for text in ("c" * n, "ab" * n, "éé" * n, "c" * n + "a"):
             in_range = min_count <= len(text) and (max_count is None or len(text) <= max_count)
-            fits = not text.endswith("a") and in_range
-            assert Reader(automaton).accepts(f'"{text}"'.encode()) == fits
+            expected = not text.endswith("a") and in_range
+            assert Reader(automaton).accepts(f'"{text}"'.encode()) == expected
 
 
 @given(plain_nodes, st.integers(0, 40), st.none() | st.integers(0, 60))
@@ -222,9 +226,11 @@ def test_many_distinct_texts_are_counted_and_differ(
     automaton = link(Rules(RuleRef("set"), {"set": node}))
     names = [f"<{chr(97 + i // 26)}{chr(97 + i % 26)}>" for i in range(60)]
     for count in (0, 1, 2, 3, 24, 25, 26, 30, 31, 40, 41, 60):
-        fits = min_count <= count and (max_count is None or count <= max_count)
-        assert Reader(automaton).accepts(f"[{','.join(names[:count])}]".encode()) == fits, count
+        expected = min_count <= count and (max_count is None or count <= max_count)
+        assert Reader(automaton).accepts(f"[{','.join(names[:count])}]".encode()) == expected, count
         if declared:
-            assert Reader(automaton).accepts(f"[{','.join(['k', *names[:count]])}]".encode()) == fits, count
+            assert Reader(automaton).accepts(f"[{','.join(['k', *names[:count]])}]".encode()) == expected, (
+                count
+            )
         if count > 1:
             assert not Reader(automaton).accepts(f"[{','.join([*names[: count - 1], names[0]])}]".encode())

@@ -1,3 +1,5 @@
+"""Optional parts that share a trie, compared with parts emitted one by one."""
+
 from __future__ import annotations
 
 import pytest
@@ -31,9 +33,9 @@ def test_parts_in_a_trie_equal_parts_emitted_one_by_one(
     monkeypatch: pytest.MonkeyPatch, parts: list[ListPart], separator: str
 ) -> None:
     node = SeparatedList(tuple(parts), separator)
-    monkeypatch.setattr(optional_parts, "_MIN_RUN_LENGTH", 1)
+    monkeypatch.setattr(optional_parts, "_MAX_SEPARATE_PARTS", 1)
     shared = build_rule(node, Limits())
-    monkeypatch.setattr(optional_parts, "_MIN_RUN_LENGTH", 1_000)
+    monkeypatch.setattr(optional_parts, "_MAX_SEPARATE_PARTS", 1_000)
     separate = build_rule(node, Limits())
     assert _is_subset(shared, separate) and _is_subset(separate, shared)
 

@@ -1,3 +1,5 @@
+"""Copies of fragments, compared with fragments emitted again."""
+
 from __future__ import annotations
 
 from unittest.mock import patch
@@ -18,7 +20,7 @@ bounds = st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9))
 
 
 def _emitted(node: Node, rules: Rules | None, *, copied: bool, limits: Limits) -> Nfa | str:
-    with patch.object(thompson, "_COPIED", 1 if copied else 10**9):
+    with patch.object(thompson, "_MIN_COPIED_STATES", 1 if copied else 10**9):
         try:
             return nfa_of(node, limits, rules and rules.rules, count=rules is None)
         except LimitExceeded as error:

@@ -1,3 +1,5 @@
+"""The kernels compared with simple reference implementations."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -37,21 +39,21 @@ def _trimmed(dfa: Dfa) -> Dfa:
 def test_determinize_equals_the_simple_one(node: Node) -> None:
     try:
         nfa = compile_rule.nfa_of(node, LIMITS, count=True)
-        dfa = compile_rule._determinise(nfa, LIMITS)
+        dfa = compile_rule._determinize(nfa, LIMITS)
     except compile_rule.AmbiguousIteration:
         with pytest.raises(compile_rule.AmbiguousIteration):
-            plain.determinise(nfa)
+            plain.determinize(nfa)
     except LimitExceeded:  # the simple implementation would take minutes
         reject()
     else:
-        assert _equal(dfa, _trimmed(plain.determinise(nfa)))
+        assert _equal(dfa, _trimmed(plain.determinize(nfa)))
 
 
 @given(recursive_rules)
 def test_determinize_with_calls_equals_the_simple_one(rules: Rules) -> None:
     for node in (rules.start, *rules.rules.values()):
         nfa = compile_rule.nfa_of(node, LIMITS, count=True)
-        assert _equal(compile_rule._determinise(nfa, LIMITS), _trimmed(plain.determinise(nfa)))
+        assert _equal(compile_rule._determinize(nfa, LIMITS), _trimmed(plain.determinize(nfa)))
 
 
 @given(nodes, nodes, st.booleans())
@@ -74,11 +76,11 @@ def test_too_small_tables_are_enlarged() -> None:
     ab = Choice((LiteralText("a"), LiteralText("b")))
     node = Seq((Repeat(ab, 0, None), LiteralText("a"), Repeat(ab, 9, 9)))  # a state per last ten letters
     nfa = compile_rule.nfa_of(node, LIMITS)
-    dfa = compile_rule._determinise(nfa, LIMITS)
+    dfa = compile_rule._determinize(nfa, LIMITS)
     assert len(dfa.final) == 2**10 > nfa.size + 64
-    assert _equal(dfa, _trimmed(plain.determinise(nfa)))
+    assert _equal(dfa, _trimmed(plain.determinize(nfa)))
     with pytest.raises(LimitExceeded, match="states"):
-        compile_rule._determinise(nfa, Limits(states=500))
+        compile_rule._determinize(nfa, Limits(states=500))
 
 
 @pytest.mark.parametrize("max_states", [0, 1, 13 * 17 - 1, 13 * 17, 10_000])

@@ -1,3 +1,5 @@
+"""Rules that need more distinct texts than they have."""
+
 from __future__ import annotations
 
 from itertools import product

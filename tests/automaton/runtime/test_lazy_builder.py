@@ -1,3 +1,5 @@
+"""Lazy rules: built on their first call, with the same language as eager rules."""
+
 from __future__ import annotations
 
 from dataclasses import replace
