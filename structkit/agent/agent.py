@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import NoneType
 from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
 from structkit.agent.formats.detect import FormatName, detect_format
+from structkit.agent.prompt.instructions import AnyInstructions, read_instructions
 from structkit.agent.run.actions import Decisions
 from structkit.agent.run.budget import UsageLimits
 from structkit.agent.run.config import AgentConfig
@@ -48,7 +48,7 @@ D_contra = TypeVar("D_contra", contravariant=True, default=object)
 class AgentOptions(Options, total=False):
     """The keyword arguments of an agent, except those that determine its types."""
 
-    instructions: str | None
+    instructions: AnyInstructions | None
     max_steps: int
     max_parallel_calls: int
     allow_text: bool
@@ -142,7 +142,7 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
         *,
         output_type: AnyTarget = str,
         deps_type: object = object,
-        instructions: str | None = None,
+        instructions: AnyInstructions | None = None,
         max_steps: int = 8,
         max_parallel_calls: int = 1,
         allow_text: bool = False,
@@ -160,7 +160,9 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
                 value is what the function returns. Calls inside the value are not executed.
             deps_type: The type of the `deps` of runs, for type checkers. A tool that expects another type raises
                 `AgentError`.
-            instructions: A system message for every run.
+            instructions: The system message: a string, a function of the run's `structkit.Context` or without a
+                parameter, sync or async, or a list of both. A run calls the functions once, before its first step.
+                Strings come before what functions return, so the prompts of all runs have a common prefix.
             max_steps: Maximum number of steps, including the one that generates the result.
             max_parallel_calls: Maximum number of calls in one step, if the format supports more than one. They are
                 executed concurrently, and their outputs are added in order.
@@ -188,8 +190,6 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
         _check_count("max_steps", max_steps, None)
         _check_count("max_parallel_calls", max_parallel_calls, _MAX_PARALLEL_CALLS)
-        if not isinstance(instructions, (str, NoneType)):
-            raise TypeError(f"instructions are a text, not {instructions!r:.60}")
         if not isinstance(allow_text, bool):
             raise TypeError(f"allow_text must be True or False, not {allow_text!r:.60}")
         if "system" in options:
@@ -211,7 +211,7 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             output_functions=functions,
             format=chosen,
             uses_chat_template=native,
-            instructions=instructions,
+            instructions=read_instructions(instructions, deps_type),
             max_steps=max_steps,
             max_parallel_calls=max_parallel_calls,
             allow_text=allow_text,
@@ -383,7 +383,7 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
 
         Args:
             name: The name of the tool.
-            description: The description of the tool for the other model; by default the instructions.
+            description: The description of the tool for the other model; by default the strings of the instructions.
 
         Raises:
             AgentError: A tool of this agent requires approval, which a nested run cannot request.
@@ -406,7 +406,7 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
                 context.spend(run.usage)
 
         ask.__annotations__["context"] = Context[self._config.expected_deps_type]  # type: ignore[name-defined]
-        return tool(ask, name=name, description=description or self._config.instructions or "")
+        return tool(ask, name=name, description=description or self._config.instructions.static or "")
 
     def __repr__(self) -> str:
         names = ", ".join(tool.name for tool in self.tools)

@@ -66,7 +66,7 @@ FOLDERS = {
     "index": ["disk", "rows", ""],
     "models": ["", "transformers"],
     "generate": ["sample", "output", "input", "decode", "run"],
-    "agent": ["tools", "formats", "run", ""],
+    "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
 }
 """The folders of a component, upstream first; the empty name stands for files directly in the component."""

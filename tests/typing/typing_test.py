@@ -189,6 +189,14 @@ def has_tea(context: sk.Context[dict[str, int]]) -> bool:
     return "tea" in context.deps
 
 
+def about_tea(context: sk.Context[dict[str, int]]) -> str:
+    return f"{context.deps}"
+
+
+async def about_tea_async() -> str | None:
+    return None
+
+
 async def always(context: sk.Context[object]) -> bool:
     return True
 
@@ -200,6 +208,9 @@ async def tools(model: sk.testing.ScriptedModel, context: sk.Context[dict[str, i
     assert_type(sk.tool(weather, available=lambda context: context.step > 1)("Porto"), list[str])
     assert_type(sk.Toolset([stocked]).available(has_tea).available(always), sk.Toolset)
     assert_type(sk.Toolset([stocked]).available(lambda context: context.deps is not None), sk.Toolset)
+    sk.Agent(model, instructions=["Be brief.", lambda: "Be kind.", about_tea, about_tea_async])
+    sk.Agent(model, instructions=about_tea)
+    sk.Agent(model, instructions=3)  # type: ignore[call-overload]
     sk.tool(weather, available=weather)  # type: ignore[arg-type]
     agent = sk.Agent(model, [stocked, sk.tool(weather)], output_type=Person)
     assert_type((await agent.arun("x", deps={"tea": 1})).value, Person)

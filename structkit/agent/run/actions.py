@@ -1,17 +1,21 @@
-"""What a run requests from its driver, and what it receives."""
+"""What a run requests from its driver, and what it receives; calls of functions that may be async."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import isawaitable
 from typing import TypeAlias, cast
 
+from structkit.agent.prompt.instructions import Instruction
 from structkit.agent.run.state import AgentResult, AgentStep
 from structkit.agent.run.step import StepTarget
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
+from structkit.agent.tools.tool import Tool
 from structkit.error_notes import add_location
+from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
@@ -28,7 +32,8 @@ __all__ = [
     "Outcome",
     "PreparedCall",
     "RunFlow",
-    "call_callback",
+    "is_available",
+    "read_texts",
 ]
 
 
@@ -93,10 +98,49 @@ Decisions: TypeAlias = "Mapping[str, bool | str]"
 """For each pending call: whether it is approved; a string is the reason of a denial."""
 
 
-def call_callback(
-    callback: Callable[[], object], seconds: float | None, location: str
+def is_available(tool: Tool[..., object], context: Context[object]) -> Generator[Action, object, bool]:
+    """Return whether the filter of a tool makes it available; `False` after the timeout of the run.
+
+    Raises:
+        TypeError: The filter returned `None`.
+        Exception: The filter raised it; it gets the name of the tool.
+    """
+    available = tool.available
+    if available is None:
+        return True
+    location = f"available of {tool.name}"
+    outcome = yield from _call(lambda: available(context), context, location)
+    if outcome is None:
+        return False
+    if outcome.result is None:
+        raise TypeError(f"{location} returned None; return True or False")
+    return bool(outcome.result)
+
+
+def read_texts(
+    instructions: Sequence[Instruction], context: Context[object]
+) -> Generator[Action, object, list[object]]:
+    """Return what the functions of the instructions return.
+
+    Raises:
+        AgentError: A function returned nothing before the timeout of the run.
+        Exception: A function raised it; it gets the place of the function.
+    """
+    texts: list[object] = []
+    for each in instructions:
+        outcome = yield from _call(partial(each, context), context, each.location)
+        if outcome is None:
+            raise AgentError(
+                "the function returned no text within the timeout of the run", place=each.location
+            )
+        texts.append(outcome.result)
+    return texts
+
+
+def _call(
+    callback: Callable[[], object], context: Context[object], location: str
 ) -> Generator[Action, object, CallOutcome | None]:
-    """Call a function of the user, sync or async; return its outcome, or `None` after the timeout of an async one.
+    """Call a function of the user, sync or async; return its outcome, or `None` after the timeout of the run.
 
     An exception of the function gets the location.
     """
@@ -104,7 +148,7 @@ def call_callback(
         value = callback()
         if not isawaitable(value):
             return CallOutcome(value)
-        return cast("CallOutcome | None", (yield AwaitValue(value, seconds)))
+        return cast("CallOutcome | None", (yield AwaitValue(value, context.seconds_left)))
     except Exception as error:
         add_location(error, location)
         raise

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar
 
-from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentConfig, PromptHeader
+from structkit.agent.prompt.header import PromptHeader
+from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentConfig
 from structkit.agent.run.state import RunState, add_usage, with_note
 from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.errors import BudgetTooSmall

@@ -10,6 +10,8 @@ from functools import cached_property
 
 from structkit.agent.formats.base import Format
 from structkit.agent.formats.detect import function_schema, vocabulary_of
+from structkit.agent.prompt.header import PromptHeader
+from structkit.agent.prompt.instructions import Instructions
 from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.agent.tools.output import OutputFunction
 from structkit.agent.tools.prepared import PreparedTool, matches_type, type_name
@@ -25,7 +27,7 @@ from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["NO_MORE_CALLS", "AgentConfig", "PromptHeader"]
+__all__ = ["NO_MORE_CALLS", "AgentConfig"]
 
 NO_MORE_CALLS = "No function can be called any more; give the answer."
 """The note before the step that can only generate the result."""
@@ -41,19 +43,6 @@ _ROLE_PREFIXES = {"system": "", "user": "User: ", "assistant": "Assistant: "}
 
 _MAX_TARGETS = 64
 """Maximum number of cached step targets, and of cached descriptions of tools."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromptHeader:
-    """The part of a step's prompt before the conversation.
-
-    Attributes:
-        instructions: The system prompt.
-        tools: The tools that the prompt describes.
-    """
-
-    instructions: str | None
-    tools: tuple[PreparedTool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +64,7 @@ class AgentConfig:
         output_functions: The functions in the output type that a run calls.
         format: The format of calls.
         uses_chat_template: Whether the chat template of the model renders tools, calls and outputs.
-        instructions: The system prompt.
+        instructions: The instructions: texts, and functions that a run calls.
         max_steps: Maximum number of steps in a run, including the last.
         max_parallel_calls: Maximum number of calls in a step.
         allow_text: Whether free text can precede calls, and the result in a step that allows calls.
@@ -90,7 +79,7 @@ class AgentConfig:
     output_functions: tuple[OutputFunction, ...]
     format: Format
     uses_chat_template: bool
-    instructions: str | None
+    instructions: Instructions
     max_steps: int
     max_parallel_calls: int
     allow_text: bool
@@ -164,8 +153,8 @@ class AgentConfig:
 
     @cached_property
     def header(self) -> PromptHeader:
-        """The header that describes all tools."""
-        return PromptHeader(self.instructions, self.tools)
+        """The header that describes all tools, with the static instructions."""
+        return PromptHeader(self.instructions.static, self.tools)
 
     def turns(self, messages: Sequence[Message], header: PromptHeader | None = None) -> Sequence[Turn] | str:
         """Return a conversation as chat messages, or as one text for models without a chat template.
@@ -203,8 +192,9 @@ class AgentConfig:
 
     @property
     def expected_deps_type(self) -> object:
-        """The declared type of the dependencies, or else the only type that tools expect."""
-        wanted = {each.expected_deps_type for each in self._functions} - {object}
+        """The declared type of the dependencies, or else the only type that tools and instructions expect."""
+        wanted = {each.expected_deps_type for each in self._functions}
+        wanted = wanted.union(each.deps_type for each in self.instructions.functions) - {object}
         return wanted.pop() if self.deps_type is object and len(wanted) == 1 else self.deps_type
 
     def check_deps(self, deps: object) -> None:
@@ -217,8 +207,10 @@ class AgentConfig:
             raise TypeError(
                 f"the agent was made with deps_type={type_name(self.deps_type)}, and the run was given {deps!r:.60}"
             )
-        for each in self._functions:
-            each.check_deps(deps)
+        for function in self._functions:
+            function.check_deps(deps)
+        for instruction in self.instructions.functions:
+            instruction.check_deps(deps)
 
     @property
     def _functions(self) -> tuple[PreparedTool, ...]:

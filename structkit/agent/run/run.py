@@ -13,6 +13,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import cast
 
+from structkit.agent.prompt.header import PromptHeader
 from structkit.agent.run.actions import (
     Action,
     CallOutcome,
@@ -21,10 +22,11 @@ from structkit.agent.run.actions import (
     GenerateStep,
     PreparedCall,
     RunFlow,
-    call_callback,
+    is_available,
+    read_texts,
 )
 from structkit.agent.run.budget import RunBudget, RunFinishReason, UsageLimits, min_limit
-from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig, PromptHeader
+from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
 from structkit.agent.run.output import output_value
 from structkit.agent.run.record import RunRecord, attach_record
 from structkit.agent.run.state import (
@@ -131,12 +133,19 @@ class Run:
             Exception: An exception of a tool or of the model. Each exception carries the record of the run.
         """
         try:
+            yield from self._read_instructions()
             return (yield from self._steps_to_result(decisions))
         except (RunSuspended, GeneratorExit):  # the state has all; the driver closed the flow
             raise
         except BaseException as error:  # a tool can raise any
             attach_record(error, self._record_of_run())
             raise
+
+    def _read_instructions(self) -> Generator[Action, object, None]:
+        """Call the functions of the instructions, before the first step and before pending calls."""
+        instructions = self._config.instructions
+        texts = yield from read_texts(instructions.functions, self._context(step=self._steps + 1))
+        self._next_header = PromptHeader(instructions.text(texts), self._config.tools)
 
     def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
         if self._state.pending:
@@ -202,9 +211,9 @@ class Run:
         context = self._context(step=self._steps + 1)
         shown = []
         for ready in self._config.tools:
-            if (yield from self._is_available(ready, context)):
+            if (yield from is_available(ready.tool, context)):
                 shown.append(ready)
-        self._next_header = PromptHeader(self._config.instructions, tuple(shown))
+        self._next_header = replace(self._next_header, tools=tuple(shown))
         if is_last:
             return ()
         made = self.messages[self._first :]
@@ -215,21 +224,6 @@ class Run:
             if failures.get(ready.name, 0) <= ready.tool.retries
         ]
         return tuple(offer for offer in offers if offer is not None)
-
-    def _is_available(self, tool: PreparedTool, context: Context[object]) -> Generator[Action, object, bool]:
-        """Return whether the filter of a tool makes it available; `False` after the timeout of the run."""
-        available = tool.tool.available
-        if available is None:
-            return True
-        location = f"available of {tool.name}"
-        outcome = yield from call_callback(
-            lambda: available(context), self._budget.remaining_seconds, location
-        )
-        if outcome is None:
-            return False
-        if outcome.result is None:
-            raise TypeError(f"{location} returned None; return True or False")
-        return bool(outcome.result)
 
     def _context(
         self,

@@ -117,14 +117,21 @@ class PreparedTool:
         Raises:
             AgentError: The types are incompatible.
         """
-        wanted = self.expected_deps_type
-        if given is object or not _is_class(wanted) or not isinstance(given, type):
-            return
-        if not issubclass(given, wanted):
-            raise AgentError(
-                f"{self.name} takes a Context[{type_name(wanted)}], and deps_type is {type_name(given)}",
-                place=self.name,
-            )
+        check_deps_type(self.name, self.expected_deps_type, given)
+
+
+def check_deps_type(name: str, expected: object, given: object) -> None:
+    """Check that dependencies of a type can satisfy an annotation.
+
+    Raises:
+        AgentError: The types are incompatible.
+    """
+    if given is object or not _is_class(expected) or not isinstance(given, type):
+        return
+    if not issubclass(given, expected):
+        raise AgentError(
+            f"{name} takes a Context[{type_name(expected)}], and deps_type is {type_name(given)}", place=name
+        )
 
 
 def matches_type(deps: object, expected: object) -> bool:
