@@ -72,7 +72,7 @@ def _clear_caches() -> None:
     for cache in (
         row.shared_rows,
         row.shared_counted_rows,
-        compile_rule._shared,
+        compile_rule._cached_rule,
         compile_rule._cached_regular,
         trim._cached_trim,
         token_distance._regular_distances,
