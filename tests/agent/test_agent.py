@@ -545,7 +545,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
             "available of w is a func",
         ),
         (lambda m: sk.Agent(m, [sk.Agent(m)]), sk.AgentError, r"for an agent, give agent\.as_tool\(name\)"),
-        (lambda m: sk.Agent(m, instructions=3), TypeError, "instructions are a text"),
+        (lambda m: sk.Agent(m, instructions=3), TypeError, "instructions must be a string"),
         (lambda m: sk.Agent(m, allow_text="yes"), TypeError, "allow_text must be True or False"),
         (
             lambda m: sk.Agent(m).run("x", usage_limits=None),
