@@ -21,7 +21,7 @@ Reply: TypeAlias = "str | NDArray[np.float32] | Callable[[str], str]"
 """A text, the logits of each step (float32[steps, width]), or a function from the prompt to a text."""
 
 _REPLY_LOGIT, _RELATED_LOGIT, _CLOSING_LOGIT = 20.0, 10.0, 5.0
-"""Logits of tokens that spell the reply, that spell it with other white space, and that end it."""
+"""Logits of tokens that continue the reply, that continue it with other white space, and that end it."""
 
 _CLOSING = tuple(bytes([byte]) for byte in b'"]}')
 

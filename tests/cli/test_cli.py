@@ -221,11 +221,11 @@ def test_a_file_of_prompts_line_by_line(
     assert "5 lines written" in capsys.readouterr().out
     assert main(command) == 1
     assert "pass --resume" in capsys.readouterr().err
-    whole = sink.read_text()
-    sink.write_text("\n".join(whole.splitlines()[:4]) + '\n{"val')  # the process was killed while it wrote
+    complete = sink.read_text()
+    sink.write_text("\n".join(complete.splitlines()[:4]) + '\n{"val')  # the process was killed while it wrote
     model._started = 2
     assert main([*command, "--resume", "--batch-size", "2"]) == 0
-    assert sink.read_text() == whole
+    assert sink.read_text() == complete
 
 
 KILLED = """
@@ -272,8 +272,8 @@ def test_a_killed_run_loses_only_unfinished_lines(
         part.write('no answer\n7 {"value": \n8\n')  # edited by a user
         part.write('8 {"value": {}')  # killed during a write
     assert main(command) == 0
-    assert "5 lines written" in (said := capsys.readouterr().out)
-    assert "4 already existed" in said
+    assert "5 lines written" in (output := capsys.readouterr().out)
+    assert "4 already existed" in output
     assert len((file.parent / "validated").read_text()) == 9
     assert not waiting.exists()
     answers = [json.loads(line) for line in sink.read_text().splitlines()]
@@ -303,11 +303,11 @@ def test_lines_of_a_file_have_their_own_random_numbers(file: Path, monkeypatch: 
     ]
     command += ["--temperature", "9", "--seed", "1", "--batch-size", "1"]
     assert main(command) == 0
-    whole = sink.read_text()
-    assert whole.splitlines()[:16] != whole.splitlines()[16:32]
-    sink.write_text("".join(line + "\n" for line in whole.splitlines()[:7]))
+    complete = sink.read_text()
+    assert complete.splitlines()[:16] != complete.splitlines()[16:32]
+    sink.write_text("".join(line + "\n" for line in complete.splitlines()[:7]))
     assert main(command) == 0
-    assert sink.read_text() == whole
+    assert sink.read_text() == complete
 
 
 def test_input_requires_output(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -257,9 +257,9 @@ def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyP
 
         async def watch() -> None:
             while True:
-                begun = time.perf_counter()
+                started = time.perf_counter()
                 await asyncio.sleep(0.01)
-                gaps.append(time.perf_counter() - begun)
+                gaps.append(time.perf_counter() - started)
 
         async def main() -> None:
             watching = asyncio.create_task(watch())
@@ -326,7 +326,7 @@ def test_the_random_model_writes_no_rejected_call(stdio: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "options", "said"),
+    ("server", "options", "message"),
     [
         (
             [*COMMAND, "crash"],
@@ -342,13 +342,13 @@ def test_the_random_model_writes_no_rejected_call(stdio: Connection) -> None:
         ),  # the port of the discard service
     ],
 )
-def test_no_server(server: Any, options: Any, said: str) -> None:
-    with pytest.raises(sk.AgentError, match=said), connect(server, **options):
+def test_no_server(server: Any, options: Any, message: str) -> None:
+    with pytest.raises(sk.AgentError, match=message), connect(server, **options):
         pass
 
 
 @pytest.mark.parametrize(
-    ("server", "options", "said"),
+    ("server", "options", "message"),
     [
         ("python server.py", {}, "is not a URL; a command is a list"),
         ([], {}, "a command is a list of strings"),
@@ -356,8 +356,8 @@ def test_no_server(server: Any, options: Any, said: str) -> None:
         (["python"], {"headers": {}}, "headers are for a URL"),
     ],
 )
-def test_mismatched_options(server: Any, options: Any, said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+def test_mismatched_options(server: Any, options: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         connect(server, **options)
 
 
@@ -477,7 +477,7 @@ def test_an_endless_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "kind", "said"),
+    ("schema", "kind", "message"),
     [
         ({"not": {"properties": {"a": {"uniqueItems": True}}}}, sk.UnsupportedKeyword, "strict=False"),
         ({"properties": {"a": {"$ref": "http://x/y"}}}, sk.UnresolvedReference, "does not fetch"),
@@ -486,10 +486,10 @@ def test_an_endless_list() -> None:
         ({"properties": {"a": {"pattern": r"(a)\1", "type": "string"}}}, sk.PatternError, "backreference"),
     ],
 )
-def test_unsupported_schemas(schema: dict[str, Any], kind: type[Exception], said: str) -> None:
+def test_unsupported_schemas(schema: dict[str, Any], kind: type[Exception], message: str) -> None:
     with connect(cast("Any", hostile(listed("odd", **schema), listed("even")))) as server:
         tools = server.tools()
-        with pytest.raises(kind, match=f"the arguments of odd .*{said}"):
+        with pytest.raises(kind, match=f"the arguments of odd .*{message}"):
             sk.Agent(ScriptedModel([]), tools=tools)
         assert sk.Agent(ScriptedModel([]), tools=[each for each in tools if each.name == "even"]).tools
 

@@ -59,7 +59,7 @@ def test_a_string_is_not_a_list_of_replies() -> None:
         ('{"a": 1, "b": [2, 3]}', '{"a": 1, "b": [2, 3]}'),
         ('{"a":1,"b":[2,3]}', '{"a": 1, "b": [2, 3]}'),
         ('{\n  "a": 1,\n  "b": [\n    2,\n    3\n  ]\n}\n', '{"a": 1, "b": [2, 3]}'),
-        ('{"a": 1}', '{"a": 1, "b": []}'),  # the key is forced; then the model only wants to end
+        ('{"a": 1}', '{"a": 1, "b": []}'),  # the key is forced; then the model prefers to end
         ("no JSON at all", '{"a": -1, "b": []}'),
     ],
 )

@@ -212,7 +212,7 @@ class Attempt:
         return not self.rejected_texts or bool(self.mask.any())
 
     def only_token(self) -> int | None:
-        """Return the only allowed token; `None` if the model must be asked."""
+        """Return the only allowed token; `None` if the model must choose."""
         if self.is_restricted and self.shortened_at is None:
             return None  # the logits show whether the model prefers a token that the budget excludes
         return only_id(self.mask)

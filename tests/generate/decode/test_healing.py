@@ -150,22 +150,22 @@ def test_the_number_of_removed_tokens_is_minimal(name: str, prompt: str) -> None
     guide, tokens = GUIDES[name], SMALL.tokens
     prompt_ids = [ord("a"), *ScriptedModel([]).encode_text(prompt)]
     count = count_healed_tokens(guide, prompt_ids)
-    whole = b"".join(tokens[token] for token in prompt_ids[1:])
+    text = b"".join(tokens[token] for token in prompt_ids[1:])
     kept = b"".join(tokens[token] for token in prompt_ids[1 : len(prompt_ids) - count])
     first = guide.automaton.start_frames()
     reaching = [
         length
-        for length in range(1, len(whole) + 1)
+        for length in range(1, len(text) + 1)
         for token in tokens
         if len(token) > length
-        and token.startswith(whole[-length:])
+        and token.startswith(text[-length:])
         and guide.reader.read(first, b"", token[length:])[0]
     ]
     need = max(reaching, default=0)
-    assert len(whole) - len(kept) >= need
+    assert len(text) - len(kept) >= need
     if count:
         last = tokens[prompt_ids[len(prompt_ids) - count]]
-        assert len(whole) - len(kept) - len(last) < need
+        assert len(text) - len(kept) - len(last) < need
 
 
 def test_tokens_before_a_control_token_are_not_removed() -> None:
@@ -197,7 +197,7 @@ class Follower:
         return self.encode_text(prompt)
 
     @property
-    def whole(self) -> list[int]:
+    def preferred_ids(self) -> list[int]:
         return self.encode_text(self.prompt + self.answer)
 
     def session(self) -> Follower:
@@ -214,16 +214,16 @@ class Follower:
     def logits(self, token_ids: Sequence[int]) -> np.ndarray:
         self.fed += token_ids
         logits = np.zeros(self.vocabulary.size, np.float32)
-        whole = [*self.whole, self.vocabulary.eos_token_ids[0]]
+        preferred_ids = [*self.preferred_ids, self.vocabulary.eos_token_ids[0]]
         written = b"".join(self.vocabulary.tokens[token] for token in self.fed)
         rest = (self.prompt + self.answer).encode()[len(written) :]
         for length in range(1, min(len(rest), 40) + 1):
             if rest[:length] in self._ids:
                 logits[self._ids[rest[:length]]] = 10 + length / 100
         if not rest:
-            logits[whole[-1]] = 10
-        if whole[: len(self.fed)] == self.fed and len(self.fed) < len(whole):
-            logits[whole[len(self.fed)]] = 20
+            logits[preferred_ids[-1]] = 10
+        if preferred_ids[: len(self.fed)] == self.fed and len(self.fed) < len(preferred_ids):
+            logits[preferred_ids[len(self.fed)]] = 20
         return logits
 
 
@@ -334,11 +334,11 @@ def test_the_tokens_are_the_encoding_of_prompt_and_answer_together(
     )
     assert result.text == answer
     assert b"".join(token.text for token in result.events).decode() == answer
-    prompt_ids, whole = encode(model.prompt), model.whole
+    prompt_ids, preferred_ids = encode(model.prompt), model.preferred_ids
     kept = prompt_ids[: len(prompt_ids) - count_healed_tokens(sk.compile(target, vocabulary), prompt_ids)]
-    if whole[: len(kept)] == kept:
-        assert model.fed == whole[: len(model.fed)]
-        assert list(result.token_ids) == whole[len(whole) - len(result.token_ids) :]
+    if preferred_ids[: len(kept)] == kept:
+        assert model.fed == preferred_ids[: len(model.fed)]
+        assert list(result.token_ids) == preferred_ids[len(preferred_ids) - len(result.token_ids) :]
 
 
 def _never_true(value: bool) -> bool:
@@ -450,9 +450,9 @@ def test_max_tokens_bounds_the_answer_only(name: str, prompt: str, slack: int, s
     )
     assert len(result.token_ids) <= budget
     assert b"".join(token.text for token in result.events).decode() == result.text
-    whole = b"".join(SMALL.tokens[token] for token in result.token_ids).decode()
-    assert whole.endswith(result.text)
-    assert prompt.endswith(whole[: len(whole) - len(result.text)])
+    text = b"".join(SMALL.tokens[token] for token in result.token_ids).decode()
+    assert text.endswith(result.text)
+    assert prompt.endswith(text[: len(text) - len(result.text)])
 
 
 def test_a_stream_yields_the_answer_only() -> None:

@@ -52,7 +52,7 @@ def test_a_choice_has_the_probabilities_of_its_texts(seed: int, forced: bool) ->
     model = RandomModel(seed, SMALL)
     prompt = model.encode("x")
     quoted = [] if not forced else model.encode_text('"')
-    spelled = {u: model.encode_text(u.value if forced else f'"{u.value}') for u in Urgency}
+    token_ids = {u: model.encode_text(u.value if forced else f'"{u.value}') for u in Urgency}
 
     def chance(tokens: list[int]) -> float:
         session = RandomModel(seed, SMALL).session()
@@ -62,8 +62,8 @@ def test_a_choice_has_the_probabilities_of_its_texts(seed: int, forced: bool) ->
             fed = [token]
         return math.exp(total)
 
-    expected = {u: chance(tokens) for u, tokens in spelled.items()}
-    low, lower = spelled[Urgency.LOW], spelled[Urgency.LOWER]
+    expected = {u: chance(tokens) for u, tokens in token_ids.items()}
+    low, lower = token_ids[Urgency.LOW], token_ids[Urgency.LOWER]
     if lower[: len(low)] == low:
         expected[Urgency.LOW] -= expected[Urgency.LOWER]
     total = sum(expected.values())
@@ -215,7 +215,7 @@ def test_classify_ignores_confidence_false() -> None:
 def test_members_longer_than_the_context_are_skipped() -> None:
     pytest.importorskip("transformers", reason="needs transformers")
     model = sk.load()
-    target = Literal["yes", "a very long answer that nobody will ever give, but it is there anyhow"]
+    target = Literal["yes", "a very long answer that is longer than the context, so that it is skipped"]
     model.context_length = len(model.encode("Is it? yes")) + 5
     results = [
         sk.generate(model, "Is it? yes", target, include_schema=False, confidence=scored)

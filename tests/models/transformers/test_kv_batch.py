@@ -52,7 +52,7 @@ class _Owner:
     def batch(self, prefix: Sequence[int] = ()) -> TransformersBatch:
         return TransformersBatch(self.model, prefix, name="tiny", check_readable=self.check_readable)
 
-    def whole(self, ids: list[int]) -> np.ndarray:
+    def expected_logits(self, ids: list[int]) -> np.ndarray:
         """Return the logits after each token, by one forward pass without a cache."""
         with torch.inference_mode():
             return self.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float().numpy()
@@ -99,8 +99,10 @@ class _Walk:
         self.sequences = [old + new for old, new in zip(self.sequences, fresh, strict=True)]
         assert logits.shape[1] == last
         for row, new, sequence in zip(logits, fresh, self.sequences, strict=True):
-            told = min(last, len(new))
-            np.testing.assert_allclose(row[-told:], self.owner.whole(sequence)[-told:], atol=1e-5)
+            returned = min(last, len(new))
+            np.testing.assert_allclose(
+                row[-returned:], self.owner.expected_logits(sequence)[-returned:], atol=1e-5
+            )
 
     def back(self) -> None:
         row, count = self.random.randrange(len(self.sequences)), self.random.randint(0, 3)
@@ -116,15 +118,15 @@ class _Walk:
     def score(self) -> None:
         row = self.random.randrange(len(self.sequences))
         branches = [self.tokens(self.random.randint(1, 4)) for _ in range(3)]
-        for branch, found in zip(branches, self.rows.score(row, branches), strict=True):
-            logits = self.owner.whole(self.sequences[row] + branch)[len(self.sequences[row]) :]
+        for branch, scored in zip(branches, self.rows.score(row, branches), strict=True):
+            logits = self.owner.expected_logits(self.sequences[row] + branch)[len(self.sequences[row]) :]
             scores = torch.log_softmax(torch.tensor(logits), -1).numpy()
-            wanted = [0.0, *(scores[at, token] for at, token in enumerate(branch[1:]))]
-            np.testing.assert_allclose(found, wanted, atol=1e-5)
+            expected = [0.0, *(scores[at, token] for at, token in enumerate(branch[1:]))]
+            np.testing.assert_allclose(scored, expected, atol=1e-5)
 
     def compare(self, logits: np.ndarray, sequences: list[list[int]]) -> None:
         for row, sequence in zip(logits, sequences, strict=True):
-            np.testing.assert_allclose(row, self.owner.whole(sequence)[-1], atol=1e-5)
+            np.testing.assert_allclose(row, self.owner.expected_logits(sequence)[-1], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
@@ -161,4 +163,4 @@ def test_a_sequence_that_is_too_long_changes_nothing() -> None:
     rows.add([[5, 6], [7]])
     with pytest.raises(ModelError, match="too long"):
         rows.feed([[8], [9] * 200])
-    np.testing.assert_allclose(rows.feed([[8], [9]])[1], owner.whole([7, 9])[-1], atol=1e-5)
+    np.testing.assert_allclose(rows.feed([[8], [9]])[1], owner.expected_logits([7, 9])[-1], atol=1e-5)

@@ -315,7 +315,7 @@ def test_metaspace_adds_no_space_in_the_middle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "said"),
+    ("prompt", "message"),
     [
         ("\ud800", "surrogate"),
         ([{"role": "user"}], r"prompt\[0\]"),
@@ -323,8 +323,8 @@ def test_metaspace_adds_no_space_in_the_middle() -> None:
         ([{"role": "user", "content": 3}], "strings"),
     ],
 )
-def test_invalid_prompts_are_rejected(prompt, said, llama) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_invalid_prompts_are_rejected(prompt, message, llama) -> None:
+    with pytest.raises(ModelError, match=message):
         llama.encode(prompt)
 
 
@@ -352,10 +352,10 @@ def test_the_error_of_a_long_sequence_names_the_excess(llama) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"), [([], "at least one"), ([5, 100_000], "token 100000"), ([-1], "token -1")]
+    ("ids", "message"), [([], "at least one"), ([5, 100_000], "token 100000"), ([-1], "token -1")]
 )
-def test_invalid_tokens_are_rejected(ids, said, llama) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_invalid_tokens_are_rejected(ids, message, llama) -> None:
+    with pytest.raises(ModelError, match=message):
         llama.session().logits(ids)
 
 
