@@ -110,6 +110,10 @@ def needs_mcp() -> None:
     pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
 
 
+def needs_pydantic_ai() -> None:
+    pytest.importorskip("pydantic_ai", reason="pip install 'structkit[pydantic-ai]'")
+
+
 def needs_demo() -> None:
     """Skip the test if the demo model is missing."""
     if not (ROOT / "structkit/demo/model/config.json").is_file():

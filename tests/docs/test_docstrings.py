@@ -8,7 +8,7 @@ import pkgutil
 
 import pytest
 
-from tests.docs.blocks import ROOT, Block, find_blocks, namespace, needs_demo, run
+from tests.docs.blocks import ROOT, Block, find_blocks, namespace, needs_demo, needs_pydantic_ai, run
 
 PACKAGE = ROOT / "structkit"
 MODULES = [
@@ -19,6 +19,8 @@ BLOCKS = [block for path in sorted(PACKAGE.rglob("*.py")) for block in find_bloc
 
 @pytest.mark.parametrize("name", ["structkit", *MODULES])
 def test_examples(name: str) -> None:
+    if "pydantic_ai" in name:
+        needs_pydantic_ai()
     module = importlib.import_module(name)
     failed, _ = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert not failed

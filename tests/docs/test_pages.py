@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import PAGES, ROOT, check_page, find_blocks, needs_demo, needs_mcp
+from tests.docs.blocks import PAGES, ROOT, check_page, find_blocks, needs_demo, needs_mcp, needs_pydantic_ai
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,7 @@ def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -
         needs_demo()
     if any("sk.mcp" in block.source for block in find_blocks(page, "python")):
         needs_mcp()
+    if any("pydantic_ai" in block.source for block in find_blocks(page, "python")):
+        needs_pydantic_ai()
     monkeypatch.chdir(ROOT)
     check_page(page)

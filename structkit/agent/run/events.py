@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
@@ -91,9 +92,11 @@ class PartialOutput:
 
     Attributes:
         partial: The part of the value that is final; see `structkit.Stream.partial`.
+        text: The characters that the model added since the last event of this type, such as a part of the JSON.
     """
 
     partial: object
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,8 @@ class StepEventEmitter:
         self._number = self._calls_before
         self._result: EventEmitter | None = None
         self._partial: object = None
-        self._read = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._decoded = self._read = 0
 
     def poll(self) -> Iterator[StepEvent]:
         """Yield the events since the last call."""
@@ -183,6 +187,7 @@ class StepEventEmitter:
             yield PreambleDelta(piece.text)
         elif piece.kind == "result":
             result, start = self._target.output, self._reader.start
+            self._decoded = start
             self._result = EventEmitter(
                 self._generated, result.validators(), result.choices, is_json=result.is_json, start=start
             )
@@ -194,8 +199,12 @@ class StepEventEmitter:
     def _output_events(self, emitter: EventEmitter) -> Iterator[StepEvent]:
         looked = list(emitter.poll())  # all events must be consumed
         if any(isinstance(event, FieldRetracted) for event in looked):
+            self._decoder.reset()
+            self._decoded = self._reader.start
             yield StepRetracted()
         partial = emitter.partial
         if partial is not None and partial != self._partial:
             self._partial = partial
-            yield PartialOutput(partial)
+            added = self._decoder.decode(bytes(self._generated.text[self._decoded :]))
+            self._decoded = len(self._generated.text)
+            yield PartialOutput(partial, added)
