@@ -26,8 +26,8 @@ def call_model(call: Callable[[], R], location: str | None = None, *, subject: s
     """Call the code of a model or logits processor, and convert its exceptions.
 
     Raises:
-        ModelError: The call raised another exception.
-        StructkitError: The call raised it.
+        StructkitError: The call raised a `StructkitError`, which is passed on unchanged.
+        ModelError: The call raised any other exception.
     """
     try:
         return call()
@@ -41,8 +41,8 @@ def checked_logits(call: Callable[[], Logits], rows: int) -> Logits:
     """Call a batch and return its logits, float[rows, width], after checking their shape.
 
     Raises:
-        ModelError: The call raised another exception, or the shape is wrong.
-        StructkitError: The call raised it.
+        StructkitError: The call raised a `StructkitError`, which is passed on unchanged.
+        ModelError: The call raised any other exception, or the shape is wrong.
     """
     logits = call_model(call)
     shape = getattr(logits, "shape", type(logits).__name__)

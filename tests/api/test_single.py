@@ -47,9 +47,6 @@ TARGETS: list[Any] = [
 ]
 
 
-# The package
-
-
 def test_import_is_lightweight() -> None:
     heavy = ["numba", "numpy", "pydantic", "torch", "transformers"]
     code = f"import structkit, sys; print([name for name in {heavy} if name in sys.modules])"
@@ -77,9 +74,6 @@ def test_functions_are_not_replaced_by_modules_of_the_same_name() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True True\n"
     )
-
-
-# Values
 
 
 @pytest.mark.parametrize(
@@ -138,9 +132,6 @@ def test_whitespace_and_defaults() -> None:
     assert "job" in sk.generate(model, "x", Person).text
 
 
-# Prompts
-
-
 def test_the_prompt_ends_with_the_description() -> None:
     model = ScriptedModel([ANA] * 3)
     described = 'Ana\n\nAnswer with JSON of this type:\nPerson = {"name": string, "age": integer, "job": string | null}'
@@ -151,9 +142,6 @@ def test_the_prompt_ends_with_the_description() -> None:
     assert sk.render_prompt(model, "Ana", Person) == described
     assert sk.render_prompt(model, "Ana", Person, include_schema=False) == "Ana"
     assert len(model.prompts) == 3
-
-
-# Length limits
 
 
 def test_the_budget_is_the_context_or_a_thousand_tokens() -> None:
@@ -177,9 +165,6 @@ def test_a_budget_below_the_shortest_value_is_rejected_before_the_model_runs() -
         sk.extract(ScriptedModel([], byte_vocabulary(), context_length=20), "x", Person, include_schema=False)
     with pytest.raises(sk.GenerationError, match="tokens too long"):
         sk.extract(ScriptedModel([], byte_vocabulary(), context_length=20), "x" * 30, Person)
-
-
-# Errors
 
 
 def test_a_validation_error_is_reported_with_the_text() -> None:
@@ -227,9 +212,6 @@ def test_wrong_arguments_raise_type_errors() -> None:
 def test_results_and_errors_can_be_pickled() -> None:
     result = sk.generate(ScriptedModel([ANA]), "x", Person)
     assert pickle.loads(pickle.dumps(result)) == result
-
-
-# Properties
 
 
 @settings(deadline=None, max_examples=40)
