@@ -52,7 +52,7 @@ def compile(
             field out, `"may_omit"` allows both; by default `defaults` decides. See `structkit.json_style`.
         source: The text that fields with `structkit.Quote` quote. A guide with quotes is not cached on disk.
         limits: Limits on sizes and searches.
-        precompute: Make all masks now instead of on first use.
+        precompute: Compute all masks immediately instead of on first use.
         cache: Cache the guide on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder: the compiled guide and
             what `Guide.save` adds. A Python type is parsed in each process; its automaton and masks are cached.
 

@@ -128,8 +128,8 @@ def lower(
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
     if start is NEVER:
-        reason, place = lowering.empty_reason or ("no value satisfies the schema", "$")
-        raise UnsatisfiableSchema(reason, place=place)
+        reason, path = lowering.empty_reason or ("no value satisfies the schema", "$")
+        raise UnsatisfiableSchema(reason, place=path)
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
     rules, deferred = lowering.rules, lowering.deferred
     return Rules(

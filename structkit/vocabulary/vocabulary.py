@@ -82,7 +82,7 @@ class Vocabulary:
                 `sentencepiece.SentencePieceProcessor`, or a tokenizer of mistral-common.
             eos_token_ids: The ids that end a sequence; by default the ids that the tokenizer declares.
             size: The width of the model's logits, if it differs from the tokenizer's size. Ids beyond the tokenizer's
-                last are not text; ids from `size` on are left out, as the model cannot generate them.
+                last are not text; ids from `size` on are left out, because the model cannot generate them.
 
         Raises:
             VocabularyError: The tokens cannot be read as bytes, or the tokenizer declares no end token.

@@ -226,5 +226,5 @@ def test_a_function_that_cannot_be_read_is_an_error(target: Any, message: str) -
 def test_a_type_is_never_read_without_a_form_of_its_functions() -> None:
     functions: list[Callable[..., object]] = [delete_user, notify]
     for function in functions:
-        with pytest.raises(sk.SchemaError, match=f"the function {function.__name__} cannot be read here"):
+        with pytest.raises(sk.SchemaError, match=f"the function {function.__name__} is not supported here"):
             OutputType.of(Optional[function])  # type: ignore[arg-type]

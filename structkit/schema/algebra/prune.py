@@ -72,8 +72,8 @@ def prune(
     references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
     satisfiable, final = _satisfiable_definitions(definitions, references)
     if root not in satisfiable:
-        place, reason = _unsatisfiable_reason(definitions, satisfiable, root)
-        raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=place)
+        path, reason = _unsatisfiable_reason(definitions, satisfiable, root)
+        raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=path)
     pruned = {
         name: final[name] if name in final else _clean(definitions[name], satisfiable, definitions)
         for name in _reachable(root, references)

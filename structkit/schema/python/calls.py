@@ -1,7 +1,7 @@
-"""Adapters of types that contain functions: the value of a function is made from its arguments.
+"""Adapters of types that contain functions: the value of a function is created from its arguments.
 
-Pydantic validates a function in a type by calling it. An adapter of this module never does: it has its own core
-schema, in which the arguments of the function are an object, and a `FunctionForm` makes the value from them.
+Pydantic validates a function in a type by calling it. An adapter of this module calls no function: in its core schema
+the arguments of the function are an object, and a `FunctionForm` creates the value from them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class FunctionForm:
     """The values of a function in a type.
 
     Attributes:
-        arguments: The type of its arguments, an object.
-        make: Makes a value from the validated arguments; must not call the function.
-        arguments_of: Returns the arguments of a value, and any other object as it is.
+        arguments: The type of the arguments, an object.
+        make: Creates a value from the validated arguments; must not call the function.
+        arguments_of: Returns the arguments of a value, and any other object unchanged.
     """
 
     arguments: TypeForm[object]
@@ -54,7 +54,7 @@ def reject_function(function: Callable[..., object]) -> FunctionForm:
     """
     name = name_of(function)
     raise SchemaError(
-        f"the function {name} cannot be read here as a type; use the type of its arguments", place=name
+        f"the function {name} is not supported here as a type; use the type of its arguments", place=name
     )
 
 
@@ -66,15 +66,15 @@ def adapter_of(target: TypeForm[T] | TypeAdapter[T], read_function: ReadFunction
         read_function: Returns the form of each function.
 
     Raises:
-        SchemaError: The form of a function cannot be read; or pydantic would call a function in spite of the adapter,
-            in the `__init__` of a class.
+        SchemaError: The signature of a function is not supported, or pydantic would call the function in spite of the
+            adapter, in the `__init__` of a class.
     """
     given: object = target
     adapter: TypeAdapter[T] = (
         given if isinstance(given, TypeAdapter) else TypeAdapter(cast("TypeForm[T]", _marked(target)))
     )
     rebuild: Callable[[], object] | None = getattr(adapter.core_schema, "rebuild", None)
-    if rebuild is not None:  # a class whose schema is built when it is first needed
+    if rebuild is not None:  # a class whose schema is built on first use
         rebuild()
     if not any(map(_is_call, _nodes(adapter.core_schema))):
         return adapter
@@ -82,11 +82,11 @@ def adapter_of(target: TypeForm[T] | TypeAdapter[T], read_function: ReadFunction
     core = rewriter.rewrite(cast("Core", adapter.core_schema))
     if rewriter.definitions:
         core = {"type": "definitions", "schema": core, "definitions": [*rewriter.definitions.values()]}
-    made, config = copy(adapter), cast("Any", adapter._config)
-    made.core_schema = cast("Any", core)
-    made.validator = SchemaValidator(made.core_schema, config, **_options(core))
-    made.serializer = SchemaSerializer(made.core_schema, config, **_options(core))
-    return made
+    rewritten, config = copy(adapter), cast("Any", adapter._config)
+    rewritten.core_schema = cast("Any", core)
+    rewritten.validator = SchemaValidator(rewritten.core_schema, config, **_options(core))
+    rewritten.serializer = SchemaSerializer(rewritten.core_schema, config, **_options(core))
+    return rewritten
 
 
 def new_validator(core: Core, config: Mapping[str, object] | None) -> SchemaValidator:
@@ -95,9 +95,9 @@ def new_validator(core: Core, config: Mapping[str, object] | None) -> SchemaVali
 
 
 def _options(core: Core) -> dict[str, Any]:
-    """Return the options with which pydantic validates classes as the core schema says.
+    """Return the options with which pydantic validates classes by the given core schema.
 
-    By default it uses the own validator of a class inside the schema, which calls the functions in its fields.
+    By default pydantic uses the cached validator of a class inside the schema, which calls the functions in its fields.
 
     Raises:
         SchemaError: The installed pydantic has no such option.
@@ -134,9 +134,9 @@ class _MakeCall:
 
 @dataclass(frozen=True, eq=False)
 class _Mark:
-    """Stands for a function in a type.
+    """A placeholder for a function in a type.
 
-    Pydantic would resolve the annotations of the function in this module, not in that of the function.
+    Without it pydantic would resolve the annotations of the function in this module, not in that of the function.
     """
 
     function: Callable[..., object]
@@ -147,7 +147,7 @@ class _Mark:
 
 
 def _marked(form: Any) -> Any:
-    """Return a type with marks for its functions; those in the fields of classes remain."""
+    """Return a type with its functions replaced by marks, except those in the fields of classes."""
     if isroutine(form) or isinstance(form, partial):
         return Annotated[object, _Mark(form)]
     origin, parts = get_origin(form), get_args(form)
@@ -188,15 +188,15 @@ class _Rewriter:
             return self.rewrite(cast("Core", core["schema"]))
         if _is_call(core):
             return self._call(core)
-        made = {key: value if key in _NO_SCHEMAS else self._inside(value) for key, value in core.items()}
-        if made.get("custom_init") and any(map(_is_value, _nodes(made))):
-            name = name_of(made["cls"])
+        rewritten = {key: value if key in _NO_SCHEMAS else self._inside(value) for key, value in core.items()}
+        if rewritten.get("custom_init") and any(map(_is_value, _nodes(rewritten))):
+            name = name_of(rewritten["cls"])
             raise SchemaError(
                 f"{name} has a function in a field and an __init__, in which pydantic calls the function; leave out "
                 "the __init__, or make the function a target of its own",
                 place=name,
             )
-        return made
+        return rewritten
 
     def _inside(self, value: object) -> object:
         if isinstance(value, dict):
@@ -225,17 +225,17 @@ class _Rewriter:
 
 
 def _is_call(core: Core) -> bool:
-    """Whether a core schema calls a function; pydantic makes named tuples with calls of their class."""
+    """Return whether a core schema calls a function; pydantic creates named tuples with calls of their class."""
     return core.get("type") == "call" and not isinstance(core["function"], type)
 
 
 def _is_value(core: Core) -> bool:
-    """Whether a core schema makes the value of a function from its arguments."""
+    """Return whether a core schema creates the value of a function from its arguments."""
     return isinstance(getattr(function_of(core), "__self__", None), _MakeCall)
 
 
 def _nodes(core: object) -> Iterator[Core]:
-    """Yield the core schemas inside a core schema, and itself; also parts of them such as fields."""
+    """Yield a core schema and all core schemas inside it, including parts such as fields."""
     pending, seen = [core], set[int]()
     while pending:
         current = pending.pop()

@@ -330,7 +330,9 @@ class _PythonSchema(GenerateJsonSchema):
 
     def _set(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonObject:
         if "items_schema" in schema and (name := self._unhashable(schema["items_schema"])):
-            return unsupported(f"a set cannot contain {name}, which is not hashable; use a list")
+            return unsupported(
+                f"a set cannot contain {name}, which is not hashable; use a list, or tuples or frozen classes"
+            )
         self._sets += 1
         self._distinct += 1
         try:
