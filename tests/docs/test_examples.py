@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, needs_demo
+from tests.docs.blocks import ROOT, needs_demo, needs_pydantic_ai
 
 
 @pytest.mark.parametrize("program", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
@@ -16,6 +16,8 @@ def test_a_program_prints_the_documented_output(program: Path, capsys: pytest.Ca
     text = program.read_text(encoding="utf-8")
     if "load()" in text:
         needs_demo()
+    if "pydantic_ai" in text:
+        needs_pydantic_ai()
     runpy.run_path(str(program), run_name="__main__")
     documented = (ast.get_docstring(ast.parse(text)) or "").partition("Prints:\n\n")[2]
     expected = "\n".join(line.removeprefix("    ") for line in documented.splitlines())
