@@ -65,6 +65,7 @@ def create_agent(model: TransformersModel, max_steps: int, prefix_cache_tokens: 
         output_type=bool,
         max_steps=max_steps,
         max_tokens=600,
+        on_limit="answer",
         processors=[prefer_calls],
         limits=sk.Limits(prefix_cache_tokens=prefix_cache_tokens),
     )

@@ -119,6 +119,7 @@ def run(model: LogitsModel, task: Task) -> RunOutcome:
         instructions=task.instructions,
         max_steps=5,
         max_tokens=400,
+        on_limit="answer",
     )
     return RunOutcome.of(agent.run(task.question).messages)
 

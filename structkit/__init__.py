@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         ToolCallStart,
         ToolResult,
     )
-    from structkit.agent.run.record import RunRecord, run_record
+    from structkit.agent.run.record import RunRecord, UsageLimitExceeded, run_record
     from structkit.agent.run.state import (
         AgentResult,
         AgentStep,
@@ -170,6 +170,7 @@ __all__ = [
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
     "Usage",
+    "UsageLimitExceeded",
     "UsageLimits",
     "Vocabulary",
     "VocabularyError",
@@ -255,6 +256,7 @@ _HOMES = {
     "ToolCall": "structkit.agent.run.state",
     "Toolset": "structkit.agent.tools.toolset",
     "Usage": "structkit.generate.output.result",
+    "UsageLimitExceeded": "structkit.agent.run.record",
     "UsageLimits": "structkit.agent.run.budget",
     "Vocabulary": "structkit.vocabulary.vocabulary",
     "aclassify": "structkit.api.classify",

@@ -38,7 +38,9 @@ class Assistant:
         self.books = sqlite3.connect(":memory:")
         self.books.execute("create table books (title text, price real)")
         tools = [self.weather, self.calculate, self.calendar, self.price]
-        self.agent = sk.Agent(model, tools=tools, output_type=Reply, max_steps=5, max_tokens=400)
+        self.agent = sk.Agent(
+            model, tools=tools, output_type=Reply, max_steps=5, max_tokens=400, on_limit="answer"
+        )
 
     def weather(self, city: str) -> str:
         """The weather in a city."""

@@ -11,8 +11,8 @@ from typing_extensions import TypeForm, TypeVar, Unpack
 from structkit.agent.formats.detect import FormatName, detect_format
 from structkit.agent.prompt.instructions import AnyInstructions, read_instructions
 from structkit.agent.run.actions import Decisions
-from structkit.agent.run.budget import UsageLimits
-from structkit.agent.run.config import AgentConfig
+from structkit.agent.run.budget import UsageLimits, min_limit
+from structkit.agent.run.config import AgentConfig, OnLimit
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState, RunSuspended
@@ -52,6 +52,7 @@ class AgentOptions(Options, total=False):
     max_steps: int
     max_parallel_calls: int
     allow_text: bool
+    on_limit: OnLimit
     format: FormatName
 
 
@@ -59,9 +60,9 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
     """A model that can call functions before it returns a value of a given type.
 
     In each step the model generates either a call, `{"name": "f", "arguments": {"a": 1}}`, or the result, as JSON.
-    One guide constrains both: calls are well-formed, name an available tool that has not reached its limit, and the
-    last step allows only the result. A run therefore returns a value of the type within `max_steps` steps. The output
-    or the error of a call is added to the conversation before the next step.
+    One guide constrains both: calls are well-formed and name an available tool. The output or the error of a call is
+    added to the conversation before the next step. A run returns a value of the type, or raises if it reaches a limit
+    before the model gives one.
 
     An agent is immutable. Runs share only compiled guides and the prefix cache, and can run concurrently in multiple
     threads. The agent caches the KV cache of a run, up to `Limits.prefix_cache_tokens`, for a run that continues with
@@ -146,6 +147,7 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
         max_steps: int = 8,
         max_parallel_calls: int = 1,
         allow_text: bool = False,
+        on_limit: OnLimit = "raise",
         format: FormatName = "auto",
         **options: Unpack[Options],
     ) -> None:
@@ -169,14 +171,17 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             allow_text: Whether the model may write free text before a call, and before a result in a step that also
                 allows calls: up to 16 lines, none of them empty. The messages contain the text; the value of a run
                 does not.
+            on_limit: What a run does when it reaches `max_steps`, `max_tokens`, `timeout` or another limit before the
+                model gives a result. `"raise"`: raise `UsageLimitExceeded`. `"answer"`: the limit forbids further calls
+                and shortens the result, which is a valid value that the model did not choose; `finish_reason` and a
+                warning of the logger `structkit` say so.
             format: The format of calls. `"auto"`: that of the model's chat template, or JSON if structkit does not
                 know it. `"json"`: `{"name": "f", "arguments": {...}}`, in plain turns. `"hermes"`: the same between
                 `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f", "parameters": {...}}`, one per step.
                 `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
             **options: Those of `structkit.extract`. `max_tokens` bounds all steps of a run together, including
-                discarded tokens; calls always leave enough tokens for the result. `timeout` bounds a run: after so
-                many seconds only the result is allowed, and is completed. Calls are not awaited longer than that, so
-                functions that are not async run in separate threads.
+                discarded tokens; it is 1,024 for each step if unset. `timeout` bounds a run, in seconds. Calls are not
+                awaited longer than that, so functions that are not async run in separate threads.
 
         Raises:
             SchemaError: The type of a parameter or of the result is not supported; the error names the tool and the
@@ -192,6 +197,8 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
         _check_count("max_parallel_calls", max_parallel_calls, _MAX_PARALLEL_CALLS)
         if not isinstance(allow_text, bool):
             raise TypeError(f"allow_text must be True or False, not {allow_text!r:.60}")
+        if on_limit not in ("raise", "answer"):
+            raise ValueError(f'on_limit must be "raise" or "answer", not {on_limit!r:.60}')
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options)
@@ -215,6 +222,7 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             max_steps=max_steps,
             max_parallel_calls=max_parallel_calls,
             allow_text=allow_text,
+            on_limit=on_limit,
             settings=settings,
             deps_type=deps_type,
             prefix_cache=PrefixCache(writing.limits.prefix_cache_tokens),
@@ -240,10 +248,11 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             prompt: The message of the user.
             messages: The messages of an earlier run, to continue its conversation.
             deps: The dependencies, which tools receive in their `structkit.Context`.
-            usage_limits: Limits of this run, if lower than those of the agent.
+            usage_limits: Limits of this run; a limit that is set replaces that of the agent.
 
         Raises:
             RunSuspended: A call requires approval; pass its `state` to `resume`.
+            UsageLimitExceeded: The run reached a limit, with `on_limit="raise"`.
             OutputValidationError: Validators rejected the result and all retries.
             BudgetTooSmall: `max_tokens`, or the context, is smaller than the shortest result.
             AgentError: A tool returned a value that cannot be written as JSON.
@@ -395,7 +404,11 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             )
 
         def ask(context: Context[object], prompt: str) -> T_co:
-            allowed = UsageLimits(max_tokens=context.tokens_left, timeout=context.seconds_left)
+            own = self._config.settings
+            allowed = UsageLimits(
+                max_tokens=min_limit(own.max_tokens, context.tokens_left),
+                timeout=min_limit(own.timeout, context.seconds_left),
+            )
             run = self._start(prompt, (), context.deps, allowed)
             try:
                 return self._typed(drive_sync(run, self._config.model, cancelled=context.cancelled)).value

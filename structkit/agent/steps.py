@@ -10,9 +10,9 @@ from typing_extensions import TypeVar
 from structkit.agent.run.budget import UsageLimits
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
-from structkit.agent.run.single_step import SingleStep
 from structkit.agent.run.state import AgentStep, RunState
 from structkit.agent.run.validate import check_history
+from structkit.agent.single_step import SingleStep
 from structkit.agent.stream import AsyncStepStream, StepStream
 from structkit.errors import AgentError
 from structkit.messages import Answer, Message
@@ -45,9 +45,10 @@ class Steps(Generic[T_co, D_contra]):
         Args:
             messages: The conversation. The last message is one of the user, or the output of a call.
             deps: The dependencies, for the predicates that decide which tools are available.
-            usage_limits: Limits of this step, if lower than those of the agent.
+            usage_limits: Limits of this step; a limit that is set replaces that of the agent.
 
         Raises:
+            UsageLimitExceeded: The step reached a limit, with `on_limit="raise"`.
             OutputValidationError: Validators rejected the result, or the arguments of a call, and all retries.
             BudgetTooSmall: `max_tokens`, or the context, is smaller than the shortest result.
             AgentError: The messages have a call without an output, or the last one is a result.

@@ -121,11 +121,14 @@ def test_results_of_every_kind() -> None:
 
 
 def test_the_last_step_allows_only_the_output() -> None:
+    def agent(model: ScriptedModel, max_steps: int) -> sk.Agent[Answer]:
+        return sk.Agent(model, tools=[weather], output_type=Answer, max_steps=max_steps, on_limit="answer")
+
     model = ScriptedModel([call("weather", city="Porto")] * 2 + [ANSWER])
-    result = sk.Agent(model, tools=[weather], output_type=Answer, max_steps=3).run("x")
+    result = agent(model, 3).run("x")
     assert (len(result.calls), result.steps, result.finish_reason) == (2, 3, "steps")
     assert model.prompts[-1].endswith("No function can be called any more; give the answer.")
-    alone = sk.Agent(ScriptedModel([ANSWER]), tools=[weather], output_type=Answer, max_steps=1).run("x")
+    alone = agent(ScriptedModel([ANSWER]), 1).run("x")
     assert (alone.value.celsius, alone.finish_reason) == (18, "steps")
     assert sk.Agent(ScriptedModel(['"Hi"'])).run("x").finish_reason == "stop"
 
@@ -157,8 +160,9 @@ def test_errors_are_reported_to_the_model_and_the_run_continues() -> None:
 
 def test_a_tool_that_keeps_failing_disappears() -> None:
     model = ScriptedModel([call("fail", text="x")] * 2 + [ANSWER])
-    result = sk.Agent(model, tools=[sk.tool(fail, retries=1)], output_type=Answer).run("x")
-    assert (len(result.calls), result.finish_reason) == (2, "steps")
+    tools = [sk.tool(fail, retries=1)]
+    result = sk.Agent(model, tools=tools, output_type=Answer, on_limit="answer").run("x")
+    assert (len(result.calls), result.finish_reason) == (2, "no_tools")
 
 
 def test_reraised_errors_end_the_run() -> None:
@@ -171,7 +175,7 @@ def test_results_that_cannot_be_serialized_raise() -> None:
     def opened() -> object:
         return threading.Lock()
 
-    with pytest.raises(sk.AgentError, match=r"opened returned something of type lock.* at `opened`"):
+    with pytest.raises(sk.AgentError, match=r"opened returned a value of type lock.* at `opened`"):
         sk.Agent(ScriptedModel([call("opened")]), tools=[opened]).run("x")
 
 
@@ -405,9 +409,9 @@ def test_a_budget_of_the_run_reserves_tokens_for_the_output() -> None:
     shortest = sk.Agent(RandomModel(), tools=[weather], output_type=Plain)._config.min_output_tokens
     for budget in (shortest, shortest + 5, shortest + 40, 150):
         for seed in range(5):
-            result = sk.Agent(RandomModel(seed), tools=[weather], output_type=Plain, max_tokens=budget).run(
-                "x"
-            )
+            model = RandomModel(seed)
+            agent = sk.Agent(model, tools=[weather], output_type=Plain, max_tokens=budget, on_limit="answer")
+            result = agent.run("x")
             assert result.usage.generated_tokens <= budget
     with pytest.raises(sk.BudgetTooSmall):
         sk.Agent(RandomModel(), tools=[weather], output_type=Plain, max_tokens=shortest - 1).run("x")
@@ -420,7 +424,8 @@ def test_a_short_context_is_sufficient(context: int) -> None:
 
     for seed in range(8):
         model = RandomModel(seed, brevity=3, context_length=context)
-        result = sk.Agent(model, tools=[essay], output_type=Plain, max_steps=20).run("x")
+        agent = sk.Agent(model, tools=[essay], output_type=Plain, max_steps=20, on_limit="answer")
+        result = agent.run("x")
         assert isinstance(result.value, Plain)
         for each in result.messages:
             assert not isinstance(each, messages.Output) or "..." in each.content
@@ -431,7 +436,8 @@ def test_the_timeout_ends_a_run() -> None:
         time.sleep(0.2)
         return "slow"
 
-    result = sk.Agent(ScriptedModel([call("slow")] * 7 + ['"end"']), tools=[slow], timeout=0.3).run("x")
+    model = ScriptedModel([call("slow")] * 7 + ['"end"'])
+    result = sk.Agent(model, tools=[slow], timeout=0.3, on_limit="answer").run("x")
     assert (len(result.calls) < 7, result.finish_reason) == (True, "budget")
 
 
@@ -546,11 +552,12 @@ def unwritable(x: Callable[[], int]) -> None: ...
         ),
         (lambda m: sk.Agent(m, [sk.Agent(m)]), sk.AgentError, r"for an agent, give agent\.as_tool\(name\)"),
         (lambda m: sk.Agent(m, instructions=3), TypeError, "instructions must be a string"),
+        (lambda m: sk.Agent(m, on_limit="stop"), ValueError, "on_limit must be"),
         (lambda m: sk.Agent(m, allow_text="yes"), TypeError, "allow_text must be True or False"),
         (
             lambda m: sk.Agent(m).run("x", usage_limits=None),
             TypeError,
-            r"usage_limits is structkit\.UsageLimits",
+            r"usage_limits must be a structkit\.UsageLimits",
         ),
     ],
 )

@@ -60,6 +60,7 @@ def test_a_loop_of_steps_is_a_run(seed: int) -> None:
         max_parallel_calls=3,
         temperature=1.0,
         seed=seed,
+        on_limit="answer",
     )
     result = agent.run("x")
     by_run, counted = counted, []
@@ -78,13 +79,28 @@ def test_a_loop_of_steps_is_a_run(seed: int) -> None:
 
 def test_limits_count_the_messages_since_the_user_spoke() -> None:
     agent = sk.Agent(
-        ScriptedModel(["1", "2"]), tools=[sk.tool(add, max_calls=1)], output_type=int, max_steps=2
+        ScriptedModel(["1", "2"]),
+        tools=[sk.tool(add, max_calls=1)],
+        output_type=int,
+        max_steps=2,
+        on_limit="answer",
     )
     made = CallPart(id="call_1", name="add", arguments='{"a": 1}')
     used = (*ASK, Calls(calls=(made,)), Output(id="call_1", name="add", content="2"))
     assert agent.step(used).finish_reason == "steps"
     again = (*used, Answer(content="2"), User(content="And 1 + 1?"))
     assert agent.step(again).finish_reason == "stop"
+
+
+def test_a_step_that_exceeds_a_limit_raises() -> None:
+    agent = sk.Agent(ScriptedModel([call("add", a=1)] * 3), tools=[add], output_type=int)
+    made = CallPart(id="call_1", name="add", arguments='{"a": 1}')
+    used = (*ASK, Calls(calls=(made,)), Output(id="call_1", name="add", content="2"))
+    for limits in (sk.UsageLimits(max_steps=2), sk.UsageLimits(max_tool_calls=1)):
+        with pytest.raises(sk.UsageLimitExceeded) as caught:
+            agent.step(used, usage_limits=limits)
+        assert [each.tool_result for each in caught.value.calls] == ["2", None]
+    assert agent.step(used, usage_limits=sk.UsageLimits(max_steps=3, max_tool_calls=2)).calls
 
 
 def test_ids_continue_those_of_the_messages() -> None:

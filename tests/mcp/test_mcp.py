@@ -318,7 +318,7 @@ def test_the_list_changes(stdio: Connection) -> None:
 
 def test_the_random_model_writes_no_rejected_call(stdio: Connection) -> None:
     tools = [tool for tool in stdio.tools() if tool.name in ("add", "weather", "files_read_2")]
-    agent = sk.Agent(RandomModel(), tools=tools, max_tokens=300, max_steps=4)
+    agent = sk.Agent(RandomModel(), tools=tools, max_tokens=300, max_steps=4, on_limit="answer")
     results = random_runs(agent, n=25)
     calls = [each for result in results for each in result.calls]
     assert len(calls) > 25

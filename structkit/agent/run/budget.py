@@ -1,52 +1,80 @@
-"""The budget of a run: tokens, seconds, and the context of the model."""
+"""The limits of a run: steps, calls, tokens, seconds, and the context of the model."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeVar
 
 from structkit.agent.prompt.header import PromptHeader
 from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentConfig
+from structkit.agent.run.record import LimitName
 from structkit.agent.run.state import RunState, add_usage, with_note
 from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.errors import BudgetTooSmall
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Usage
-from structkit.generate.run.request import token_budget
+from structkit.generate.run.request import DEFAULT_MAX_TOKENS, token_budget
 from structkit.generate.sample.sample import check_int, check_number
 from structkit.messages import Message, Output
 
-__all__ = ["RunBudget", "RunFinishReason", "UsageLimits", "min_limit"]
+__all__ = ["RunBudget", "StepPlan", "UsageLimits", "min_limit"]
 
 N = TypeVar("N", int, float)
-
-RunFinishReason: TypeAlias = Literal["stop", "steps", "budget"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageLimits:
-    """Limits of one run, in addition to those of its agent.
+    """Limits of one run. A limit that is set replaces that of the agent; the others stay.
 
-    A run ends with a value within its limits, or raises before its first step.
+    A run that cannot end within its limits raises `UsageLimitExceeded`, or, with `on_limit="answer"` of its agent,
+    generates the result.
+
+    >>> from structkit import Agent
+    >>> from structkit.testing import ScriptedModel
+    >>> agent = Agent(ScriptedModel(['"Hello."']), max_steps=8)
+    >>> agent.run("Hi", usage_limits=UsageLimits(max_steps=20, max_tool_calls=10)).value
+    'Hello.'
     """
 
     max_tokens: int | None = None
     """Maximum number of tokens of all steps; see `Agent`."""
 
     max_steps: int | None = None
-    """Maximum number of steps, including the result."""
+    """Maximum number of steps, including the one that generates the result."""
+
+    max_tool_calls: int | None = None
+    """Maximum number of calls of all tools together, including denied calls and calls with rejected arguments; by
+    default without limit. A step whose calls exceed it executes none of them."""
 
     timeout: float | None = None
-    """Seconds after which pending calls are abandoned and only the result is generated."""
+    """Seconds after which pending calls are abandoned and no further step is generated."""
 
     def __post_init__(self) -> None:
         check_int("max_tokens", self.max_tokens, 0)
         check_int("max_steps", self.max_steps, 1)
+        check_int("max_tool_calls", self.max_tool_calls, 0)
         if self.timeout is not None:
             check_number("timeout", self.timeout, 0, float("inf"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPlan:
+    """What a step generates.
+
+    Attributes:
+        target: The target.
+        settings: The settings, with the maximum of tokens and seconds.
+        limit: The limit that leaves only the result to the step, if any.
+        remaining_context: Remaining tokens of the context before the step, without its thinking; `None` for no limit.
+    """
+
+    target: StepTarget
+    settings: Settings
+    limit: LimitName | None = None
+    remaining_context: int | None = None
 
 
 class RunBudget:
@@ -55,16 +83,21 @@ class RunBudget:
     Attributes:
         usage: The usage so far.
         max_steps: Maximum number of steps.
+        max_tool_calls: Maximum number of calls; `None` for no limit.
+        max_tokens: Maximum number of tokens; `None` for no limit.
+        timeout: Maximum number of seconds; `None` for no limit.
     """
 
     def __init__(self, config: AgentConfig, state: RunState, usage_limits: UsageLimits) -> None:
         if not isinstance(usage_limits, UsageLimits):
-            raise TypeError(f"usage_limits is structkit.UsageLimits(...), not {usage_limits!r:.60}")
+            raise TypeError(f"usage_limits must be a structkit.UsageLimits, not {usage_limits!r:.60}")
+        own = config.settings
         self.usage = state.usage
-        self.max_steps = min(config.max_steps, usage_limits.max_steps or config.max_steps)
+        self.max_steps = config.max_steps if usage_limits.max_steps is None else usage_limits.max_steps
+        self.max_tool_calls = usage_limits.max_tool_calls
+        self.max_tokens = own.max_tokens if usage_limits.max_tokens is None else usage_limits.max_tokens
+        self.timeout = own.timeout if usage_limits.timeout is None else usage_limits.timeout
         self._config = config
-        self._max_tokens = min_limit(config.settings.max_tokens, usage_limits.max_tokens)
-        self._timeout = min_limit(config.settings.timeout, usage_limits.timeout)
         self._started_at = time.perf_counter() - state.elapsed_seconds
 
     @property
@@ -75,7 +108,7 @@ class RunBudget:
     @property
     def remaining_seconds(self) -> float | None:
         """Seconds until only the result may be generated; `None` for no limit."""
-        return None if self._timeout is None else max(0.0, self._timeout - self.elapsed_seconds)
+        return None if self.timeout is None else max(0.0, self.timeout - self.elapsed_seconds)
 
     @property
     def is_overdue(self) -> bool:
@@ -85,7 +118,17 @@ class RunBudget:
     @property
     def remaining_tokens(self) -> int | None:
         """Remaining tokens, including those of the result; `None` for no limit."""
-        return None if self._max_tokens is None else self._max_tokens - self.usage.written_tokens
+        return None if self.max_tokens is None else self.max_tokens - self.usage.written_tokens
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the remaining tokens do not suffice for the shortest result."""
+        setup, left = self._config, self.remaining_tokens
+        return (
+            left is not None
+            and left < setup.min_output_tokens
+            and not setup.compile(setup.final_target).guide.cursor().fits(left)
+        )
 
     def share(self, calls: int) -> int | None:
         """Return the tokens that each of multiple calls may generate with other models."""
@@ -102,52 +145,111 @@ class RunBudget:
         Raises:
             BudgetTooSmall: The remaining tokens do not suffice for the shortest result.
         """
-        setup, left = self._config, self.remaining_tokens
-        if (
-            left is not None
-            and left < setup.min_output_tokens
-            and not setup.compile(setup.final_target).guide.cursor().fits(left)
-        ):
-            raise BudgetTooSmall(setup.min_output_tokens, max(0, left), place="max_tokens of the run")
+        if self.is_spent:
+            left = self.remaining_tokens or 0
+            raise BudgetTooSmall(self._config.min_output_tokens, max(0, left), place="max_tokens of the run")
+
+    def limit_before(self, steps: int, calls: int) -> LimitName | None:
+        """Return the limit that leaves only the result to the next step, after a number of steps and calls."""
+        if steps + 1 >= self.max_steps:
+            return "max_steps"
+        if self.max_tool_calls is not None and calls >= self.max_tool_calls:
+            return "max_tool_calls"
+        return "timeout" if self.is_overdue else None
+
+    def limit_of_calls(self, steps: int, calls: int, plan: StepPlan, usage: Usage) -> LimitName | None:
+        """Return the limit that the calls of a step exceed, or that leaves no further step for a result.
+
+        Args:
+            steps: Number of steps, including this one.
+            calls: Number of calls, including those of this step.
+            plan: The plan of this step.
+            usage: The usage of this step.
+        """
+        setup = self._config
+        if self.is_overdue:
+            return "timeout"
+        if steps >= self.max_steps:
+            return "max_steps"
+        if self.max_tool_calls is not None and calls > self.max_tool_calls:
+            return "max_tool_calls"
+        if self.is_spent:
+            return "max_tokens"
+        context = plan.remaining_context
+        needed = usage.generated_tokens + setup.min_output_tokens + setup.step_overhead
+        return "context" if context is not None and context < needed else None
+
+    def limit_of_tokens(self, plan: StepPlan) -> LimitName:
+        """Return the limit that a step reached while it was generated."""
+        if self.is_overdue:
+            return "timeout"
+        most = DEFAULT_MAX_TOKENS if plan.settings.max_tokens is None else plan.settings.max_tokens
+        context = plan.remaining_context
+        return "context" if context is not None and context < most else "max_tokens"
+
+    def describe(self, limit: LimitName) -> str:
+        """Return the limit with its value and the usage so far, for messages."""
+        values: dict[LimitName, object] = {
+            "max_steps": self.max_steps,
+            "max_tool_calls": self.max_tool_calls,
+            "timeout": f"{self.timeout} seconds",
+            "context": f"{self._config.model.context_length} tokens of the model",
+            "max_tokens": DEFAULT_MAX_TOKENS if self.max_tokens is None else self.max_tokens,
+        }
+        default = " for one step, the default" if limit == "max_tokens" and self.max_tokens is None else ""
+        return f"{limit}={values[limit]}{default}"
 
     def next_step(
-        self, tools: Sequence[AvailableTool], turns: Prompt
-    ) -> tuple[StepTarget, Settings, RunFinishReason]:
-        """Return the target and settings of the next step, and the finish reason if it is the last.
+        self, tools: Sequence[AvailableTool], turns: Prompt, limit: LimitName | None, calls: int
+    ) -> StepPlan:
+        """Return the plan of the next step.
 
-        The token limit of a call reserves the tokens of the result. If no call fits, the target is the result.
+        With `on_limit="raise"` the limits bound the tokens of the step and forbid no call; the caller raises if the
+        step reaches a limit. With `on_limit="answer"` tokens are reserved for the result, and the step allows only the
+        result if no call fits.
+
+        Args:
+            tools: The tools of the step; none after a limit with `on_limit="answer"`.
+            turns: The prompt.
+            limit: The limit that allows only the result, if any.
+            calls: Number of calls so far.
         """
-        self.check()
-        setup, left = self._config, self.remaining_tokens
-        if not tools or self.is_overdue:
-            return (
-                setup.final_target,
-                self._final_settings(),
-                "budget" if self.is_overdue else "steps" if setup.tools else "stop",
-            )
+        setup = self._config
+        if not tools:
+            return self._plan(setup.final_target, turns, limit)
+        if setup.on_limit == "raise":
+            return self._plan(setup.step_target(tools), turns)
+        most = None if self.max_tool_calls is None else self.max_tool_calls - calls
+        target = setup.step_target(tools, most)
+        plan = self._plan(target, turns)
+        left = plan.settings.max_tokens
         bounds = [] if left is None else [left - setup.min_output_tokens]
-        thoughts = setup.settings.max_thinking_tokens
-        if bounds:  # thinking tokens count against the same limit
-            thoughts = min(thoughts, max(0, bounds[0]) // 2)
-            bounds[0] -= thoughts
-        if setup.model.context_length is not None:
-            room = setup.model.context_length - len(setup.model.encode(turns)) - thoughts
-            bounds.append(room - setup.min_output_tokens - setup.step_overhead)
-        target = setup.step_target(tools)
+        if plan.remaining_context is not None:
+            bounds.append(plan.remaining_context - setup.min_output_tokens - setup.step_overhead)
         if not bounds:
-            return target, self._settings(None, thoughts), "stop"
+            return plan
         guide = setup.compile(target).guide
         if min(bounds) <= 0 or not guide.cursor().fits(min(bounds)):
-            return setup.final_target, self._final_settings(), "budget"
-        return target, self._settings(min(*bounds, token_budget(guide, None, None, 0)), thoughts), "stop"
+            return self._plan(setup.final_target, turns, self.limit_of_tokens(plan))
+        bounds.append(token_budget(guide, None, None, 0))
+        return replace(plan, settings=replace(plan.settings, max_tokens=min(bounds)))
 
-    def _final_settings(self) -> Settings:
-        """Return the settings of a step that generates the result."""
-        left, thoughts = self.remaining_tokens, self._config.settings.max_thinking_tokens
-        if left is not None:
-            thoughts = min(thoughts, (left - self._config.min_output_tokens) // 2)
+    def _plan(self, target: StepTarget, turns: Prompt, limit: LimitName | None = None) -> StepPlan:
+        """Return the plan of a step that can generate all remaining tokens."""
+        setup, left = self._config, self.remaining_tokens
+        thoughts = setup.settings.max_thinking_tokens
+        if left is not None:  # thinking tokens count against the same limit
+            thoughts = min(thoughts, max(0, left - setup.min_output_tokens) // 2)
             left -= thoughts
-        return self._settings(left, thoughts)
+        context = setup.model.context_length
+        return StepPlan(
+            target=target,
+            settings=self._settings(left, thoughts),
+            limit=limit,
+            remaining_context=None
+            if context is None
+            else context - len(setup.model.encode(turns)) - thoughts,
+        )
 
     def _settings(self, max_tokens: int | None, max_thinking_tokens: int) -> Settings:
         return replace(
@@ -155,7 +257,7 @@ class RunBudget:
             max_tokens=max_tokens,
             timeout=self.remaining_seconds,
             max_thinking_tokens=max_thinking_tokens,
-            charge_discarded=self._max_tokens is not None,
+            charge_discarded=self.max_tokens is not None,
             include_schema=False,
         )
 

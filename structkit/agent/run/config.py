@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 from structkit.agent.formats.base import Format
 from structkit.agent.formats.detect import function_schema, vocabulary_of
@@ -27,7 +28,9 @@ from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["NO_MORE_CALLS", "AgentConfig"]
+__all__ = ["NO_MORE_CALLS", "AgentConfig", "OnLimit"]
+
+OnLimit: TypeAlias = Literal["raise", "answer"]
 
 NO_MORE_CALLS = "No function can be called any more; give the answer."
 """The note before the step that can only generate the result."""
@@ -68,6 +71,7 @@ class AgentConfig:
         max_steps: Maximum number of steps in a run, including the last.
         max_parallel_calls: Maximum number of calls in a step.
         allow_text: Whether free text can precede calls, and the result in a step that allows calls.
+        on_limit: What a run does at a limit: raise, or generate the result.
         settings: Generation settings; its token limit and timeout apply to a whole run.
         deps_type: The type of the dependencies; `object` if undeclared.
         prefix_cache: The prefix cache of finished runs.
@@ -83,6 +87,7 @@ class AgentConfig:
     max_steps: int
     max_parallel_calls: int
     allow_text: bool
+    on_limit: OnLimit
     settings: Settings
     deps_type: object
     prefix_cache: PrefixCache
@@ -103,16 +108,17 @@ class AgentConfig:
         """Maximum number of calls in a step: 1 if the format cannot represent more."""
         return self.max_parallel_calls if self.format.multiple_calls else 1
 
-    def step_target(self, tools: Sequence[AvailableTool]) -> StepTarget:
-        """Return the target of a step, cached by its tools."""
-        key = tuple((offer.tool.name, offer.remaining_calls) for offer in tools)
+    def step_target(self, tools: Sequence[AvailableTool], remaining_calls: int | None = None) -> StepTarget:
+        """Return the target of a step, cached by its tools and the maximum number of its calls."""
+        max_calls = self.max_calls if remaining_calls is None else min(self.max_calls, remaining_calls)
+        key = (max_calls, *((offer.tool.name, offer.remaining_calls) for offer in tools))
         target = self._targets.get(key)
         if target is None:
             target = StepTarget(
                 tuple(tools),
                 self.output,
                 self.format,
-                self.max_calls,
+                max_calls,
                 allow_text=self.allow_text and bool(tools),
             )
             self._targets.put(key, target)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from structkit.agent.run.state import ToolCall
+from structkit.errors import GenerationError
 from structkit.generate.output.result import Usage
 from structkit.messages import Message
 
-__all__ = ["RunRecord", "attach_record", "run_record"]
+__all__ = ["LimitName", "RunRecord", "UsageLimitExceeded", "attach_record", "run_record"]
+
+LimitName: TypeAlias = Literal["max_steps", "max_tool_calls", "max_tokens", "timeout", "context"]
+"""The limits of a run; `"context"` is the context length of its model."""
 
 _ATTRIBUTE = "__structkit_run_record__"
 
@@ -29,6 +34,34 @@ class RunRecord:
 
     steps: int
     """Number of started steps."""
+
+
+class UsageLimitExceeded(GenerationError):
+    """A run reached a limit before the model gave a result, and its agent has `on_limit="raise"`.
+
+    Calls that exceed the limit are not executed, and a value that the limit has shortened is not returned.
+
+    Attributes:
+        limit: `"max_steps"`, `"max_tool_calls"`, `"max_tokens"` or `"timeout"`; `"context"`, the context length of the
+            model; or `"retries"`: a tool failed more often in a row than its `retries` allow.
+        calls: The calls of the run so far, in order; those that were not executed have an error.
+        messages: The conversation, with which another run can continue.
+        usage: Tokens and seconds so far.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        limit: LimitName | Literal["retries"],
+        record: RunRecord,
+        place: str | None = None,
+    ) -> None:
+        super().__init__(message, place=place)
+        self.limit = limit
+        self.calls = record.calls
+        self.messages = record.messages
+        self.usage = record.usage
 
 
 def run_record(error: BaseException) -> RunRecord | None:

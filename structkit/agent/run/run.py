@@ -7,8 +7,8 @@ async and streaming drivers in `driver.py` perform the actions.
 from __future__ import annotations
 
 import json
-from asyncio import CancelledError
-from collections.abc import Generator, Mapping, Sequence
+import logging
+from collections.abc import Collection, Generator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import cast
@@ -25,13 +25,15 @@ from structkit.agent.run.actions import (
     is_available,
     read_texts,
 )
-from structkit.agent.run.budget import RunBudget, RunFinishReason, UsageLimits, min_limit
+from structkit.agent.run.budget import RunBudget, StepPlan, UsageLimits, min_limit
+from structkit.agent.run.call_log import CallLog, writable
 from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
 from structkit.agent.run.output import output_value
-from structkit.agent.run.record import RunRecord, attach_record
+from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded, attach_record
 from structkit.agent.run.state import (
     AgentResult,
     PendingCall,
+    RunFinishReason,
     RunState,
     RunSuspended,
     ToolCall,
@@ -44,24 +46,21 @@ from structkit.agent.run.state import (
 from structkit.agent.run.step import AvailableTool, ParsedCall, RejectedCalls, calls_or_result
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
-from structkit.errors import AgentError, ApprovalRequired, OutputValidationError, ToolError
+from structkit.errors import AgentError, ApprovalRequired, OutputValidationError
 from structkit.functions.call import Call
+from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.messages import Answer, CallPart, Calls, Message, Output
 from structkit.rejected import Rejected
-from structkit.schema.python.json_codec import json_text_of
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Run"]
 
+_log = logging.getLogger("structkit")
+
 _DENIED = "nobody approved of this call"
 _OVERDUE = "the call was not made, for the time of the run is over"
-_RAISED = "the call failed with an unexpected error"
-_NOT_EXECUTED = "the call was not executed"
-
-_SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
-"""Exceptions that Python treats as the end of a generator or task."""
 
 
 class Run:
@@ -85,8 +84,7 @@ class Run:
         self._steps = state.steps
         self._budget = RunBudget(config, state, usage_limits)
         self._first = state.first_message
-        self._records: dict[str, ToolCall] = {}
-        self._outputs: dict[str, Output] = {}
+        self._log = CallLog(config.tools, config.on_limit)
         self._contexts: list[Context[object]] = []
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None
@@ -118,7 +116,18 @@ class Run:
     @property
     def results(self) -> tuple[ToolCall, ...]:
         """The calls with an outcome since the run started or was resumed."""
-        return tuple(self._records.values())
+        return tuple(self._log.records.values())
+
+    def record(self) -> RunRecord:
+        """Return what the run has done so far; calls of the current step without an outcome have an error."""
+        self._collect_usage()
+        messages = self._log.completed(self.messages)
+        return RunRecord(
+            calls=self._log.calls(messages[self._first :]),
+            messages=messages,
+            usage=self.usage,
+            steps=self._steps,
+        )
 
     def flow(self, decisions: Decisions | None = None) -> RunFlow:
         """Run steps until the result is generated.
@@ -138,7 +147,7 @@ class Run:
         except (RunSuspended, GeneratorExit):  # the state has all; the driver closed the flow
             raise
         except BaseException as error:  # a tool can raise any
-            attach_record(error, self._record_of_run())
+            attach_record(error, self.record())
             raise
 
     def _read_instructions(self) -> Generator[Action, object, None]:
@@ -162,7 +171,7 @@ class Run:
     def _generate_step(self) -> Generator[Action, object, AgentResult[object] | list[PreparedCall]]:
         """Request a step; return the result, or the calls to execute."""
         try:
-            result, finish_reason = yield from self.generate()
+            result, plan = yield from self.generate()
         except OutputValidationError as failed:
             if isinstance(failed.usage, Usage):
                 self._budget.add_usage(failed.usage)
@@ -172,40 +181,121 @@ class Run:
             return []
         step, calls = calls_or_result(result.value, result.text)
         if calls:
-            return self._prepare_calls(calls, step.text)
+            prepared = self._prepare_calls(calls, step.text)
+            self.check_calls(plan, result.usage)
+            return prepared
         self.messages.append(Answer(content=step.body, text=step.text))
         self._contexts.append(self._context())
         value = yield from output_value(step.value, self._config.output_functions, self._contexts[-1])
         self._collect_usage()
         return AgentResult(
             value=value,
-            calls=self._calls(self.messages),
+            calls=self._log.calls(self.messages[self._first :]),
             messages=tuple(self.messages),
             usage=self.usage,
             steps=self._steps,
-            finish_reason=finish_reason,
+            finish_reason=self.finish_reason(plan, result),
         )
 
-    def generate(self) -> Generator[Action, object, tuple[Result[object], RunFinishReason]]:
-        """Request a step; return what the model generated, and the finish reason if it is the result."""
+    def generate(self) -> Generator[Action, object, tuple[Result[object], StepPlan]]:
+        """Request a step; return what the model generated, and the plan of the step."""
+        plan, turns = yield from self._next_step()
+        self._available_names = frozenset(offer.tool.name for offer in plan.target.tools)
+        self._steps += 1
+        result = cast("Result[object]", (yield GenerateStep(plan.target, turns, plan.settings, self._steps)))
+        self._budget.add_usage(result.usage)
+        if self._raises and result.finish_reason == "budget":
+            raise self._limit_exceeded(self._budget.limit_of_tokens(plan))
+        return result, plan
+
+    def check_calls(self, plan: StepPlan, usage: Usage) -> None:
+        """Check that the limits allow the calls of the last step, and a step after them, if limits raise."""
+        limit = self._budget.limit_of_calls(self._steps, self._call_count, plan, usage)
+        if self._raises and limit is not None:
+            raise self._limit_exceeded(limit)
+
+    def finish_reason(self, plan: StepPlan, result: Result[object]) -> RunFinishReason:
+        """Return why the run ends with a step; log a limit that chose its result."""
+        limit = self._budget.limit_of_tokens(plan) if result.finish_reason == "budget" else plan.limit
+        if not self._config.tools and result.finish_reason == "stop":
+            return "stop"
+        if limit is None:
+            return "stop" if plan.target.tools else "no_tools"
+        reached = self._budget.describe(limit)
+        _log.warning("agent: %s is reached; the limit, and not the model, chose the result", reached)
+        return "steps" if limit in ("max_steps", "max_tool_calls") else "budget"
+
+    def _next_step(self) -> Generator[Action, object, tuple[StepPlan, Prompt]]:
+        """Return the plan and the prompt of the next step."""
         offers = (yield from self._available_tools()) if self._next_tools is None else self._next_tools
         self._collect_usage()
+        if self._steps and self._budget.is_spent:
+            raise self._limit_exceeded("max_tokens")
+        self._budget.check()
+        limit = self._budget.limit_before(self._steps, self._call_count)
+        if self._raises:
+            self._check_time()
+            if self._steps >= self._budget.max_steps:
+                raise self._limit_exceeded("max_steps")
+            limit = None
+        elif limit is not None:
+            offers = ()
         turns = self._config.turns(self.messages, self._next_header)
-        target, settings, why = self._budget.next_step(offers, turns)
-        if not target.tools and self._header is not None:
+        plan = self._budget.next_step(offers, turns, limit, self._call_count)
+        if not plan.target.tools and self._header is not None:
             # The step before reserved tokens for a last step with its own header.
             turns = self._config.turns(self.messages, self._header)
         else:
             self._header = self._next_header
-        self._available_names = frozenset(offer.tool.name for offer in target.tools)
-        self._steps += 1
-        result = cast("Result[object]", (yield GenerateStep(target, turns, settings, self._steps)))
-        self._budget.add_usage(result.usage)
-        return result, "budget" if result.finish_reason == "budget" else why
+        return plan, turns
+
+    @property
+    def _raises(self) -> bool:
+        """Whether limits raise."""
+        return self._config.on_limit == "raise"
+
+    @property
+    def _call_count(self) -> int:
+        """Number of calls of this run."""
+        return call_counts(self.messages[self._first :]).total()
+
+    def _check_time(self) -> None:
+        """Raise after the timeout if limits raise."""
+        if self._raises and self._budget.is_overdue:
+            raise self._limit_exceeded("timeout")
+
+    def _limit_exceeded(self, limit: LimitName) -> UsageLimitExceeded:
+        record = self.record()
+        return UsageLimitExceeded(
+            f"the run reached {self._budget.describe(limit)} before a result (after {record.steps} steps with "
+            f"{len(record.calls)} calls); increase the limit, or make the agent with on_limit='answer' for a result "
+            "within it",
+            limit=limit,
+            record=record,
+        )
+
+    def _check_retries(self, results: Sequence[Output], denied: Collection[str]) -> None:
+        """Raise if a tool has failed more often in a row than its retries allow, and limits raise."""
+        failures = failure_counts(self.messages[self._first :])
+        for output in results:
+            count, retries = failures.get(output.name, 0), self._by_name[output.name].tool.retries
+            if not output.failed or output.id in denied or count <= retries:
+                continue
+            fault = f"{output.name} failed {count} times in a row, and its retries={retries} are used"
+            if not self._raises:
+                _log.warning("agent: %s; it is not available any more", fault)
+                continue
+            call = self._log.records[output.id]
+            raise UsageLimitExceeded(
+                f"{fault}; the last error: {call.error}",
+                limit="retries",
+                record=self.record(),
+                place=output.name,
+            ) from call.raised
 
     def _available_tools(self) -> Generator[Action, object, tuple[AvailableTool, ...]]:
         """Return the tools for the next step, and set its header; availability is checked once per step."""
-        is_last = self._steps + 1 >= self._budget.max_steps or self._budget.is_overdue
+        is_last = not self._raises and self._budget.limit_before(self._steps, self._call_count) is not None
         if is_last and self._header is not None:
             return ()
         context = self._context(step=self._steps + 1)
@@ -277,7 +367,7 @@ class Run:
         self, calls: Sequence[PreparedCall], decisions: Decisions, finished: Sequence[Output]
     ) -> Generator[Action, object, None]:
         """Request the execution of calls and append their outputs."""
-        outputs = self._outputs = {output.id: output for output in finished}
+        outputs = self._log.outputs = {output.id: output for output in finished}
         waiting = {each.id: each for each in self._state.pending}
         now: list[PreparedCall] = []
         pending: list[PendingCall] = []
@@ -286,11 +376,11 @@ class Run:
             if each.id in outputs:
                 continue
             if decision is False or isinstance(decision, str):
-                outputs[each.id] = self._error_message(each, decision or _DENIED, 0.0)
+                outputs[each.id] = self._log.add_error(each, decision or _DENIED)
             elif decision is None and each.id in waiting:
                 pending.append(waiting[each.id])
             elif self._budget.is_overdue:
-                outputs[each.id] = self._error_message(each, _OVERDUE, 0.0)
+                outputs[each.id] = self._log.add_error(each, _OVERDUE)
             elif decision is None and each.tool.needs_approval(each.call):
                 pending.append(_pending(each, calls, self.messages, "it requires approval"))
             else:
@@ -305,16 +395,17 @@ class Run:
                 pending.append(_pending(each, calls, self.messages, outcome.error.message))
                 continue
             try:
-                outputs[each.id] = self._result_message(each, outcome)
+                outputs[each.id] = self._log.add_outcome(each, outcome)
             except BaseException as fault:  # raised after the outcomes of the other calls are recorded
-                outputs[each.id] = self._error_message(each, _RAISED, outcome.seconds, outcome.error or fault)
+                outputs[each.id] = self._log.add_fault(each, outcome, fault)
                 faults.append(fault)
         if faults:
             raise faults[0]
         if pending:
             raise self._suspended(pending, tuple(outputs.values()))
         yield from self._append_results(
-            self._budget.truncate_results(self.messages, [outputs[each.id] for each in calls], self._header)
+            self._budget.truncate_results(self.messages, [outputs[each.id] for each in calls], self._header),
+            [each for each, decision in decisions.items() if decision is False or isinstance(decision, str)],
         )
 
     def _collect_usage(self) -> None:
@@ -331,51 +422,8 @@ class Run:
         try:
             arguments = deepcopy(dict(call.arguments))
         except Exception:  # `__deepcopy__` is user code
-            arguments = self._arguments(part)
+            arguments = self._log.arguments(part)
         return PreparedCall(part.id, tool, call, self._context(), arguments)
-
-    def _result_message(self, call: PreparedCall, outcome: CallOutcome) -> Output:
-        """Return the message for the outcome of a call."""
-        name = call.tool.name
-        if outcome.error is not None:
-            error = _reported_error(outcome.error, call.tool)
-            said = error.message if isinstance(error, ToolError) else _error_text(error)
-            return self._error_message(call, said.strip(), outcome.seconds, error)
-        try:
-            content = outcome.result if isinstance(outcome.result, str) else json_text_of(outcome.result)
-        except ValueError as cause:
-            raise AgentError(
-                f"{name} returned something of type {type(outcome.result).__name__}, which cannot be written as JSON; "
-                f"return a text, a model, or other values that pydantic can write: {cause}",
-                place=name,
-            ) from cause
-        self._record(call, result=outcome.result, seconds=outcome.seconds)
-        return Output(id=call.id, name=name, content=_readable(content))
-
-    def _error_message(
-        self, call: PreparedCall, message: str, seconds: float, exception: BaseException | None = None
-    ) -> Output:
-        self._record(call, error=message, exception=exception, seconds=seconds)
-        return Output(id=call.id, name=call.tool.name, content=_readable(message), failed=True)
-
-    def _record(
-        self,
-        call: PreparedCall,
-        *,
-        result: object = None,
-        error: str | None = None,
-        exception: BaseException | None = None,
-        seconds: float,
-    ) -> None:
-        self._records[call.id] = ToolCall(
-            id=call.id,
-            name=call.tool.name,
-            arguments=call.arguments,
-            tool_result=result,
-            error=error,
-            raised=exception,
-            seconds=seconds,
-        )
 
     def _record_rejected(self, rejected: RejectedCalls) -> Generator[Action, object, None]:
         """Append the calls of a step whose arguments were rejected in every attempt, with the error as their output."""
@@ -387,13 +435,17 @@ class Run:
                 self._by_name[part.name].tool.function, part.name, json.loads(part.arguments)
             )
             due = self._prepare_call(part, self._by_name[part.name], call)
-            outputs.append(self._error_message(due, f"the arguments are refused: {rejected.message}", 0.0))
+            outputs.append(self._log.add_error(due, f"the arguments are refused: {rejected.message}"))
         yield from self._append_results(self._budget.truncate_results(self.messages, outputs, self._header))
 
-    def _append_results(self, results: Sequence[Output]) -> Generator[Action, object, None]:
+    def _append_results(
+        self, results: Sequence[Output], denied: Collection[str] = ()
+    ) -> Generator[Action, object, None]:
         """Append outputs, with a note about tools that can no longer be called."""
         begun = len(self.messages)
         self.messages += results
+        self._check_time()
+        self._check_retries(results, denied)
         self._next_tools = yield from self._available_tools()
         after = {offer.tool.name for offer in self._next_tools}
         gone = sorted(self._available_names - after)
@@ -415,55 +467,6 @@ class Run:
             state=state,
         )
 
-    def _record_of_run(self) -> RunRecord:
-        """Return what the run has done so far; calls of the current step without an outcome have an error."""
-        messages = list(self.messages)
-        if isinstance(messages[-1], Calls):
-            messages += [
-                self._outputs.get(part.id)
-                or Output(id=part.id, name=part.name, content=_NOT_EXECUTED, failed=True)
-                for part in messages[-1].calls
-            ]
-        self._collect_usage()
-        return RunRecord(
-            calls=self._calls(messages), messages=tuple(messages), usage=self.usage, steps=self._steps
-        )
-
-    def _calls(self, messages: Sequence[Message]) -> tuple[ToolCall, ...]:
-        """Return the calls of this run, including those before it was resumed."""
-        told = {message.id: message for message in messages if isinstance(message, Output)}
-        calls = []
-        for message in messages[self._first :]:
-            for part in message.calls if isinstance(message, Calls) else ():
-                record, output = self._records.get(part.id), told[part.id]
-                if record is None:
-                    arguments = self._arguments(part)
-                    said = {"error": output.content} if output.failed else {"tool_result": output.content}
-                    record = ToolCall(id=part.id, name=part.name, arguments=arguments, **said)  # type: ignore[arg-type]
-                calls.append(record)
-        return tuple(calls)
-
-    def _arguments(self, part: CallPart) -> dict[str, object]:
-        """Parse the arguments of a call; return the JSON values if no tool accepts them."""
-        tool = self._by_name.get(part.name)
-        call = None if tool is None else tool.parse(part.arguments)
-        if isinstance(call, Call):
-            return dict(call.arguments)
-        return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
-
-
-def _reported_error(error: BaseException, tool: PreparedTool) -> Exception:
-    """Return an exception of a tool that is reported to the model; raise any other."""
-    # After a reported RecursionError the model would call again, at every depth.
-    fatal = isinstance(error, (*tool.tool.reraise, RecursionError))
-    if isinstance(error, CancelledError) and not fatal:
-        return ToolError("the call was cancelled")
-    if isinstance(error, Exception) and not fatal:
-        return error
-    if isinstance(error, _SIGNALS):
-        raise AgentError(f"{tool.name} raised {type(error).__name__}", place=tool.name) from error
-    raise error
-
 
 def _pending(
     call: PreparedCall, calls: Sequence[PreparedCall], messages: Sequence[Message], reason: str
@@ -474,17 +477,4 @@ def _pending(
         for part in (message.calls if isinstance(message, Calls) else ())
         if part.id == call.id
     )
-    return PendingCall(id=call.id, name=call.tool.name, arguments=arguments, reason=_readable(reason))
-
-
-def _readable(text: str) -> str:
-    """Replace lone surrogates, which a tokenizer cannot encode."""
-    return text.encode(errors="replace").decode()
-
-
-def _error_text(error: Exception) -> str:
-    """Return the type and the message of an exception."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # `__str__` is user code
-        return type(error).__name__
+    return PendingCall(id=call.id, name=call.tool.name, arguments=arguments, reason=writable(reason))

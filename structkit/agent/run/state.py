@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from structkit.errors import AgentError, StructkitError
 from structkit.functions.call import Call
@@ -15,7 +15,17 @@ from structkit.generate.output.result import Usage
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import JsonCodec
 
-__all__ = ["AgentResult", "AgentStep", "PendingCall", "RunState", "RunSuspended", "ToolCall"]
+__all__ = [
+    "AgentResult",
+    "AgentStep",
+    "PendingCall",
+    "RunFinishReason",
+    "RunState",
+    "RunSuspended",
+    "ToolCall",
+]
+
+RunFinishReason: TypeAlias = Literal["stop", "no_tools", "steps", "budget"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -152,11 +162,15 @@ class AgentResult(Generic[T_co]):
     steps: int
     """Number of steps, including the one that generated the result."""
 
-    finish_reason: Literal["stop", "steps", "budget"]
+    finish_reason: RunFinishReason
     """Why the run ended.
 
-    `"stop"`: the model chose to generate the result. `"steps"`: no step or no call was left, so only the result was
-    allowed. `"budget"`: no tokens or no time were left for a call, or they constrained the result.
+    `"stop"`: the model chose to generate the result. `"no_tools"`: no tool was available in the last step, because each
+    had reached its `max_calls`, was hidden by its `available`, or, with `on_limit="answer"`, had used its `retries`.
+
+    The others occur only with `on_limit="answer"`; the limit, and not the model, chose the result. `"steps"`:
+    `max_steps` or `max_tool_calls` was reached. `"budget"`: no tokens or no time were left for a call, or they
+    shortened the result.
     """
 
     def __repr__(self) -> str:
@@ -184,7 +198,7 @@ class AgentStep(Generic[T_co]):
     usage: Usage
     """Tokens and seconds of the step."""
 
-    finish_reason: Literal["calls", "stop", "steps", "budget"]
+    finish_reason: RunFinishReason | Literal["calls"]
     """`"calls"` if the step has calls; see `AgentResult.finish_reason` otherwise."""
 
     thinking: str | None = None

@@ -43,7 +43,8 @@ class Tool(Generic[P, R_co]):
     """Description for the model; by default from the docstring."""
 
     retries: int = 2
-    """Number of consecutive retries after an error; then the tool becomes unavailable."""
+    """Number of consecutive retries after an error. One more error raises `UsageLimitExceeded`, or makes the tool
+    unavailable if the agent has `on_limit="answer"`."""
 
     timeout: float | None = None
     """Timeout of a call in seconds, after which the model reads an error; a `timeout` of the run applies too. A sync
@@ -163,7 +164,8 @@ def tool(
         function: The function, sync or async, or a method.
         name: Name of the tool in calls; by default the name of the function.
         description: Description for the model; by default from the docstring.
-        retries: Number of consecutive retries after an error of the tool; then the tool becomes unavailable.
+        retries: Number of consecutive retries after an error of the tool; one more error raises `UsageLimitExceeded`,
+            or makes the tool unavailable if the agent has `on_limit="answer"`.
         timeout: Timeout of a call in seconds, after which the model reads an error.
         max_calls: Maximum number of calls per run.
         reraise: One or more exceptions that end the run instead of being returned to the model.

@@ -203,8 +203,9 @@ class Attempt:
         """Fill the masks; return whether any token is allowed."""
         self.cursor.fill_mask(self.unbudgeted_mask)
         self.cursor.fill_mask(self.mask, budget)
-        if self.field_budgets is not None:
-            self.field_budgets.restrict(self.mask, self.generated.text, self.generated.token_ids)
+        if self.field_budgets is not None:  # a limit of the type, which is not a budget of the call
+            for mask in (self.unbudgeted_mask, self.mask):
+                self.field_budgets.restrict(mask, self.generated.text, self.generated.token_ids)
         if self.rejected_texts:
             for mask in (self.unbudgeted_mask, self.mask):
                 self.rejected_texts.apply_to(mask, self.generated.text, self.cursor)

@@ -184,6 +184,7 @@ class StructkitModel(Model[None]):
                 output_type=cast("TypeForm[object]", language.output_type()),
                 instructions=instructions,
                 max_steps=_MAX_STEPS,
+                on_limit="answer",  # pydantic-ai has limits of its own
                 max_parallel_calls=parallel,
                 format=self._format,
                 **options,

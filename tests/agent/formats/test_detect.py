@@ -231,6 +231,7 @@ def test_random_logits_write_no_malformed_call(real: TransformersModel, form: Fo
             max_tokens=300,
             temperature=1.0,
             seed=seed,
+            on_limit="answer",
         )
         result = agent.run("Go.")
         calls += len(result.calls)
@@ -246,8 +247,10 @@ def test_any_model_can_use_any_format(name: Any) -> None:
     def add(a: int, b: float = 0.5, c: bool | None = None) -> float:
         return a + b
 
-    asked = {"format": name, "max_parallel_calls": 2, "max_steps": 4, "max_tokens": 400}
-    agent = sk.Agent(ScriptedModel([]), tools=[add, say], output_type=dict[str, int], **asked)
+    asked: Any = {"format": name, "max_parallel_calls": 2, "max_steps": 4, "max_tokens": 400}
+    agent = sk.Agent(
+        ScriptedModel([]), tools=[add, say], output_type=dict[str, int], on_limit="answer", **asked
+    )
     results = random_runs(agent, n=30)
     assert sum(len(result.calls) for result in results) > 15
     form = detect_format(name, ScriptedModel([]), None, tools=True)[0]
@@ -371,6 +374,7 @@ def test_a_model_with_weights_writes_in_its_format_and_reuses_its_cache(
             "max_steps": 3,
             "max_parallel_calls": 2,
             "max_tokens": 200,
+            "on_limit": "answer",
         }
         agent = sk.Agent(real, tools=[now], output_type=bool, **options)
         state = RunState(agent_fingerprint="", messages=(User(content="Go."),), pending=())

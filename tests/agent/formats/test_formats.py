@@ -229,6 +229,7 @@ def test_a_run_with_cached_tokens_is_equal(
             max_parallel_calls=parallel,
             temperature=1.0,
             seed=seed,
+            on_limit="answer",
         )
 
         def run(keep: bool, agent: Any = agent) -> sk.AgentResult[object]:
@@ -361,6 +362,7 @@ def test_random_logits_write_no_malformed_call(parallel: int) -> None:
         max_parallel_calls=parallel,
         max_steps=4,
         max_tokens=400,
+        on_limit="answer",
     )
     results = random_runs(agent, n=40)
     assert sum(len(result.calls) for result in results) > 20

@@ -93,10 +93,11 @@ class Brief(RandomModel):
 def test_random_logits_write_text_and_end_in_a_value(name: Any) -> None:
     said = calls = 0
     for seed in range(25):
-        options = {
+        options: Any = {
             "max_parallel_calls": 2,
             "max_steps": 4,
             "max_tokens": 300,
+            "on_limit": "answer",
             "temperature": 1.0,
             "seed": seed,
         }
@@ -151,7 +152,8 @@ def test_text_is_bounded() -> None:
 def test_the_last_step_has_no_text() -> None:
     call = _step(FORMATS["json"], "Hm.", "count", title="Salt")
     model = ScriptedModel([call, 'Well.\n\n{"title": "a", "copies": 1}'])
-    result = sk.Agent(model, tools=[count], output_type=Reply, allow_text=True, max_steps=2).run("How many?")
+    agent = sk.Agent(model, tools=[count], output_type=Reply, allow_text=True, max_steps=2, on_limit="answer")
+    result = agent.run("How many?")
     assert isinstance(result.messages[-1], Answer) and result.messages[-1].text == ""
 
 

@@ -128,6 +128,7 @@ def test_random_logits_write_valid_python(
         max_parallel_calls=2,
         max_steps=4,
         max_tokens=600,
+        on_limit="answer",
         order=order,
         whitespace=whitespace,
     )
@@ -144,7 +145,7 @@ def test_arguments_that_are_not_identifiers_are_a_dict() -> None:
 
 def test_nothing_but_literals_can_be_written() -> None:
     model = ScriptedModel(["[take(things=[__import__('os')])]", '"Done."'])
-    agent = sk.Agent(model, tools=[take], format="pythonic", max_steps=2, max_tokens=200)
+    agent = sk.Agent(model, tools=[take], format="pythonic", max_steps=2, max_tokens=200, on_limit="answer")
     for call in agent.run("Go.").calls:
         assert all(item is None or isinstance(item, (bool, str)) for item in call.arguments["things"])  # type: ignore[attr-defined]
 
@@ -201,5 +202,6 @@ def test_a_suspended_run_continues_in_every_style(name: Any, whitespace: Any) ->
         whitespace=whitespace,
         max_steps=3,
         max_tokens=400,
+        on_limit="answer",
     )
     assert sum(len(result.calls) for result in random_runs(agent, n=9)) > 3

@@ -57,19 +57,26 @@ def test_what_is_taken_back_is_counted() -> None:
     assert (usage.discarded_tokens, usage.generated_tokens) == (len(first), 0)
 
 
-@pytest.mark.parametrize("retries", [0, 1, 3, 8])
-def test_a_run_computes_no_more_tokens_than_it_may(retries: int) -> None:
+@pytest.mark.parametrize("on_limit", ["raise", "answer"])
+@pytest.mark.parametrize("retries", [0, 1, 8])
+def test_a_run_computes_no_more_tokens_than_it_may(retries: int, on_limit: Any) -> None:
     ended = discarded = 0
     for seed in range(40):
         most = 60 + 7 * seed
         model = RandomModel(seed, byte_vocabulary(), brevity=3.0)
         agent = sk.Agent(
-            model, tools=[note], output_type=Report, max_tokens=most, max_steps=5, retries=retries
+            model,
+            tools=[note],
+            output_type=Report,
+            max_tokens=most,
+            max_steps=5,
+            retries=retries,
+            on_limit=on_limit,
         )
         try:
             usage: Any = agent.run("x").usage
             ended += 1
-        except sk.OutputValidationError as failed:
+        except (sk.OutputValidationError, sk.UsageLimitExceeded) as failed:
             usage = failed.usage
         assert 0 < computed(usage) <= most
         discarded += usage.discarded_tokens
@@ -91,7 +98,15 @@ def test_a_value_is_written_anew_only_where_there_is_room() -> None:
 def test_thoughts_are_of_the_tokens_of_the_run() -> None:
     for seed in range(10):
         model = RandomModel(seed, brevity=3.0)
-        agent = sk.Agent(model, tools=[note], output_type=bool, max_tokens=150, thinking=40, max_steps=6)
+        agent = sk.Agent(
+            model,
+            tools=[note],
+            output_type=bool,
+            max_tokens=150,
+            thinking=40,
+            max_steps=6,
+            on_limit="answer",
+        )
         usage = agent.run("x").usage
         assert usage.thinking_tokens
         assert computed(usage) <= 150
@@ -123,9 +138,15 @@ def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
     three = "[" + ", ".join([call("helper", prompt="a")] * 3) + "]"
     for most in (60, 120, 400):
         for seed in range(6):
-            inner = inner_agent(RandomModel(seed), max_tokens=300)  # strings that never end
-            model = ScriptedModel([three, '"ok"'])
-            outer = sk.Agent(model, tools=[inner.as_tool("helper")], max_parallel_calls=3, max_tokens=most)
+            # strings that never end
+            inner = inner_agent(RandomModel(seed), max_tokens=300, on_limit="answer")
+            outer = sk.Agent(
+                ScriptedModel([three, '"ok"']),
+                tools=[inner.as_tool("helper")],
+                max_parallel_calls=3,
+                max_tokens=most,
+                on_limit="answer",
+            )
             result = outer.run("x")
             assert computed(result.usage) <= most
     assert {each.error for each in result.calls} == {None}
@@ -149,9 +170,12 @@ def test_an_agent_as_a_tool_has_the_time_that_is_left() -> None:
         time.sleep(0.4)
         return "slow"
 
-    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ['"x"']), tools=[slow])
+    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ['"x"']), tools=[slow], on_limit="answer")
     outer = sk.Agent(
-        ScriptedModel([call("helper", prompt="a"), '"ok"']), tools=[inner.as_tool("helper")], timeout=0.6
+        ScriptedModel([call("helper", prompt="a"), '"ok"']),
+        tools=[inner.as_tool("helper")],
+        timeout=0.6,
+        on_limit="answer",
     )
     assert outer.run("x").value is not None
     assert 1 <= len(seen) < 5
@@ -176,7 +200,7 @@ def test_no_tool_is_waited_for_when_the_time_is_over(
 ) -> None:
     script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), '"ok"']
     tools = [sk.tool(function, name="f", timeout=10)]
-    agent = sk.Agent(ScriptedModel(script), tools, max_parallel_calls=2)
+    agent = sk.Agent(ScriptedModel(script), tools, max_parallel_calls=2, on_limit="answer")
     limits, begun = sk.UsageLimits(timeout=0.2), time.perf_counter()
     result = (
         agent.run("x", usage_limits=limits)
@@ -196,7 +220,8 @@ def test_a_call_that_is_written_too_late_is_not_made() -> None:
     def send(text: str) -> None:
         made.append(text)
 
-    agent = sk.Agent(ScriptedModel([call("send", text="a"), '"ok"']), [sk.tool(send, requires_approval=True)])
+    tools = [sk.tool(send, requires_approval=True)]
+    agent = sk.Agent(ScriptedModel([call("send", text="a"), '"ok"']), tools, on_limit="answer")
     with pytest.raises(sk.RunSuspended) as paused:
         agent.run("x")
     result = agent.resume(paused.value.state, approvals=True, usage_limits=sk.UsageLimits(timeout=0))
@@ -212,7 +237,8 @@ def test_a_tool_that_does_not_say_in_time_whether_it_is_available_is_not(run: st
         return True
 
     tool = sk.Tool(function=_never, name="f", available=unsure)
-    agent, begun = sk.Agent(ScriptedModel(['"ok"']), [tool], timeout=0.2), time.perf_counter()
+    begun = time.perf_counter()
+    agent = sk.Agent(ScriptedModel(['"ok"']), [tool], timeout=0.2, on_limit="answer")
     result = agent.run("x") if run == "run" else asyncio.run(agent.arun("x"))
     assert (time.perf_counter() - begun < 5, result.calls) == (True, ())
 
@@ -243,7 +269,7 @@ def test_a_tool_counts_what_it_had_a_model_do() -> None:
         return result.value
 
     model = ScriptedModel([call("summary", text="a"), '"ok"'])
-    result = sk.Agent(model, tools=[summary], max_tokens=150).run("x")
+    result = sk.Agent(model, tools=[summary], max_tokens=150, on_limit="answer").run("x")
     assert result.calls[0].error is None
     assert 130 < computed(result.usage) <= 150
     assert result.finish_reason in ("stop", "budget")
@@ -266,20 +292,20 @@ def test_usage_holds_over_a_pause() -> None:
 
 
 def limited(model: Any, **limits: Any) -> sk.AgentResult[str]:
-    agent = sk.Agent(model, tools=[_helper], max_steps=5, max_tokens=300, timeout=60)
+    agent = sk.Agent(model, tools=[_helper], max_steps=5, max_tokens=300, timeout=60, on_limit="answer")
     return agent.run("x", usage_limits=sk.UsageLimits(**limits))
 
 
-def test_a_run_may_take_less_than_its_agent_allows() -> None:
+def test_a_limit_of_a_run_replaces_that_of_its_agent() -> None:
     script = [call("_helper", prompt="a")] * 9
 
     def steps(**limits: Any) -> int:
         return limited(ScriptedModel(script), **limits).steps
 
-    assert [steps(), steps(max_steps=2), steps(max_steps=1), steps(max_steps=9)] == [5, 2, 1, 5]
+    assert [steps(), steps(max_steps=2), steps(max_steps=1), steps(max_steps=9)] == [5, 2, 1, 9]
     for seed in range(5):
         for most in (60, 120, 900):
-            assert computed(limited(RandomModel(seed), max_tokens=most).usage) <= min(most, 300)
+            assert computed(limited(RandomModel(seed), max_tokens=most).usage) <= most
     with pytest.raises(sk.BudgetTooSmall):
         limited(RandomModel(), max_tokens=0)
     late = limited(ScriptedModel([*script]), timeout=0)
@@ -287,7 +313,14 @@ def test_a_run_may_take_less_than_its_agent_allows() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [{"max_steps": 0}, {"max_tokens": -1}, {"timeout": -1}, {"timeout": float("nan")}]
+    "limits",
+    [
+        {"max_steps": 0},
+        {"max_tool_calls": -1},
+        {"max_tokens": -1},
+        {"timeout": -1},
+        {"timeout": float("nan")},
+    ],
 )
 def test_limits_that_are_none(limits: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(limits))):
@@ -299,12 +332,16 @@ def test_limits_hold_in_every_kind_of_run() -> None:
 
     script = [call("_helper", prompt="a")] * 9
     two = sk.UsageLimits(max_steps=2)
-    agent = sk.Agent(ScriptedModel(script), tools=[_helper])
+    agent = sk.Agent(ScriptedModel(script), tools=[_helper], on_limit="answer")
 
     async def streamed() -> sk.AgentResult[str]:
         return await agent.with_model(ScriptedModel(script)).astream("x", usage_limits=two).result()
 
-    asking = sk.Agent(ScriptedModel([call("pay"), *script]), [_helper, sk.tool(pay, requires_approval=True)])
+    asking = sk.Agent(
+        ScriptedModel([call("pay"), *script]),
+        [_helper, sk.tool(pay, requires_approval=True)],
+        on_limit="answer",
+    )
     with pytest.raises(sk.RunSuspended) as caught:
         asking.run("x")
     state = caught.value.state
@@ -337,7 +374,8 @@ def test_of_a_huge_output_only_what_can_be_shown_is_counted() -> None:
 
     for seed in range(6):
         model = Counting(seed, brevity=3, context_length=500)
-        result = sk.Agent(model, tools=[essay], output_type=bool, max_steps=3).run("x")
+        agent = sk.Agent(model, tools=[essay], output_type=bool, max_steps=3, on_limit="answer")
+        result = agent.run("x")
         assert model.longest < 50_000
         if result.calls:
             break

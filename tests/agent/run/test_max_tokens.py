@@ -83,6 +83,7 @@ def test_a_random_model_keeps_to_them_about(name: FormatName, seed: int) -> None
         temperature=1.0,
         seed=seed,
         max_tokens=400,
+        on_limit="answer",
     )
     longest = max(map(len, small_vocabulary().tokens))
     for call in agent.run("x").calls:

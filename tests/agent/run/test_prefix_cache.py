@@ -66,7 +66,14 @@ def test_a_model_without_a_chat_template_reads_a_transcript() -> None:
     demo = sk.load()
     plain = type(demo)(demo.model, copy.copy(demo.tokenizer), name="plain")
     plain.tokenizer.chat_template = None
-    agent = sk.Agent(plain, tools=[calculate], output_type=bool, max_steps=3, instructions="Be brief.")
+    agent = sk.Agent(
+        plain,
+        tools=[calculate],
+        output_type=bool,
+        max_steps=3,
+        instructions="Be brief.",
+        on_limit="answer",
+    )
     result = agent.run("Calculate 17 * 23.")
     assert isinstance(result.value, bool)
     told = agent._config.turns(result.messages[:-1])

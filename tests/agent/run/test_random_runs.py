@@ -142,10 +142,13 @@ def some_agent(chance: random.Random) -> tuple[sk.Agent[Any], dict[str, Any]]:
         [some_tool(chance, 9)[0]],
         output_type=chance.choice(RESULTS),
         max_steps=3,
+        on_limit="answer",
     )
     tools += [pausing, sk.tool(waiting, timeout=20), inner.as_tool("inner", "Anything.")]
     result = chance.choice(RESULTS)
-    agent = sk.Agent(RandomModel(), tools, output_type=result, **told, retries=chance.choice([0, 2]))
+    agent = sk.Agent(
+        RandomModel(), tools, output_type=result, **told, retries=chance.choice([0, 2]), on_limit="answer"
+    )
     return agent, told
 
 
@@ -203,7 +206,8 @@ def test_500_runs_of_agents_with_random_tools(block: int) -> None:
             "max_parallel_calls": chance.choice([1, 1, 3]),
             "max_tokens": chance.randrange(300, 600),
         }
-        agent = sk.Agent(RandomModel(), [tool for tool, _ in made], output_type=result, **told)
+        tools = [tool for tool, _ in made]
+        agent = sk.Agent(RandomModel(), tools, output_type=result, on_limit="answer", **told)
         for seed in range(10):
             MADE.clear()
             (run,) = random_runs(agent, 1, 1000 * block + 10 * group + seed)
@@ -215,7 +219,7 @@ def test_500_runs_of_agents_with_random_tools(block: int) -> None:
 def test_the_same_seed_is_the_same_run() -> None:
     def look(number: int) -> None: ...
 
-    agent = sk.Agent(RandomModel(), tools=[look], output_type=bool)
+    agent = sk.Agent(RandomModel(), tools=[look], output_type=bool, on_limit="answer")
     first, second = random_runs(agent, 5, seed=3), random_runs(agent, 5, seed=3)
     assert [each.messages for each in first] == [each.messages for each in second]
     assert any(each.calls for each in first)

@@ -15,12 +15,15 @@ class SingleStep(Run):
     """A run that ends after one step, with its calls or the result."""
 
     def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
-        result, finish_reason = yield from self.generate()
+        result, plan = yield from self.generate()
         step, calls = calls_or_result(result.value, result.text)
         if calls:
             written = [(each.tool.name, each.arguments) for each in calls]
+            message = new_calls(self.messages, written, step.text)
+            self.messages.append(message)
+            self.check_calls(plan, result.usage)
             return AgentStep(
-                message=new_calls(self.messages, written, step.text),
+                message=message,
                 calls=tuple(each.call for each in calls),
                 value=None,
                 usage=self.usage,
@@ -32,6 +35,6 @@ class SingleStep(Run):
             calls=(),
             value=step.value,
             usage=self.usage,
-            finish_reason=finish_reason,
+            finish_reason=self.finish_reason(plan, result),
             thinking=result.thinking,
         )

@@ -1,0 +1,158 @@
+"""The calls of a run and their outcomes, and which exceptions of tools the model is told of."""
+
+from __future__ import annotations
+
+import json
+from asyncio import CancelledError
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from structkit.agent.run.actions import CallOutcome, PreparedCall
+from structkit.agent.run.config import OnLimit
+from structkit.agent.run.record import UsageLimitExceeded
+from structkit.agent.run.state import ToolCall
+from structkit.agent.tools.prepared import PreparedTool
+from structkit.errors import AgentError, ToolError
+from structkit.functions.call import Call
+from structkit.messages import CallPart, Calls, Message, Output
+from structkit.schema.python.json_codec import json_text_of
+
+__all__ = ["CallLog", "writable"]
+
+_RAISED = "the call failed with an unexpected error"
+_NOT_EXECUTED = "the call was not executed"
+
+_SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
+"""Exceptions that Python treats as the end of a generator or task."""
+
+
+class CallLog:
+    """The calls of a run and their outcomes.
+
+    Args:
+        tools: The tools of the agent.
+        on_limit: What the agent does at a limit.
+
+    Attributes:
+        records: The calls with an outcome, by id, since the run started or was resumed.
+        outputs: The outputs of the current step so far, by the ids of their calls.
+    """
+
+    def __init__(self, tools: Sequence[PreparedTool], on_limit: OnLimit) -> None:
+        self.records: dict[str, ToolCall] = {}
+        self.outputs: dict[str, Output] = {}
+        self._by_name = {tool.name: tool for tool in tools}
+        self._on_limit = on_limit
+
+    def add_outcome(self, call: PreparedCall, outcome: CallOutcome) -> Output:
+        """Record the outcome of a call, and return its message.
+
+        Raises:
+            AgentError: The return value cannot be written as JSON.
+            Exception: The exception of the call, if it ends the run.
+        """
+        name = call.tool.name
+        if outcome.error is not None:
+            error = _reported_error(outcome.error, call.tool, self._on_limit)
+            text = error.message if isinstance(error, ToolError) else _error_text(error)
+            return self.add_error(call, text.strip(), outcome.seconds, error)
+        try:
+            content = outcome.result if isinstance(outcome.result, str) else json_text_of(outcome.result)
+        except ValueError as cause:
+            raise AgentError(
+                f"{name} returned a value of type {type(outcome.result).__name__}, which cannot be written as JSON; "
+                f"return a string, a model, or another value that pydantic can serialize: {cause}",
+                place=name,
+            ) from cause
+        self.records[call.id] = ToolCall(
+            id=call.id,
+            name=name,
+            arguments=call.arguments,
+            tool_result=outcome.result,
+            seconds=outcome.seconds,
+        )
+        return Output(id=call.id, name=name, content=writable(content))
+
+    def add_fault(self, call: PreparedCall, outcome: CallOutcome, fault: BaseException) -> Output:
+        """Record a call whose exception ends the run, and return its message, without the text of the exception."""
+        return self.add_error(call, _RAISED, outcome.seconds, outcome.error or fault)
+
+    def add_error(
+        self, call: PreparedCall, message: str, seconds: float = 0.0, exception: BaseException | None = None
+    ) -> Output:
+        """Record a failed or denied call, and return its message."""
+        self.records[call.id] = ToolCall(
+            id=call.id,
+            name=call.tool.name,
+            arguments=call.arguments,
+            error=message,
+            raised=exception,
+            seconds=seconds,
+        )
+        return Output(id=call.id, name=call.tool.name, content=writable(message), failed=True)
+
+    def completed(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages with an output for each call of the last step."""
+        last = messages[-1]
+        return (
+            *messages,
+            *(
+                self.outputs.get(part.id)
+                or Output(id=part.id, name=part.name, content=_NOT_EXECUTED, failed=True)
+                for part in (last.calls if isinstance(last, Calls) else ())
+            ),
+        )
+
+    def calls(self, messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+        """Return the calls in messages, including those before the run was resumed; each has an output."""
+        outputs = {message.id: message for message in messages if isinstance(message, Output)}
+        calls = []
+        for message in messages:
+            for part in message.calls if isinstance(message, Calls) else ():
+                record, output = self.records.get(part.id), outputs[part.id]
+                if record is None:
+                    record = ToolCall(
+                        id=part.id,
+                        name=part.name,
+                        arguments=self.arguments(part),
+                        tool_result=None if output.failed else output.content,
+                        error=output.content if output.failed else None,
+                    )
+                calls.append(record)
+        return tuple(calls)
+
+    def arguments(self, part: CallPart) -> dict[str, object]:
+        """Parse the arguments of a call; return the JSON values if no tool accepts them."""
+        tool = self._by_name.get(part.name)
+        call = None if tool is None else tool.parse(part.arguments)
+        if isinstance(call, Call):
+            return dict(call.arguments)
+        return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
+
+
+def writable(text: str) -> str:
+    """Replace lone surrogates, which a tokenizer cannot encode."""
+    return text.encode(errors="replace").decode()
+
+
+def _reported_error(error: BaseException, tool: PreparedTool, on_limit: OnLimit) -> Exception:
+    """Return an exception of a tool that is reported to the model; raise any other."""
+    if isinstance(error, UsageLimitExceeded) and on_limit == "raise":
+        raise error
+    # After a reported RecursionError the model would call again, at every depth.
+    fatal = isinstance(error, (*tool.tool.reraise, RecursionError))
+    if isinstance(error, CancelledError) and not fatal:
+        return ToolError("the call was cancelled")
+    if isinstance(error, Exception) and not fatal:
+        return error
+    if isinstance(error, _SIGNALS):
+        raise AgentError(f"{tool.name} raised {type(error).__name__}", place=tool.name) from error
+    raise error
+
+
+def _error_text(error: Exception) -> str:
+    """Return the type and the message of an exception."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # `__str__` is user code
+        return type(error).__name__
