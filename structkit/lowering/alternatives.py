@@ -67,7 +67,7 @@ def option_text(option: object, whitespace: Whitespace, *, is_raw: bool, path: s
     """Return the text of an option of a choice: the string itself if `is_raw`, otherwise JSON.
 
     Raises:
-        SchemaError: The option is not a JSON value, or contains an unpaired surrogate.
+        SchemaError: The option is not a JSON value, or contains a lone surrogate.
     """
     separators = (", ", ": ") if whitespace == "spaced" else (",", ":")
     try:
@@ -77,7 +77,9 @@ def option_text(option: object, whitespace: Whitespace, *, is_raw: bool, path: s
             text = json.dumps(option, ensure_ascii=False, allow_nan=False, separators=separators)
         text.encode()
     except UnicodeEncodeError as error:
-        raise SchemaError("an option contains an unpaired surrogate", place=path) from error
+        raise SchemaError(
+            "an option contains a lone surrogate, which UTF-8 cannot encode; remove it", place=path
+        ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"an option must be a JSON value: {error}", place=path) from error
     return text

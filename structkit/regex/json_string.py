@@ -79,12 +79,14 @@ def json_text(value: str, *, path: str | None = None) -> str:
     '"a\\"b"'
 
     Raises:
-        SchemaError: The string contains a surrogate, which UTF-8 cannot encode.
+        SchemaError: The string contains a lone surrogate, which UTF-8 cannot encode.
     """
     if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
         return f'"{value}"'
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise SchemaError(f"{value!r} contains a surrogate, which UTF-8 cannot encode; remove it", place=path)
+        raise SchemaError(
+            f"{value!r} contains a lone surrogate, which UTF-8 cannot encode; remove it", place=path
+        )
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -445,7 +445,7 @@ HOSTILE: Kind = {
     "set[Secret[list[int]]]": Specimen(set[Secret[list[int]]], error=_UNHASHABLE),
     "set[NameEmail]": Specimen(frozenset[NameEmail], error="a set cannot contain NameEmail"),
     "dict[str, set[deque[int]]]": Specimen(dict[str, set[deque[int]]], error="at `$[]`"),
-    "Json of itself": Specimen(Deep, error="at most 4 deep"),
+    "Json of itself": Specimen(Deep, error="at most 4 levels deep"),
     "ImportString, relative": Specimen(
         pydantic.ImportString,
         texts=['"math:pi"'],

@@ -201,7 +201,8 @@ class _Resolver:
                     or not self.matches_only_end(rest)
                 ):
                     raise UnsupportedAnchor(
-                        "a lookbehind is supported only at the end of the pattern", raw.column
+                        "a lookbehind is supported only at the end of the pattern; write the pattern without it",
+                        raw.column,
                     )
                 self.lookbehinds.append(raw)
                 return rest
@@ -214,7 +215,7 @@ class _Resolver:
                 options = anchored_choice(self.expand_lookarounds(part, rest) for part in parts)
                 if len(self.lookbehinds) > before:
                     raise UnsupportedAnchor(
-                        "a lookbehind in one of several alternatives is not supported",
+                        "a lookbehind in one of several alternatives is not supported; write the pattern without it",
                         self.lookbehinds[-1].column,
                     )
                 return options
@@ -244,7 +245,10 @@ class _Resolver:
                         anchored_seq([_ANY_STRING, inner, _ANY_STRING]),
                         True,
                     )
-        raise UnsupportedAnchor("a lookaround inside a repetition is not supported", lookaround.column)
+        raise UnsupportedAnchor(
+            "a lookaround inside a repetition is not supported; write the pattern without it",
+            lookaround.column,
+        )
 
     def matches_only_end(self, rest: AnchoredNode) -> bool:
         """Return whether `rest` contains no text but the empty one."""
@@ -283,7 +287,9 @@ class _Resolver:
             case AnchoredIntersection(inner, other, negate):
                 return _intersect(self.language(inner, left, True), self.language(other, left, True), negate)
             case Lookaround():
-                raise UnsupportedAnchor("this lookaround is not supported", raw.column)
+                raise UnsupportedAnchor(
+                    "this lookaround is not supported; write the pattern without it", raw.column
+                )
             case _:
                 return raw
 
@@ -304,7 +310,9 @@ class _Resolver:
                     self.nonempty_language(inner, left, True), self.language(other, left, True), negate
                 )
             case Lookaround():
-                raise UnsupportedAnchor("this lookaround is not supported", raw.column)
+                raise UnsupportedAnchor(
+                    "this lookaround is not supported; write the pattern without it", raw.column
+                )
             case _:
                 return _without_empty_text(raw)
 
@@ -325,7 +333,9 @@ class _Resolver:
                     self.is_nullable(inner, left, True) and self.is_nullable(other, left, True) is not negate
                 )
             case Lookaround():
-                raise UnsupportedAnchor("this lookaround is not supported", raw.column)
+                raise UnsupportedAnchor(
+                    "this lookaround is not supported; write the pattern without it", raw.column
+                )
             case _:
                 return _is_nullable(raw)
 

@@ -139,7 +139,7 @@ def topological_order(definitions: Definitions) -> list[str]:
                 done[name] = None
             elif below in open_:
                 raise SchemaError(
-                    f"the definition {below!r} only refers to itself; give it a type", place="$"
+                    f"the definition {below!r} refers only to itself; give it a type", place="$"
                 )
             else:
                 open_[below] = _unguarded(definitions[below])

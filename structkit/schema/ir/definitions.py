@@ -53,7 +53,7 @@ class Definitions:
             build = self._pending.pop(name, None)
             if build is None:
                 raise SchemaError(
-                    f"the definition {name!r} only refers to itself; give it a type",
+                    f"the definition {name!r} refers only to itself; give it a type",
                     place=path.text,
                 )
             self._done[name] = build()

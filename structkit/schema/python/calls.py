@@ -113,7 +113,7 @@ def _options(core: Core) -> dict[str, Any]:
         name = name_of(found["cls"])
         raise SchemaError(
             f"{name} has a function in a field, which the installed pydantic calls when it validates a {name}; install "
-            "a newer pydantic, or make the function a target of its own",
+            "a newer pydantic, or use the function itself as the target",
             place=name,
         ) from error
     return options
@@ -192,8 +192,8 @@ class _Rewriter:
         if rewritten.get("custom_init") and any(map(_is_value, _nodes(rewritten))):
             name = name_of(rewritten["cls"])
             raise SchemaError(
-                f"{name} has a function in a field and an __init__, in which pydantic calls the function; leave out "
-                "the __init__, or make the function a target of its own",
+                f"{name} has a function in a field and an __init__, in which pydantic calls the function; remove "
+                "the __init__, or use the function itself as the target",
                 place=name,
             )
         return rewritten
