@@ -214,7 +214,7 @@ class Initialized(BaseModel):
         (list[without_types], "the parameter id of without_types has no annotation.*`without_types\\(id\\)`"),  # type: ignore[valid-type]
         (Optional[many], "the parameter ids of many stands for any number of arguments"),
         (Union[lambda x: x, Answer], "a lambda has no name"),
-        (list[Initialized], "Initialized has a function in a field and an __init__.*leave out"),
+        (list[Initialized], "Initialized has a function in a field and an __init__.*remove"),
     ],
 )
 def test_a_function_that_cannot_be_read_is_an_error(target: Any, message: str) -> None:
