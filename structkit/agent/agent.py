@@ -8,7 +8,8 @@ from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
-from structkit.agent.formats.detect import FormatName, detect_format
+from structkit.agent.formats.detect import FormatName, choose_notation
+from structkit.agent.formats.output import read_output
 from structkit.agent.prompt.instructions import AnyInstructions, read_instructions
 from structkit.agent.run.actions import Decisions
 from structkit.agent.run.budget import UsageLimits, min_limit
@@ -20,7 +21,6 @@ from structkit.agent.run.validate import check_history, check_state
 from structkit.agent.steps import Steps
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.context import Context
-from structkit.agent.tools.output import read_output
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
@@ -71,7 +71,7 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
     >>> from structkit.testing import ScriptedModel
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
-    >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
+    >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', "It is 5."])
     >>> result = Agent(model, tools=[add], output_type=str).run("What is 2 + 3?")
     >>> result.value, [(call.name, call.arguments, call.tool_result) for call in result.calls]
     ('It is 5.', [('add', {'a': 2, 'b': 3}, 5)])
@@ -157,9 +157,10 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             model: A model, such as the one that `structkit.load()` returns.
             tools: Functions and methods, sync or async, and toolsets. The signature and the docstring describe a tool
                 to the model; `structkit.tool` overrides them.
-            output_type: The type of the result: any target of `structkit.extract`. If it is a function, or the value
-                belongs to a function in a union, the run calls the function once, with the accepted arguments, and its
-                value is what the function returns. Calls inside the value are not executed.
+            output_type: The type of the result: any target of `structkit.extract`. `str` is plain text, alone and in
+                a union with models, lists and dicts; in other unions it is a JSON string. If the type is a function,
+                or the value belongs to a function in a union, the run calls the function once, with the accepted
+                arguments, and its value is what the function returns. Calls inside the value are not executed.
             deps_type: The type of the `deps` of runs, for type checkers. A tool that expects another type raises
                 `AgentError`.
             instructions: The system message: a string, a function of the run's `structkit.Context` or without a
@@ -170,7 +171,7 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
                 executed concurrently, and their outputs are added in order.
             allow_text: Whether the model may write free text before a call, and before a result in a step that also
                 allows calls: up to 16 lines, none of them empty. The messages contain the text; the value of a run
-                does not.
+                does not. Plain text output does not need it: calls can follow text in formats with a start delimiter.
             on_limit: What a run does when it reaches `max_steps`, `max_tokens`, `timeout` or another limit before the
                 model gives a result. `"raise"`: raise `UsageLimitExceeded`. `"answer"`: the limit forbids further calls
                 and shortens the result, which is a valid value that the model did not choose; `finish_reason` and a
@@ -208,20 +209,23 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
         for each in (*ready, *(one.tool for one in functions)):
             each.check_deps_type(deps_type)
         self._format: FormatName = format
-        chosen, native = detect_format(
-            format, model, writing.whitespace, tools=bool(ready), allow_text=allow_text
+        notation = choose_notation(
+            format,
+            model,
+            [each.name for each in ready],
+            output,
+            writing.whitespace,
+            allow_text=allow_text,
         )
+        self._allow_text = allow_text
         self._config = AgentConfig(
             model=model,
             tools=ready,
-            output=output,
             output_functions=functions,
-            format=chosen,
-            uses_chat_template=native,
+            notation=notation,
             instructions=read_instructions(instructions, deps_type),
             max_steps=max_steps,
             max_parallel_calls=max_parallel_calls,
-            allow_text=allow_text,
             on_limit=on_limit,
             settings=settings,
             deps_type=deps_type,
@@ -288,19 +292,20 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
 
         Returns:
             An iterator of `ThinkingEvent`, `PreambleDelta`, `ToolCallStart`, `ToolCallDelta`, `ToolResult`,
-            `PartialOutput`, `StepRetracted` and a final `RunEnd`. It raises the errors of the run.
+            `PartialOutput`, `TextDelta` for plain text, `StepRetracted` and a final `RunEnd`. It raises the errors of
+            the run.
 
         >>> from structkit.testing import ScriptedModel
         >>> def add(a: int, b: int) -> int:
         ...     return a + b
-        >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
+        >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', "It is 5."])
         >>> for event in Agent(model, tools=[add], output_type=str).stream("2 + 3?"):
         ...     print(type(event).__name__)
         ToolCallStart
         ToolCallDelta
         ...
         ToolResult
-        PartialOutput
+        TextDelta
         ...
         RunEnd
         """
@@ -367,20 +372,23 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
 
         >>> from structkit.testing import RandomModel, ScriptedModel
         >>> agent = Agent(RandomModel())
-        >>> agent.with_model(ScriptedModel(['"Hello."'])).run("Hi").value
+        >>> agent.with_model(ScriptedModel(["Hello."])).run("Hi").value
         'Hello.'
         """
         made: Agent[T_co, D_contra] = Agent.__new__(Agent)
         setup = self._config
-        made._format = self._format
+        made._format, made._allow_text = self._format, self._allow_text
         writing = setup.settings.compile_settings
-        chosen, native = detect_format(
-            self._format, model, writing.whitespace, tools=bool(setup.tools), allow_text=setup.allow_text
+        notation = choose_notation(
+            self._format,
+            model,
+            [each.name for each in setup.tools],
+            setup.output,
+            writing.whitespace,
+            allow_text=self._allow_text,
         )
         shelf = PrefixCache(writing.limits.prefix_cache_tokens)
-        made._config = replace(
-            setup, model=model, format=chosen, uses_chat_template=native, prefix_cache=shelf
-        )
+        made._config = replace(setup, model=model, notation=notation, prefix_cache=shelf)
         made._config.check()
         return made
 

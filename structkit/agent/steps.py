@@ -94,7 +94,7 @@ class Steps(Generic[T_co, D_contra]):
         """Generate a step as `step` does, and stream events.
 
         Returns:
-            An iterator of `ThinkingEvent`, `PreambleDelta`, `ToolCallStart`, `ToolCallDelta`, `PartialOutput`,
+            An iterator of `ThinkingEvent`, `PreambleDelta`, `ToolCallStart`, `ToolCallDelta`, `PartialOutput`, `TextDelta`,
             `StepRetracted` and a final `StepEnd`. It raises the errors of the step.
         """
         return StepStream(drive_events(self._single_step(messages, deps, usage_limits), self._config.model))

@@ -26,8 +26,9 @@ from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
 from structkit.regex.pattern.parse import parse as parse_pattern
 from structkit.rejected import Rejected
+from structkit.schema.ir.descend import descend, make_resolver
 from structkit.schema.ir.json_values import target_hint
-from structkit.schema.ir.nodes import Document
+from structkit.schema.ir.nodes import Array, Const, Document, Object, Ref, Union
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.json_schema.validate import check
 from structkit.schema.markers.annotations import annotations_at, has_annotation
@@ -247,6 +248,11 @@ class Target(ABC, Generic[T_co]):
         """Whether the texts are JSON."""
         return True
 
+    @property
+    def is_container(self) -> bool:
+        """Whether each text is a JSON object or a JSON array."""
+        return False
+
     @abstractmethod
     def description(self) -> str | None:
         """Return the text after "Answer with" in a prompt; `None` to omit it."""
@@ -375,6 +381,10 @@ class _TypeTarget(Target[object]):
     def default_whitespace(self) -> Whitespace | None:
         return self.output.whitespace
 
+    @property
+    def is_container(self) -> bool:
+        return _is_container(self.output.document)
+
     def validators(self) -> PartValidator:
         return self.output.validators
 
@@ -419,6 +429,10 @@ class _SchemaTarget(Target[object]):
         self, value: object, *, exclude_unset: bool = False
     ) -> Iterator[tuple[object, object] | Rejected]:
         yield value, canonicalize(self.document, value)
+
+    @property
+    def is_container(self) -> bool:
+        return _is_container(self.document)
 
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.document)}"
@@ -493,6 +507,14 @@ class _ChoiceTarget(Target[object]):
         if self.spec.is_raw and any(set(text) & set(',\n"') or not text for text in texts):
             texts = [json.dumps(text, ensure_ascii=False) for text in texts]
         return f"one of: {', '.join(texts)}"
+
+
+def _is_container(document: Document) -> bool:
+    nodes = descend(document.root, (), make_resolver(document.definitions))
+    return all(
+        isinstance(node, (Object, Array, Ref, Union)) or (isinstance(node, Const) and node.text[0] in "{[")
+        for node in nodes
+    )
 
 
 def _short(text: str) -> str:

@@ -92,7 +92,7 @@ def test_async_runs_are_equal() -> None:
         seen.append(threading.current_thread().name)
         return city.lower()
 
-    replies = [call("slow", city="Porto"), call("quick", city="Porto"), '"done"']
+    replies = [call("slow", city="Porto"), call("quick", city="Porto"), "done"]
     agent = sk.Agent(ScriptedModel(replies * 2), tools=[slow, quick])
     later = asyncio.run(agent.arun("x"))
     now = agent.run("x")
@@ -130,7 +130,7 @@ def test_the_last_step_allows_only_the_output() -> None:
     assert model.prompts[-1].endswith("No function can be called any more; give the answer.")
     alone = agent(ScriptedModel([ANSWER]), 1).run("x")
     assert (alone.value.celsius, alone.finish_reason) == (18, "steps")
-    assert sk.Agent(ScriptedModel(['"Hi"'])).run("x").finish_reason == "stop"
+    assert sk.Agent(ScriptedModel(["Hi"])).run("x").finish_reason == "stop"
 
 
 def test_a_tool_that_reached_its_limit_disappears() -> None:
@@ -191,7 +191,7 @@ def test_a_tool_that_hangs_is_abandoned() -> None:
     tools = [sk.tool(hang, timeout=0.05), sk.tool(wait, timeout=0.05)]
     begun = time.perf_counter()
     for run in (lambda agent: agent.run("x"), lambda agent: asyncio.run(agent.arun("x"))):
-        result = run(sk.Agent(ScriptedModel([call("hang"), call("wait"), '"late"']), tools=tools))
+        result = run(sk.Agent(ScriptedModel([call("hang"), call("wait"), "late"]), tools=tools))
         assert [each.error for each in result.calls] == ["there was no output within 0.05 seconds"] * 2
     assert time.perf_counter() - begun < 15
     ended.set()
@@ -210,7 +210,7 @@ def stock(context: sk.Context[Db], item: str) -> int:
 
 
 def test_the_context_is_passed_and_not_generated() -> None:
-    agent = sk.Agent(ScriptedModel([call("stock", item="lamp"), '"3"']), tools=[stock])
+    agent = sk.Agent(ScriptedModel([call("stock", item="lamp"), "3"]), tools=[stock])
     result = agent.run("x", deps=Db({"lamp": 3}))
     assert (result.calls[0].tool_result, result.calls[0].arguments) == (3, {"item": "lamp"})
     for deps in (None, {"lamp": 3}):
@@ -226,7 +226,7 @@ def test_dependencies_are_checked_against_deps_type() -> None:
     class Shop(Db): ...
 
     def agent(**options: Any) -> sk.Agent[str, Any]:
-        return sk.Agent(ScriptedModel([call("stock", item="lamp"), '"3"']), [stock, weather], **options)
+        return sk.Agent(ScriptedModel([call("stock", item="lamp"), "3"]), [stock, weather], **options)
 
     assert agent(deps_type=Shop).run("x", deps=Shop({"lamp": 3})).calls[0].tool_result == 3
     with pytest.raises(sk.AgentError, match=r"stock takes a Context\[Db\], and deps_type is dict"):
@@ -268,7 +268,7 @@ def sphinx(city: str) -> None:
 
 
 def test_the_prompt_contains_docstrings_of_each_style() -> None:
-    model = ScriptedModel(['"x"'])
+    model = ScriptedModel(["x"])
     sk.Agent(model, tools=[google, numpy, sphinx]).run("x")
     for name in ("google", "numpy", "sphinx"):
         arguments = '{"city": string /* Which city. */} /* The weather. */'
@@ -285,7 +285,7 @@ def test_a_call_has_typed_arguments_and_seconds() -> None:
         raise sk.ToolError("no")
 
     porto = {"city": "Porto", "celsius": 18}
-    script = [call("slow", answer=porto), call("late", answer=porto), '"done"']
+    script = [call("slow", answer=porto), call("late", answer=porto), "done"]
     agent = sk.Agent(ScriptedModel(script * 2), tools=[slow, late])
     for result in (agent.run("x"), asyncio.run(agent.arun("x"))):
         first, second = result.calls
@@ -319,16 +319,16 @@ def test_several_turns_and_messages_as_json() -> None:
 
 def test_an_agent_as_a_tool() -> None:
     inner = sk.Agent(
-        ScriptedModel([call("stock", item="tea"), '"two teas"']), tools=[stock], instructions="Count."
+        ScriptedModel([call("stock", item="tea"), "two teas"]), tools=[stock], instructions="Count."
     )
-    model = ScriptedModel([call("counter", prompt="How much tea?"), '"two"'])
+    model = ScriptedModel([call("counter", prompt="How much tea?"), "two"])
     result = sk.Agent(model, tools=[inner.as_tool("counter")]).run("Tea?", deps=Db({"tea": 2}))
     assert (result.value, result.calls[0].tool_result) == ("two", "two teas")
     assert "/* Count. */" in model.prompts[0]
 
 
 def test_instructions_come_first() -> None:
-    model = ScriptedModel(['"Hi"'])
+    model = ScriptedModel(["Hi"])
     sk.Agent(model, instructions="Be brief.").run("Hello.")
     assert model.prompts[0].startswith("system: Be brief.\nuser: Hello.")
 
@@ -351,11 +351,11 @@ def test_arguments_that_validators_reject() -> None:
     def half(number: Annotated[int, AfterValidator(even)]) -> int:
         return number // 2
 
-    mended = sk.Agent(
-        ScriptedModel([call("half", number=3), call("half", number=4), '"2"']), tools=[half]
-    ).run("x")
+    mended = sk.Agent(ScriptedModel([call("half", number=3), call("half", number=4), "2"]), tools=[half]).run(
+        "x"
+    )
     assert [each.tool_result for each in mended.calls] == [2]
-    model = ScriptedModel([call("half", number=3), '"never"'])
+    model = ScriptedModel([call("half", number=3), "never"])
     told = sk.Agent(model, tools=[half], retries=0).run("x")
     assert told.calls[0].arguments == {"number": 3}
     assert "it is odd" in (told.calls[0].error or "")
@@ -374,7 +374,7 @@ def test_parallel_calls_run_concurrently_and_are_reported_in_order() -> None:
         return name
 
     three = "[" + ", ".join([call("meet", name="a"), call("ameet", name="b"), call("meet", name="c")]) + "]"
-    agent = sk.Agent(ScriptedModel([three, '"met"'] * 2), tools=[meet, ameet], max_parallel_calls=3)
+    agent = sk.Agent(ScriptedModel([three, "met"] * 2), tools=[meet, ameet], max_parallel_calls=3)
     for result in (agent.run("x"), asyncio.run(agent.arun("x"))):
         assert [each.tool_result for each in result.calls] == ["a", "b", "c"]
         assert [each.id for each in result.calls] == ["call_1", "call_2", "call_3"]
@@ -436,8 +436,12 @@ def test_the_timeout_ends_a_run() -> None:
         time.sleep(0.2)
         return "slow"
 
+<<<<<<< HEAD
     model = ScriptedModel([call("slow")] * 7 + ['"end"'])
     result = sk.Agent(model, tools=[slow], timeout=0.3, on_limit="answer").run("x")
+=======
+    result = sk.Agent(ScriptedModel([call("slow")] * 7 + ["end"]), tools=[slow], timeout=0.3).run("x")
+>>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
     assert (len(result.calls) < 7, result.finish_reason) == (True, "budget")
 
 
@@ -476,7 +480,7 @@ def test_methods_and_decorated_methods_are_tools() -> None:
 
     shop = Shop({"tea": 4})
     assert shop.sale("tea") == 2
-    model = ScriptedModel([call("price", item="tea"), call("sale-price", item="tea"), '"4"'])
+    model = ScriptedModel([call("price", item="tea"), call("sale-price", item="tea"), "4"])
     assert [each.tool_result for each in sk.Agent(model, tools=[shop.price, shop.sale]).run("x").calls] == [
         4,
         2,
@@ -599,14 +603,14 @@ def test_an_async_tool_that_does_not_end_is_abandoned() -> None:
 
     for function in (deaf, busy):
         called = json.dumps({"name": function.__name__, "arguments": {}})
-        model = ScriptedModel([called, '"done"'])
+        model = ScriptedModel([called, "done"])
         agent = sk.Agent(model, tools=[sk.tool(function, timeout=0.1)], output_type=str)
         begin = time.perf_counter()
         (call,) = agent.run("x").calls
         assert "no output within 0.1 seconds" in (call.error or "")
         assert time.perf_counter() - begin < 20
     agent = sk.Agent(
-        ScriptedModel(['{"name": "deaf", "arguments": {}}', '"done"']),
+        ScriptedModel(['{"name": "deaf", "arguments": {}}', "done"]),
         tools=[sk.tool(deaf, timeout=0.1)],
         output_type=str,
     )
@@ -632,7 +636,7 @@ def test_mutated_arguments_and_error_messages() -> None:
         '{"name": "clear", "arguments": {"names": ["a"]}}',
         '{"name": "cancelled", "arguments": {}}',
         '{"name": "mute", "arguments": {}}',
-        '"done"',
+        "done",
     ]
     agent = sk.Agent(ScriptedModel(script), tools=[clear, cancelled, mute], output_type=str)
     for result in (agent.run("x"), asyncio.run(agent.with_model(ScriptedModel(script)).arun("x"))):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 import structkit as sk
 from structkit.testing import ScriptedModel
@@ -29,7 +30,7 @@ def test_a_scripted_model_with_the_corpus_texts_makes_the_correct_calls(corpus: 
         agent = sk.Agent(
             model,
             tools=task.functions(),
-            output_type=task.result,
+            output_type=Annotated[str, Field()] if task.result is str else task.result,
             instructions=task.instructions,
             max_steps=6,
         )

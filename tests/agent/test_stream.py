@@ -157,7 +157,7 @@ def test_a_stream_gives_the_result_of_a_run(seed: int) -> None:
 def test_a_cancelled_stream_frees_the_model() -> None:
     def slow(prompt: str) -> str:
         time.sleep(0.5)
-        return '"late"'
+        return "late"
 
     async def main() -> None:
         stream = sk.Agent(ScriptedModel([slow]), tools=[weather]).astream("x")
@@ -188,7 +188,7 @@ def test_a_call_with_finally_rejected_arguments_is_finished(retries: int) -> Non
         return number // 2
 
     odd = [call("half", number=n) for n in (1, 3, 5)][: 2 * retries + 1]
-    model = ScriptedModel([*odd, '"end"'])
+    model = ScriptedModel([*odd, "end"])
     agent = sk.Agent(model, tools=[half], retries=retries)
     stream = agent.stream("x")
     done = [event.call for event in stream if isinstance(event, sk.ToolResult)]

@@ -79,7 +79,7 @@ def call(name: str, /, **arguments: object) -> str:
 def agent_of(server: Connection, *texts: str, **changes: Any) -> sk.Agent[str]:
     """An agent with a script, and options for each tool."""
     tools = [replace(tool, **changes) for tool in server.tools()]
-    return sk.Agent(ScriptedModel([*texts, '"Done."']), tools=tools, max_steps=len(texts) + 2)
+    return sk.Agent(ScriptedModel([*texts, "Done."]), tools=tools, max_steps=len(texts) + 2)
 
 
 def called(server: Connection, name: str, /, **arguments: object) -> sk.ToolCall:
@@ -93,7 +93,7 @@ def test_a_run_calls_tools_of_a_server_and_plain_functions(server: Connection) -
     def double(number: int) -> int:
         return 2 * number
 
-    model = ScriptedModel([call("add", a=2, b=3), call("double", number=5), '"It is 10."'])
+    model = ScriptedModel([call("add", a=2, b=3), call("double", number=5), "It is 10."])
     result = sk.Agent(model, tools=[*server.tools(), double]).run("What is 2 * (2 + 3)?")
     assert [(each.name, each.arguments, each.tool_result) for each in result.calls] == [
         ("add", {"a": 2, "b": 3}, 5),
@@ -110,7 +110,7 @@ def test_an_async_run_in_a_running_loop(server: Connection) -> None:
     async def main() -> list[object]:
         tools = await server.atools()
         both = f"[{call('add', a=1, b=1)}, {call('add', a=2, b=2)}]"
-        agent = sk.Agent(ScriptedModel([both, '"Done."']), tools=tools, max_parallel_calls=2)
+        agent = sk.Agent(ScriptedModel([both, "Done."]), tools=tools, max_parallel_calls=2)
         waited = await agent.arun("Go.")
         blocking = agent_of(server, call("add", a=1, b=4)).run("Go.")  # as in a notebook
         return [each.tool_result for each in (*waited.calls, *blocking.calls)]
@@ -219,7 +219,7 @@ def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) ->
 
             tools = [*server.tools(), stop]
             patient(0.2)
-            model = ScriptedModel([call("stop"), call("add", a=1), '"Done."'])
+            model = ScriptedModel([call("stop"), call("add", a=1), "Done."])
             result = sk.Agent(model, tools=tools).run("Go.")
             assert [each.error for each in result.calls] == [None, "the server is gone"]
             with pytest.raises(sk.AgentError, match="the server is gone; connect again"):
@@ -229,7 +229,7 @@ def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) ->
             assert [each.tool_result for each in agent.run("Go.").calls] == [2, 2, 2]
 
             patient(0.2)
-            model = ScriptedModel([call("stop"), '"Done."'])
+            model = ScriptedModel([call("stop"), "Done."])
             sk.Agent(model, tools=tools).run("Go.")
             with pytest.raises(sk.AgentError, match="the server is gone"):
                 server.tools()
@@ -251,7 +251,7 @@ def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyP
         (add,) = server.tools().filter(lambda tool: tool.name == "add")
         process.kill()
         process.wait()
-        stop = sk.Agent(ScriptedModel([call("add", a=1), '"Done."']), tools=[add])
+        stop = sk.Agent(ScriptedModel([call("add", a=1), "Done."]), tools=[add])
         stop.run("Go.")  # detects that the server is lost
         gaps: list[float] = []
 
@@ -277,7 +277,7 @@ def test_toolset_methods_apply_to_server_tools() -> None:
     with connect(COMMAND) as server:
         tools = server.tools().filter(lambda tool: tool.name in ("add", "die")).prefix("x_")
         tools = tools.available(lambda context: True).require_approval(lambda tool: False)
-        model = ScriptedModel([call("x_add", a=1), call("x_die", code=3), call("x_add", a=1), '"Done."'])
+        model = ScriptedModel([call("x_add", a=1), call("x_die", code=3), call("x_add", a=1), "Done."])
         result = sk.Agent(model, tools=tools).run("Go.")
         assert [(each.name, each.error) for each in result.calls] == [
             ("x_add", None),
@@ -497,7 +497,7 @@ def test_unsupported_schemas(schema: dict[str, Any], kind: type[Exception], mess
 def test_unenforced_schemas_can_be_validated() -> None:
     schema = {"properties": {"a": {"type": "array", "not": {"uniqueItems": True}}}, "required": ["a"]}
     with connect(cast("Any", hostile(listed("odd", **schema)))) as server:
-        texts = [call("odd", a=[1, 2]), call("odd", a=[1, 1]), '"x"']
+        texts = [call("odd", a=[1, 2]), call("odd", a=[1, 1]), "x"]
         calls = sk.Agent(ScriptedModel(texts), tools=server.tools(strict=False)).run("Go.").calls
     made = [cast("list[object]", each.arguments["a"]) for each in calls if each.error is None]
     assert made and all(any(items.count(item) > 1 for item in items) for items in made)

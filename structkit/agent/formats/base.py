@@ -160,7 +160,7 @@ class Format(ABC):
         around = self.delimiters()
         listed = "in a list" if around.before else "one after another"
         several = f", or several {listed}, up to {max_calls}" if max_calls > 1 else ""
-        begin = "Answer with JSON. To" if self.is_json and not allow_text else "To"
+        begin = "Answer with JSON. To" if self.is_json and output.is_json and not allow_text else "To"
         lines = [f"{begin} call a function and be told what it returns, one of these{several}:"]
         rest: list[str] = []
         for tool in tools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 from structkit.agent.formats.base import Format
@@ -15,14 +15,24 @@ from structkit.agent.formats.json import (
     MistralListFormat,
 )
 from structkit.agent.formats.pythonic import PythonicFormat
+from structkit.agent.formats.text import TextOutput
 from structkit.agent.tools.prepared import PreparedTool
+from structkit.errors import AgentError
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.protocols import HasChatTemplate, LogitsModel, SupportsControlTokens
 from structkit.schema.markers.json_style import Whitespace
+from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_text, with_control_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["FormatName", "detect_format", "function_schema", "vocabulary_of"]
+__all__ = [
+    "FormatName",
+    "StepNotation",
+    "choose_notation",
+    "detect_format",
+    "function_schema",
+    "vocabulary_of",
+]
 
 FormatName: TypeAlias = Literal["auto", "json", "hermes", "llama", "mistral", "pythonic"]
 """`auto` selects the format that the model's chat template writes, or `json`."""
@@ -47,6 +57,58 @@ _TOOL = {
         "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": []},
     },
 }
+
+
+@dataclass(frozen=True, slots=True)
+class StepNotation:
+    """How the steps of an agent are written.
+
+    Attributes:
+        format: The format of calls.
+        uses_chat_template: Whether the chat template of the model renders tools, calls and their outputs.
+        allow_text: Whether text can precede calls.
+        output: The target of the output; its plain text differs from calls.
+    """
+
+    format: Format
+    uses_chat_template: bool
+    allow_text: bool
+    output: Target[object]
+
+
+def choose_notation(
+    name: FormatName,
+    model: LogitsModel,
+    tools: Sequence[str],
+    output: Target[object],
+    whitespace: Whitespace | None,
+    *,
+    allow_text: bool,
+) -> StepNotation:
+    """Return the notation of an agent's steps.
+
+    Text output can precede calls without `allow_text` if the format has a start delimiter and the chat template, if
+    one is used, renders text before calls.
+
+    Raises:
+        AgentError: Text output cannot precede calls in the format, and `allow_text` demands it.
+        ValueError: The name is unknown.
+    """
+    if not isinstance(output, TextOutput) or not tools:
+        format, native = detect_format(name, model, whitespace, tools=bool(tools), allow_text=allow_text)
+        return StepNotation(format, native, allow_text, output)
+    format, native = detect_format(name, model, whitespace, tools=True, allow_text=True)
+    if format.markers:
+        allow_text = True
+    elif allow_text:
+        raise AgentError(
+            "text output does not differ from text before calls in this format; omit allow_text=True, or use "
+            'format="hermes", whose calls have a start delimiter',
+            place="output_type",
+        )
+    else:
+        format, native = detect_format(name, model, whitespace, tools=True)
+    return StepNotation(format, native, allow_text, output.beside_calls(format, tools))
 
 
 def detect_format(

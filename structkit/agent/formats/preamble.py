@@ -8,14 +8,23 @@ line of the text starts like a call, so an incomplete call is never read as text
 from __future__ import annotations
 
 import codecs
+from collections.abc import Mapping
 
 from structkit.agent.formats.base import Format
+from structkit.agent.formats.text import text_ends
 from structkit.regex.charset import char_class
 from structkit.regex.merge import RuleMerger
 from structkit.regex.nodes import CharClass, LiteralText, Node, Repeat, choice, seq
 from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_bytes, to_text
 
-__all__ = ["EMPTY_LINE", "PreambleReader", "preamble_language", "split_preamble", "starts_with_text"]
+__all__ = [
+    "EMPTY_LINE",
+    "PreambleReader",
+    "preamble_ends",
+    "preamble_language",
+    "split_preamble",
+    "starts_with_text",
+]
 
 EMPTY_LINE = "\n\n"
 """Separator between free text and the output, also allowed before calls."""
@@ -63,25 +72,30 @@ def split_preamble(step: str, format: Format) -> tuple[str, str]:
     data = to_bytes(step)
     if not starts_with_text(data):
         return "", step
-    saying = PreambleReader(format)
-    end, text = saying.read(data)
+    end, text = PreambleReader(preamble_ends(format)).read(data)
     return text, to_text(data[end:])
 
 
+def preamble_ends(format: Format) -> dict[bytes, int]:
+    """Return the strings that end free text; see `PreambleReader`."""
+    ends = {EMPTY_LINE.encode(): len(EMPTY_LINE)}
+    if format.text_separator != EMPTY_LINE:
+        ends |= text_ends(format)
+    return ends
+
+
 class PreambleReader:
-    """Incremental reader of free text.
+    """Incremental reader of text before calls or an output.
+
+    Args:
+        ends: The strings that end the text, each with the length of its part that is not part of what follows.
 
     Attributes:
         is_complete: Whether the text has ended.
     """
 
-    def __init__(self, format: Format) -> None:
-        empty = EMPTY_LINE.encode()
-        self._ends = {empty: len(empty)}
-        if format.text_separator != EMPTY_LINE:
-            self._ends[to_bytes(format.text_separator + format.marker(format.markers[0]))] = len(
-                format.text_separator
-            )
+    def __init__(self, ends: Mapping[bytes, int]) -> None:
+        self._ends = ends
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self.is_complete = False
 
@@ -92,9 +106,8 @@ class PreambleReader:
             self.is_complete = True
             at, passed = min(found)
             return at + passed, self._decoder.decode(more[:at])
-        pending = next(
-            (n for n in range(max(map(len, self._ends)) - 1, 0, -1) if self._may_end(more[-n:], n)), 0
-        )
+        longest = max(map(len, self._ends), default=1) - 1
+        pending = next((n for n in range(longest, 0, -1) if self._may_end(more[-n:], n)), 0)
         certain = len(more) - pending
         return certain, self._decoder.decode(more[:certain])
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from structkit.agent.formats.base import ArgumentsReader, Format
-from structkit.agent.formats.preamble import PreambleReader, starts_with_text
+from structkit.agent.formats.preamble import PreambleReader, preamble_ends, starts_with_text
+from structkit.agent.formats.text import text_ends
 from structkit.generate.decode.field_budget import FieldLimits
 from structkit.generate.output.json_reader import Field, JsonReader
-from structkit.vocabulary.control_tokens import to_bytes
+from structkit.vocabulary.control_tokens import to_bytes, to_text
 
 __all__ = ["OUTPUT", "Piece", "StepFieldLimits", "StepFieldReader", "StepReader"]
 
@@ -20,9 +21,9 @@ OUTPUT = ""
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a step: free text, the name of a tool, JSON of its arguments, or the start of the output."""
+    """A part of a step: text, the name of a tool, JSON of its arguments, or the start of an output that is not text."""
 
-    kind: Literal["said", "call", "arguments", "between", "result"]
+    kind: Literal["text", "call", "arguments", "between", "result"]
     text: str = ""
 
 
@@ -33,20 +34,30 @@ class StepReader:
         format: The format of calls.
         names: The available tools.
         multiple: Whether there may be several calls.
-        allow_text: Whether free text may precede the calls.
+        allow_text: Whether text may precede the calls.
+        is_text: Whether an output that starts with the given text is plain text; `None` if no output is.
 
     Attributes:
         position: Number of bytes read.
         start: Offset of the first call or the output, after the free text.
     """
 
-    def __init__(self, format: Format, names: Sequence[str], *, multiple: bool, allow_text: bool) -> None:
+    def __init__(
+        self,
+        format: Format,
+        names: Sequence[str],
+        *,
+        multiple: bool,
+        allow_text: bool,
+        is_text: Callable[[str], bool] | None = None,
+    ) -> None:
         self.position = 0
         self.start = 0
         self._format = format
         self._call_prefixes = {to_bytes(format.call_prefix(name)): name for name in names}
         self._start_delimiters = tuple(map(to_bytes, format.start_delimiters(multiple=multiple)))
         self._allow_text = allow_text
+        self._is_text = is_text
         self._preamble: PreambleReader | None = None
         self._arguments: ArgumentsReader | None = None
         self._separator = b""
@@ -59,8 +70,8 @@ class StepReader:
             return None
         if self._arguments is not None:
             return self._read_arguments(self._arguments, rest)
-        if self._allow_text and not self.position and starts_with_text(rest):
-            self._preamble = self._preamble or PreambleReader(self._format)
+        if self._is_text is None and self._allow_text and not self.position and starts_with_text(rest):
+            self._preamble = self._preamble or PreambleReader(preamble_ends(self._format))
         if self._preamble is not None:
             return self._read_preamble(self._preamble, rest)
         if self._separator:
@@ -74,8 +85,20 @@ class StepReader:
                     return Piece("call", name)
                 if prefix.startswith(rest):
                     return None
+        if self._is_text is not None and self._is_text(to_text(rest)):
+            self._preamble = PreambleReader(text_ends(self._format) if self._allow_text else {})
+            return self._read_preamble(self._preamble, rest)
         self._is_result = True
         return Piece("result")
+
+    def finish(self, text: bytearray) -> Piece | None:
+        """Return the end of a text output, which could have been the start of a call before the step was complete."""
+        rest = bytes(text[self.position :])
+        is_text = self._preamble is not None or (self._is_text is not None and not self.position)
+        if not rest or self._is_result or not is_text:
+            return None
+        self.position = len(text)
+        return Piece("text", rest.decode(errors="replace"))
 
     def _read_preamble(self, preamble: PreambleReader, rest: bytes) -> Piece | None:
         end, text = preamble.read(rest)
@@ -84,7 +107,7 @@ class StepReader:
         self.position += end
         if preamble.is_complete:
             self.start, self._preamble = self.position, None
-        return Piece("said", text)
+        return Piece("text", text)
 
     def _read_arguments(self, arguments: ArgumentsReader, rest: bytes) -> Piece:
         end, text = arguments.read(rest)

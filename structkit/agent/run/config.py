@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from structkit.agent.formats.base import Format
-from structkit.agent.formats.detect import function_schema, vocabulary_of
+from structkit.agent.formats.detect import StepNotation, function_schema, vocabulary_of
+from structkit.agent.formats.output import OutputFunction
+from structkit.agent.formats.text import TextOutput
 from structkit.agent.prompt.header import PromptHeader
 from structkit.agent.prompt.instructions import Instructions
 from structkit.agent.run.step import AvailableTool, StepTarget
-from structkit.agent.tools.output import OutputFunction
 from structkit.agent.tools.prepared import PreparedTool, matches_type, type_name
 from structkit.errors import AgentError
 from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
@@ -63,14 +64,11 @@ class AgentConfig:
     Attributes:
         model: The model.
         tools: The tools.
-        output: The target of the result.
+        notation: How steps are written: the format of calls and the target of the output.
         output_functions: The functions in the output type that a run calls.
-        format: The format of calls.
-        uses_chat_template: Whether the chat template of the model renders tools, calls and outputs.
         instructions: The instructions: texts, and functions that a run calls.
         max_steps: Maximum number of steps in a run, including the last.
         max_parallel_calls: Maximum number of calls in a step.
-        allow_text: Whether free text can precede calls, and the result in a step that allows calls.
         on_limit: What a run does at a limit: raise, or generate the result.
         settings: Generation settings; its token limit and timeout apply to a whole run.
         deps_type: The type of the dependencies; `object` if undeclared.
@@ -79,14 +77,11 @@ class AgentConfig:
 
     model: LogitsModel
     tools: tuple[PreparedTool, ...]
-    output: Target[object]
+    notation: StepNotation
     output_functions: tuple[OutputFunction, ...]
-    format: Format
-    uses_chat_template: bool
     instructions: Instructions
     max_steps: int
     max_parallel_calls: int
-    allow_text: bool
     on_limit: OnLimit
     settings: Settings
     deps_type: object
@@ -97,6 +92,16 @@ class AgentConfig:
     _descriptions: LruCache[object, _Description] = field(
         init=False, default_factory=lambda: LruCache(_MAX_TARGETS), repr=False
     )
+
+    @property
+    def format(self) -> Format:
+        """The format of calls."""
+        return self.notation.format
+
+    @property
+    def output(self) -> Target[object]:
+        """The target of the output."""
+        return self.notation.output
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -119,7 +124,7 @@ class AgentConfig:
                 self.output,
                 self.format,
                 max_calls,
-                allow_text=self.allow_text and bool(tools),
+                allow_text=self.notation.allow_text and bool(tools),
             )
             self._targets.put(key, target)
         return target
@@ -169,7 +174,7 @@ class AgentConfig:
         """
         header = self.header if header is None else header
         described = self._describe(header.tools)
-        if self.uses_chat_template:
+        if self.notation.uses_chat_template:
             return self.format.conversation(
                 messages, described.text, header.instructions, described.function_schemas
             )
@@ -192,9 +197,12 @@ class AgentConfig:
         return described
 
     def _new_description(self, tools: tuple[PreparedTool, ...]) -> _Description:
-        describe = self.format.describe_output if self.uses_chat_template else self.format.describe
-        text = describe(tools, self.output, self.max_calls, allow_text=self.allow_text)
-        return _Description(text, tuple(map(function_schema, tools)) if self.uses_chat_template else ())
+        describe = self.format.describe_output if self.notation.uses_chat_template else self.format.describe
+        allow_text = self.notation.allow_text and not isinstance(self.output, TextOutput)
+        text = describe(tools, self.output, self.max_calls, allow_text=allow_text)
+        return _Description(
+            text, tuple(map(function_schema, tools)) if self.notation.uses_chat_template else ()
+        )
 
     @property
     def expected_deps_type(self) -> object:
@@ -238,11 +246,11 @@ class AgentConfig:
         reader = self.compile(self.final_target).guide.reader
         if not self.tools:
             return
-        if self.allow_text and not self.output.is_json:
+        if self.notation.allow_text and not self.output.is_json and not isinstance(self.output, TextOutput):
             raise AgentError(
-                f"the result {self.output.name} is written as it is, so no one could tell it from free text; leave "
-                "out text=True, or take a type, which is written as JSON",
-                place="result",
+                f"text before calls does not differ from an output of {self.output.name}; omit allow_text=True, or "
+                "use an output type that is written as JSON",
+                place="output_type",
             )
         for tool in self.tools:
             for before in self.format.start_delimiters(multiple=self.max_calls > 1):

@@ -273,4 +273,4 @@ class _StepStream:
             steps.close()
         self._outcome = result_of(step)
         thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
-        yield [*([ThinkingEvent(thoughts)] if thoughts else []), *self._emitter.poll()]
+        yield [*([ThinkingEvent(thoughts)] if thoughts else []), *self._emitter.finish()]

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from structkit.agent.formats.reader import Piece
+from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.state import AgentResult, AgentStep, ToolCall
 from structkit.agent.run.step import StepTarget
 from structkit.generate.decode.config import GeneratedTokens
-from structkit.generate.run.events import EventEmitter, FieldRetracted
+from structkit.generate.run.events import EventEmitter, FieldRetracted, TextDelta
 
 __all__ = [
     "AgentEvent",
@@ -40,7 +41,7 @@ class ThinkingEvent:
 
 @dataclass(frozen=True, slots=True)
 class PreambleDelta:
-    """Text was added before a call or the result, with `allow_text=True`.
+    """Text was added before a call or the result, with `allow_text=True`; plain text output is a `TextDelta`.
 
     Attributes:
         text: The added characters.
@@ -127,18 +128,20 @@ class StepEnd(Generic[T_co]):
 
 
 AgentEvent: TypeAlias = (
-    "ThinkingEvent | PreambleDelta | ToolCallStart | ToolCallDelta | ToolResult | PartialOutput | StepRetracted "
-    "| RunEnd[T_co]"
+    "ThinkingEvent | PreambleDelta | TextDelta | ToolCallStart | ToolCallDelta | ToolResult | PartialOutput "
+    "| StepRetracted | RunEnd[T_co]"
 )
 """The events that `Agent.stream` yields."""
 
 SingleStepEvent: TypeAlias = (
-    "ThinkingEvent | PreambleDelta | ToolCallStart | ToolCallDelta | PartialOutput | StepRetracted "
+    "ThinkingEvent | PreambleDelta | TextDelta | ToolCallStart | ToolCallDelta | PartialOutput | StepRetracted "
     "| StepEnd[T_co]"
 )
 """The events that `Agent.stream_step` yields."""
 
-StepEvent: TypeAlias = "PreambleDelta | ToolCallStart | ToolCallDelta | PartialOutput | StepRetracted"
+StepEvent: TypeAlias = (
+    "PreambleDelta | TextDelta | ToolCallStart | ToolCallDelta | PartialOutput | StepRetracted"
+)
 
 
 class StepEventEmitter:
@@ -154,6 +157,7 @@ class StepEventEmitter:
         self._generated = generated
         self._target = target
         self._calls_before = calls
+        self._is_text = isinstance(target.output, TextOutput)
         self._reset()
 
     def _reset(self) -> None:
@@ -177,17 +181,25 @@ class StepEventEmitter:
         else:
             self._read = written.stable_length = len(written.text)
 
+    def finish(self) -> Iterator[StepEvent]:
+        """Yield the last events of a complete step."""
+        yield from self.poll()
+        if (piece := self._reader.finish(self._generated.text)) is not None:
+            yield from self._piece_events(piece)
+
     def _piece_events(self, piece: Piece) -> Iterator[StepEvent]:
         if piece.kind == "call":
             self._number += 1
             yield ToolCallStart(self._id, piece.text)
         elif piece.kind == "arguments" and piece.text:
             yield ToolCallDelta(self._id, piece.text)
-        elif piece.kind == "said" and piece.text:
-            yield PreambleDelta(piece.text)
+        elif piece.kind == "text" and piece.text:
+            yield TextDelta("$", piece.text) if self._is_text else PreambleDelta(piece.text)
         elif piece.kind == "result":
             result, start = self._target.output, self._reader.start
             self._decoded = start
+            if isinstance(result, TextOutput) and result.json is not None:
+                result = result.json
             self._result = EventEmitter(
                 self._generated, result.validators(), result.choices, is_json=result.is_json, start=start
             )

@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import cast
 
+from structkit.agent.formats.output import OutputFunction, function_of
 from structkit.agent.run.actions import Action, CallOutcome, ExecuteCalls, PreparedCall
 from structkit.agent.tools.context import Context
-from structkit.agent.tools.output import OutputFunction, function_of
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 

@@ -12,6 +12,7 @@ from typing_extensions import Unpack
 from structkit.agent.formats.base import Format
 from structkit.agent.formats.preamble import EMPTY_LINE, preamble_language, split_preamble
 from structkit.agent.formats.reader import OUTPUT, StepFieldLimits, StepReader
+from structkit.agent.formats.text import TextOutput, split_text
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.functions.call import Call
 from structkit.regex.merge import RuleMerger
@@ -86,7 +87,7 @@ class StepTarget(Target[object]):
         output: The target of the result.
         format: The format of calls.
         max_calls: Maximum number of calls in a step.
-        allow_text: Whether free text can precede calls and the result; the value is then a `Preamble`.
+        allow_text: Whether text can precede calls, and free text the result; the value is then a `Preamble`.
     """
 
     tools: tuple[AvailableTool, ...]
@@ -133,7 +134,6 @@ class StepTarget(Target[object]):
                     f"call of {each.tool.name}", seq(opened, called, LiteralText(self.format.call_suffix()))
                 )
             )
-        result = joiner.add("result", self.output.rules(**style))
         if self.max_calls > 1 and calls:
             several = _CallSequence(self, calls, joiner).node()
             around = self.format.delimiters()
@@ -142,6 +142,11 @@ class StepTarget(Target[object]):
         elif self.format.delimiters().wraps_single:
             around = self.format.delimiters()
             calls = [seq(LiteralText(around.before), call, LiteralText(around.after)) for call in calls]
+        if isinstance(self.output, TextOutput):
+            after = seq(LiteralText(self.format.text_separator), choice(calls)) if self.allow_text else None
+            outputs = self.output.rules_with_calls(after, joiner, **style)
+            return joiner.rules(choice([*calls, outputs.start]))
+        result = joiner.add("result", self.output.rules(**style))
         if not self.allow_text:
             return joiner.rules(choice([*calls, result]))
         after = choice(
@@ -156,9 +161,13 @@ class StepTarget(Target[object]):
         """Return the value of a step, or why it is rejected: `RejectedCalls` if arguments of a call are."""
         if not self.allow_text:
             return self._parse(text, "")
-        said, rest = split_preamble(text, self.format)
-        value = self._parse(rest, said)
-        return value if isinstance(value, Rejected) else Preamble(said, rest, value)
+        if isinstance(self.output, TextOutput):
+            preamble, rest = split_text(text, self.format)
+            preamble, rest = (preamble, rest) if rest else ("", text)
+        else:
+            preamble, rest = split_preamble(text, self.format)
+        value = self._parse(rest, preamble)
+        return value if isinstance(value, Rejected) else Preamble(preamble, rest, value)
 
     def _parse(self, text: str, preamble: str) -> object | Rejected:
         """Return the calls, or the value of the result."""
@@ -187,8 +196,13 @@ class StepTarget(Target[object]):
 
     def reader(self) -> StepReader:
         """Return an incremental reader of a step."""
-        names = [each.tool.name for each in self.tools]
-        return StepReader(self.format, names, multiple=self.max_calls > 1, allow_text=self.allow_text)
+        return StepReader(
+            self.format,
+            [each.tool.name for each in self.tools],
+            multiple=self.max_calls > 1,
+            allow_text=self.allow_text,
+            is_text=self.output.is_text if isinstance(self.output, TextOutput) else None,
+        )
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         """Return the token limits of arguments and of the result."""
@@ -196,10 +210,10 @@ class StepTarget(Target[object]):
 
     @cached_property
     def _limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        if not self.tools:
+        if not self.tools and not isinstance(self.output, TextOutput):
             return self.output.field_limits()
         limits = {each.tool.name: each.tool.target.field_limits() for each in self.tools}
-        limits[OUTPUT] = self.output.field_limits() if self.output.is_json else None
+        limits[OUTPUT] = self.output.field_limits()
         found = {name: limit for name, limit in limits.items() if limit is not None}
         return StepFieldLimits(self.reader, found) if found else None
 

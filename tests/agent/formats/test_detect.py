@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.agent.formats.base import Format
@@ -48,6 +48,10 @@ HOSTILE = [
     "\\u00e9 \\N{BULLET} \\x41 {% raw %} {{ 7 * 7 }}",
     "",
 ]
+
+
+JsonText = Annotated[str, Field()]
+"""An output type that is written as a JSON string; `str` alone is plain text."""
 
 
 class Place(BaseModel):
@@ -149,11 +153,12 @@ def test_the_template_chooses_the_format(real: TransformersModel, form: Format) 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_stay_text(real: TransformersModel, form: Format, text: str) -> None:
     model = Script([_step(form, ("say", {"text": text})), json.dumps(text, ensure_ascii=False)], real, form)
-    result = sk.Agent(model, tools=[say], instructions="Be brief.", max_steps=3).run(f"Say it: {text}")
+    options: Any = {"output_type": JsonText, "instructions": "Be brief.", "max_steps": 3}
+    result = sk.Agent(model, tools=[say], **options).run(f"Say it: {text}")
     assert [(call.arguments, call.tool_result) for call in result.calls] == [({"text": text}, text)]
     assert result.value == text
     calm = Script([_step(form, ("say", {"text": "x"})), '"x"'], real, form)
-    sk.Agent(calm, tools=[say], instructions="Be brief.", max_steps=3).run("Say it: x")
+    sk.Agent(calm, tools=[say], **options).run("Say it: x")
     added = list(real.tokenizer.added_tokens_decoder)
     counted = [[ids.count(token) for token in added] for ids in (model.ids[-1], calm.ids[-1])]
     assert counted[0] == counted[1]
@@ -163,7 +168,7 @@ def test_hostile_texts_stay_text(real: TransformersModel, form: Format, text: st
 
 def test_calls_are_rendered_by_the_template(real: TransformersModel, form: Format) -> None:
     arguments = {"place": {"name": "é)", "open": None, "tags": {"a b": [1, None]}}, "days": 2}
-    model = Script([_step(form, ("visit", arguments)), _step(form, ("now", {})), '"Done."'], real, form)
+    model = Script([_step(form, ("visit", arguments)), _step(form, ("now", {})), "Done."], real, form)
     result = sk.Agent(model, tools=[visit, now], max_steps=4).run("Go.")
     assert result.value == "Done."
     assert [call.name for call in result.calls] == ["visit", "now"]
@@ -182,7 +187,7 @@ def test_a_step_is_parsed_as_it_was_written(real: TransformersModel, form: Forma
     if form.rendered_calls([CallPart(id="call_1", name="f", arguments="{}")]) != _step(form, ("f", {})):
         pytest.skip("the template writes ids, which the model does not")
     text = _step(form, ("say", {"text": "x"}))
-    model = Script([text, '"x"'], real, form)
+    model = Script([text, "x"], real, form)
     sk.Agent(model, tools=[say], max_steps=3).run("Say it.")
     tokens = vocabulary_of(real, form).tokens
     before, after = (b"".join(tokens[token] for token in ids) for ids in (model.ids[0], model.ids[-1]))
@@ -192,7 +197,7 @@ def test_a_step_is_parsed_as_it_was_written(real: TransformersModel, form: Forma
 def test_several_calls_in_a_step(real: TransformersModel, form: Format) -> None:
     three = [("say", {"text": "a"}), ("now", {}), ("say", {"text": "b"})]
     steps = [_step(form, *three)] if form.multiple_calls else [_step(form, each) for each in three]
-    model = Script([*steps, '"Done."'], real, form)
+    model = Script([*steps, "Done."], real, form)
     result = sk.Agent(model, tools=[say, now], max_parallel_calls=3, max_steps=5).run("Go.")
     assert [call.tool_result for call in result.calls] == ["a", "12:00", "b"]
     assert result.steps == len(steps) + 1
@@ -205,7 +210,7 @@ def test_events_contain_the_calls_as_json(real: TransformersModel, form: Format)
         ("visit", {"place": {"name": "é", "open": True, "tags": {}}}),
     ]
     steps = [_step(form, *three)] if form.multiple_calls else [_step(form, each) for each in three]
-    model = Script([*steps, '"Done."'], real, form)
+    model = Script([*steps, "Done."], real, form)
     begun: list[str] = []
     grown: dict[str, str] = {}
     for event in sk.Agent(model, tools=[say, now, visit], max_parallel_calls=3, max_steps=5).stream("Go."):
@@ -270,7 +275,7 @@ def test_a_run_can_continue_in_another_format(real: TransformersModel, form: For
     for template, special, _ in MODELS.values():
         other = make_model(template, special, bos=special[0])
         into, _ = detect_format("auto", other, None, tools=True)
-        model = Script(['"Done."'], other, into)
+        model = Script(["Done."], other, into)
         agent = sk.Agent(model, tools=[waits], max_parallel_calls=2)
         result = agent.resume(state, approvals=True)
         assert [call.tool_result for call in result.calls] == ["a", "b"][: len(calls)]
@@ -297,7 +302,7 @@ def test_parallel_calls_are_split_for_templates_with_one_call_per_turn() -> None
         *(Output(id=p.id, name="now", content=p.id) for p in parts),
     )
     form, _ = detect_format("auto", real, None, tools=True)
-    model = Script(['"Done."'], real, form)
+    model = Script(["Done."], real, form)
     sk.Agent(model, tools=[now]).run("And now?", messages=history)
     shown = model.prompts[-1]
     assert shown.count('{"name": "now", "parameters": {}}') == 2
@@ -352,7 +357,7 @@ def test_text_before_calls_is_rendered_with_them(name: str) -> None:
     said = "I say [TOOL_CALLS] it."
     steps = [Calls(calls=(CallPart(id="", name="say", arguments='{"text": "x"}'),), text=said)]
     model = Script([*map(form.step_text, steps), f'{said}\n\n"x"'], real, form)
-    agent = sk.Agent(model, tools=[say], allow_text=True)
+    agent = sk.Agent(model, tools=[say], output_type=JsonText, allow_text=True)
     result = agent.run("Say it.")
     assert [message.text for message in result.messages if isinstance(message, (Calls, Answer))] == [
         said,

@@ -17,7 +17,7 @@ from structkit.agent.formats.json import (
     MistralFormat,
     MistralListFormat,
 )
-from structkit.agent.formats.preamble import PreambleReader, split_preamble
+from structkit.agent.formats.preamble import PreambleReader, preamble_ends, split_preamble
 from structkit.agent.formats.pythonic import PythonicFormat
 from structkit.errors import AgentError
 from structkit.messages import Answer, Calls, User
@@ -70,9 +70,9 @@ def test_text_precedes_a_call_and_the_output(name: Any, said: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_text_is_optional(name: Any) -> None:
-    model = ScriptedModel([_step(FORMATS[name], "", "count", title="Salt"), '"Three."'])
-    result = sk.Agent(model, tools=[count], format=name, allow_text=True).run("How many?")
-    assert result.value == "Three."
+    model = ScriptedModel([_step(FORMATS[name], "", "count", title="Salt"), "3"])
+    result = sk.Agent(model, tools=[count], output_type=int, format=name, allow_text=True).run("How many?")
+    assert result.value == 3
     assert [message.text for message in result.messages if isinstance(message, (Calls, Answer))] == ["", ""]
 
 
@@ -158,7 +158,7 @@ def test_the_last_step_has_no_text() -> None:
 
 
 def test_an_output_that_is_not_json_conflicts_with_text() -> None:
-    with pytest.raises(AgentError, match="text=True"):
+    with pytest.raises(AgentError, match="allow_text=True"):
         sk.Agent(RandomModel(), tools=[count], output_type=sk.Regex("[a-z]+"), allow_text=True)
 
 
@@ -227,10 +227,10 @@ def test_text_is_split_at_any_chunk_boundary(kind: Any, controls: bool) -> None:
     assert (said, rest) == (SAID[1], _step(form, "", "count", title="<tool_call>[TOOL_CALLS]"))
     data = step.encode(errors="surrogateescape")
     for width in (1, 2, 5):
-        saying, text, at, seen = PreambleReader(form), "", 0, 0
-        while not saying.is_complete:
+        reader, text, at, seen = PreambleReader(preamble_ends(form)), "", 0, 0
+        while not reader.is_complete:
             seen = min(len(data), seen + width)
-            end, more = saying.read(data[at:seen])
+            end, more = reader.read(data[at:seen])
             at, text = at + end, text + more
         assert text == SAID[1]
         assert data[at:] == rest.encode(errors="surrogateescape")
@@ -239,8 +239,8 @@ def test_text_is_split_at_any_chunk_boundary(kind: Any, controls: bool) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_empty_line_before_calls_is_allowed_in_every_format(name: Any) -> None:
     call = _step(FORMATS[name], "", "count", title="Salt")
-    model = ScriptedModel([f"I will look it up.\n\n{call}", '"Three."'])
-    agent = sk.Agent(model, tools=[count], format=name, allow_text=True)
+    model = ScriptedModel([f"I will look it up.\n\n{call}", "3"])
+    agent = sk.Agent(model, tools=[count], output_type=int, format=name, allow_text=True)
     events = list(agent.stream("How many?"))
     assert (
         "".join(event.text for event in events if isinstance(event, sk.PreambleDelta)) == "I will look it up."
@@ -252,6 +252,6 @@ def test_an_empty_line_before_calls_is_allowed_in_every_format(name: Any) -> Non
 
 
 def test_a_call_is_described_as_it_is_written() -> None:
-    model = ScriptedModel(['"Three."'])
+    model = ScriptedModel(["Three."])
     sk.Agent(model, tools=[count], format="pythonic").run("How many?")
     assert '\n[count({"title": string} /* The number of copies. */)]\n' in model.prompts[0]

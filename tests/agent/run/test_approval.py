@@ -78,13 +78,13 @@ def test_an_error_of_a_tool_is_told_whatever_it_was_made_of(raised: Any, told: s
     def fail() -> None:
         raise raised
 
-    result = sk.Agent(ScriptedModel([call("fail"), '"done"']), [fail]).run("x")
+    result = sk.Agent(ScriptedModel([call("fail"), "done"]), [fail]).run("x")
     assert result.calls[0].error == told
 
 
 def test_an_approved_call_is_made() -> None:
     PAID.clear()
-    run = agent(call("pay", euros=20), '"done"')
+    run = agent(call("pay", euros=20), "done")
     state = paused(run)
     assert (PAID, [(each.id, each.name, each.arguments) for each in state.pending]) == (
         [],
@@ -97,7 +97,7 @@ def test_an_approved_call_is_made() -> None:
 @pytest.mark.parametrize(("decision", "said"), [(False, "nobody approved"), ("too much", "too much")])
 def test_a_denied_call_is_told(decision: bool | str, said: str) -> None:
     PAID.clear()
-    model = ScriptedModel([call("pay", euros=20), '"no"'])
+    model = ScriptedModel([call("pay", euros=20), "no"])
     run = agent().with_model(model)
     result = run.resume(paused(run), approvals={"call_1": decision})
     assert said in (result.calls[0].error or "")
@@ -106,7 +106,7 @@ def test_a_denied_call_is_told(decision: bool | str, said: str) -> None:
 
 
 def test_a_tool_pauses_by_itself_and_is_told_that_it_may() -> None:
-    run = agent(call("careful", euros=20), call("careful", euros=200), '"done"')
+    run = agent(call("careful", euros=20), call("careful", euros=200), "done")
     with pytest.raises(sk.RunSuspended, match="more than 100 euros") as caught:
         run.run("Pay.")
     result = asyncio.run(run.aresume(caught.value.state, approvals=True))
@@ -115,7 +115,7 @@ def test_a_tool_pauses_by_itself_and_is_told_that_it_may() -> None:
 
 def test_the_other_calls_of_a_step_are_made_once() -> None:
     both = f"[{call('pay', euros=1)}, {call('balance')}, {call('careful', euros=200)}]"
-    run = agent(both, '"done"', max_parallel_calls=3)
+    run = agent(both, "done", max_parallel_calls=3)
     state = paused(run)
     assert ([each.id for each in state.tool_results], [each.id for each in state.pending]) == (
         ["call_2"],
@@ -134,7 +134,7 @@ def test_the_other_calls_of_a_step_are_made_once() -> None:
 
 def test_which_calls_need_approval_may_depend_on_them() -> None:
     asks = sk.tool(pay, requires_approval=lambda call: call.arguments["euros"] > 10)  # type: ignore[operator]
-    run = sk.Agent(ScriptedModel([call("pay", euros=5), call("pay", euros=50), '"done"']), tools=[asks])
+    run = sk.Agent(ScriptedModel([call("pay", euros=5), call("pay", euros=50), "done"]), tools=[asks])
     with pytest.raises(sk.RunSuspended) as caught:
         run.run("x")
     assert [each.arguments for each in caught.value.state.pending] == ['{"euros": 50}']
@@ -168,7 +168,7 @@ def test_the_limits_of_a_run_hold_over_its_pauses() -> None:
 
 
 def test_wrong_states_are_refused() -> None:
-    run = agent(call("pay", euros=20), '"done"')
+    run = agent(call("pay", euros=20), "done")
     state = paused(run)
     other = sk.Agent(ScriptedModel([]), tools=[sk.tool(pay, requires_approval=True)])
     with pytest.raises(sk.AgentError, match="other tools or another result"):
@@ -199,7 +199,7 @@ def test_calls_that_were_refused_before_a_pause_are_told_after_it() -> None:
     tools = [odd, sk.tool(pay, requires_approval=True)]
     replies = [call("odd", number=2), call("pay", euros=20)]
     state = paused(sk.Agent(ScriptedModel(replies), tools, retries=0))
-    result = sk.Agent(ScriptedModel(['"done"']), tools, retries=0).resume(state, approvals=True)
+    result = sk.Agent(ScriptedModel(["done"]), tools, retries=0).resume(state, approvals=True)
     assert [(each.name, each.arguments) for each in result.calls] == [
         ("odd", {"number": 2}),
         ("pay", {"euros": 20}),
@@ -214,7 +214,7 @@ def _odd(number: int) -> int:
 
 def test_states_that_were_changed_are_refused() -> None:
     PAID.clear()
-    run = agent(call("balance"), call("pay", euros=20), '"done"')
+    run = agent(call("balance"), call("pay", euros=20), "done")
     state = paused(run)
     _, made, output, due = state.messages
     other = replace(state.pending[0], arguments='{"euros": 1}')
@@ -246,7 +246,7 @@ def test_a_call_that_nobody_decided_about_is_not_made_again() -> None:
             raise sk.ApprovalRequired("the first time")
         return "made"
 
-    run = sk.Agent(ScriptedModel([call("once"), '"done"']), tools=[once])
+    run = sk.Agent(ScriptedModel([call("once"), "done"]), tools=[once])
     state = paused(run)
     for _ in range(2):
         with pytest.raises(sk.RunSuspended, match="the first time") as caught:
@@ -259,8 +259,8 @@ def test_a_call_that_nobody_decided_about_is_not_made_again() -> None:
 
 def test_a_state_is_a_value_and_each_resume_is_a_run_of_its_own() -> None:
     PAID.clear()
-    run = agent(call("pay", euros=20), '"done"')
+    run = agent(call("pay", euros=20), "done")
     state = paused(run)
     for _ in range(2):
-        run.with_model(ScriptedModel(['"done"'])).resume(state, approvals=True)
+        run.with_model(ScriptedModel(["done"])).resume(state, approvals=True)
     assert PAID == [20, 20]

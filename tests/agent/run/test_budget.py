@@ -117,10 +117,10 @@ def inner_agent(model: Any, **options: Any) -> sk.Agent[str]:
 
 
 def test_what_an_agent_as_a_tool_takes_is_the_callers() -> None:
-    inner = inner_agent(ScriptedModel(['"two teas"']))
+    inner = inner_agent(ScriptedModel(["two teas"]))
     alone = inner.run("Tea?").usage
-    inner = inner.with_model(ScriptedModel(['"two teas"'] * 2))
-    script = [call("helper", prompt="Tea?"), '"two"']
+    inner = inner.with_model(ScriptedModel(["two teas"] * 2))
+    script = [call("helper", prompt="Tea?"), "two"]
     outer = sk.Agent(ScriptedModel(script * 2), tools=[inner.as_tool("helper")])
     without = sk.Agent(ScriptedModel(script), tools=[sk.tool(_helper, name="helper")]).run("Tea?").usage
     for result in (outer.run("Tea?"), asyncio.run(outer.arun("Tea?"))):
@@ -138,6 +138,7 @@ def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
     three = "[" + ", ".join([call("helper", prompt="a")] * 3) + "]"
     for most in (60, 120, 400):
         for seed in range(6):
+<<<<<<< HEAD
             # strings that never end
             inner = inner_agent(RandomModel(seed), max_tokens=300, on_limit="answer")
             outer = sk.Agent(
@@ -147,6 +148,11 @@ def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
                 max_tokens=most,
                 on_limit="answer",
             )
+=======
+            inner = inner_agent(RandomModel(seed), max_tokens=300)  # strings that never end
+            model = ScriptedModel([three, "ok"])
+            outer = sk.Agent(model, tools=[inner.as_tool("helper")], max_parallel_calls=3, max_tokens=most)
+>>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
             result = outer.run("x")
             assert computed(result.usage) <= most
     assert {each.error for each in result.calls} == {None}
@@ -156,7 +162,7 @@ def test_what_a_failed_agent_took_is_counted() -> None:
     inner = sk.Agent(
         ScriptedModel(['{"title": "ab", "body": "abc"}'], byte_vocabulary()), output_type=Report, retries=0
     )
-    outer = sk.Agent(ScriptedModel([call("helper", prompt="a"), '"ok"']), tools=[inner.as_tool("helper")])
+    outer = sk.Agent(ScriptedModel([call("helper", prompt="a"), "ok"]), tools=[inner.as_tool("helper")])
     result = outer.run("x")
     assert "OutputValidationError" in (result.calls[0].error or "")
     assert result.usage.discarded_tokens == len('{"title": "ab", "body": "abc"}')
@@ -170,12 +176,18 @@ def test_an_agent_as_a_tool_has_the_time_that_is_left() -> None:
         time.sleep(0.4)
         return "slow"
 
+<<<<<<< HEAD
     inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ['"x"']), tools=[slow], on_limit="answer")
     outer = sk.Agent(
         ScriptedModel([call("helper", prompt="a"), '"ok"']),
         tools=[inner.as_tool("helper")],
         timeout=0.6,
         on_limit="answer",
+=======
+    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ["x"]), tools=[slow])
+    outer = sk.Agent(
+        ScriptedModel([call("helper", prompt="a"), "ok"]), tools=[inner.as_tool("helper")], timeout=0.6
+>>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
     )
     assert outer.run("x").value is not None
     assert 1 <= len(seen) < 5
@@ -198,7 +210,7 @@ async def _never_awaited() -> str:
 def test_no_tool_is_waited_for_when_the_time_is_over(
     function: Callable[[], object], count: int, run: str
 ) -> None:
-    script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), '"ok"']
+    script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), "ok"]
     tools = [sk.tool(function, name="f", timeout=10)]
     agent = sk.Agent(ScriptedModel(script), tools, max_parallel_calls=2, on_limit="answer")
     limits, begun = sk.UsageLimits(timeout=0.2), time.perf_counter()
@@ -220,8 +232,12 @@ def test_a_call_that_is_written_too_late_is_not_made() -> None:
     def send(text: str) -> None:
         made.append(text)
 
+<<<<<<< HEAD
     tools = [sk.tool(send, requires_approval=True)]
     agent = sk.Agent(ScriptedModel([call("send", text="a"), '"ok"']), tools, on_limit="answer")
+=======
+    agent = sk.Agent(ScriptedModel([call("send", text="a"), "ok"]), [sk.tool(send, requires_approval=True)])
+>>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
     with pytest.raises(sk.RunSuspended) as paused:
         agent.run("x")
     result = agent.resume(paused.value.state, approvals=True, usage_limits=sk.UsageLimits(timeout=0))
@@ -237,8 +253,12 @@ def test_a_tool_that_does_not_say_in_time_whether_it_is_available_is_not(run: st
         return True
 
     tool = sk.Tool(function=_never, name="f", available=unsure)
+<<<<<<< HEAD
     begun = time.perf_counter()
     agent = sk.Agent(ScriptedModel(['"ok"']), [tool], timeout=0.2, on_limit="answer")
+=======
+    agent, begun = sk.Agent(ScriptedModel(["ok"]), [tool], timeout=0.2), time.perf_counter()
+>>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
     result = agent.run("x") if run == "run" else asyncio.run(agent.arun("x"))
     assert (time.perf_counter() - begun < 5, result.calls) == (True, ())
 
@@ -255,10 +275,10 @@ def test_what_a_tool_took_that_nobody_waited_for_is_counted() -> None:
         spending.wait(10)
 
     tools = [sk.tool(costly, timeout=0.05), wait]
-    model = ScriptedModel([call("costly"), call("wait"), '"ok"'], byte_vocabulary())
+    model = ScriptedModel([call("costly"), call("wait"), "ok"], byte_vocabulary())
     result = sk.Agent(model, tools).run("x")
     assert result.calls[0].error == "there was no output within 0.05 seconds"
-    written = call("costly") + call("wait") + '"ok"' + '"abcdefgh"'
+    written = call("costly") + call("wait") + "ok" + '"abcdefgh"'
     assert computed(result.usage) == len(written)
 
 
@@ -268,15 +288,20 @@ def test_a_tool_counts_what_it_had_a_model_do() -> None:
         context.spend(result.usage)
         return result.value
 
+<<<<<<< HEAD
     model = ScriptedModel([call("summary", text="a"), '"ok"'])
     result = sk.Agent(model, tools=[summary], max_tokens=150, on_limit="answer").run("x")
+=======
+    model = ScriptedModel([call("summary", text="a"), "ok"])
+    result = sk.Agent(model, tools=[summary], max_tokens=150).run("x")
+>>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
     assert result.calls[0].error is None
     assert 130 < computed(result.usage) <= 150
     assert result.finish_reason in ("stop", "budget")
 
 
 def test_usage_holds_over_a_pause() -> None:
-    inner = inner_agent(ScriptedModel(['"a"']))
+    inner = inner_agent(ScriptedModel(["a"]))
 
     def pay() -> None: ...
 
@@ -285,10 +310,10 @@ def test_usage_holds_over_a_pause() -> None:
     with pytest.raises(sk.RunSuspended) as caught:
         sk.Agent(ScriptedModel([both]), tools, max_parallel_calls=2).run("x")
     before = caught.value.state.usage
-    result = sk.Agent(ScriptedModel(['"ok"']), tools, max_parallel_calls=2).resume(
+    result = sk.Agent(ScriptedModel(["ok"]), tools, max_parallel_calls=2).resume(
         caught.value.state, approvals=True
     )
-    assert result.usage.generated_tokens == before.generated_tokens + 4
+    assert result.usage.generated_tokens == before.generated_tokens + 2
 
 
 def limited(model: Any, **limits: Any) -> sk.AgentResult[str]:
@@ -392,7 +417,7 @@ def test_an_agent_as_a_tool_stops_when_nobody_waits_for_it() -> None:
 
     def agent() -> sk.Agent[str]:
         inner = sk.Agent(ScriptedModel([call("look")] * 60), [look], instructions="Help.", max_steps=50)
-        model = ScriptedModel([call("helper", prompt="a"), '"ok"'])
+        model = ScriptedModel([call("helper", prompt="a"), "ok"])
         return sk.Agent(model, [inner.as_tool("helper")])
 
     async def cancelled() -> None:
@@ -418,7 +443,7 @@ def test_a_function_sees_that_nobody_waits_for_it(later: bool) -> None:
     def slow(context: sk.Context[None]) -> None:
         seen.append(context.cancelled.wait(20))
 
-    agent = sk.Agent(ScriptedModel([call("slow"), '"ok"']), [sk.tool(slow, timeout=0.1)])
+    agent = sk.Agent(ScriptedModel([call("slow"), "ok"]), [sk.tool(slow, timeout=0.1)])
     result = asyncio.run(agent.arun("x")) if later else agent.run("x")
     assert "no output" in (result.calls[0].error or "")
     for _ in range(200):

@@ -23,7 +23,7 @@ def call(name: str, /, **arguments: object) -> str:
 
 
 def agent_of(*tools: Any, script: list[str], **options: Any) -> sk.Agent[str]:
-    return sk.Agent(ScriptedModel([*script, '"done"'] * 2), tools=list(tools), **options)
+    return sk.Agent(ScriptedModel([*script, "done"] * 2), tools=list(tools), **options)
 
 
 async def _later(text: str) -> str:
@@ -318,7 +318,7 @@ def test_whether_a_tool_is_available_is_asked_once_a_step() -> None:
     with pytest.raises(sk.RunSuspended) as caught:
         agent_of(tool, asking, script=[call("other")]).run("x")
     assert asked == [1]
-    resumed = sk.Agent(ScriptedModel(['"done"']), [tool, asking])
+    resumed = sk.Agent(ScriptedModel(["done"]), [tool, asking])
     resumed.resume(caught.value.state, approvals=True)
     assert asked == [1, 2]
 

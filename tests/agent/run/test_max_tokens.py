@@ -39,8 +39,8 @@ def test_arguments_are_closed_after_their_tokens(name: FormatName, text: bool) -
 
     def called(**arguments: str) -> dict[str, object]:
         step = form.calls_text([CallPart(id="call_1", name="keep", arguments=_arguments(**arguments))])
-        model = ScriptedModel([said + step, '"ok"'], BYTES)
-        (call,) = sk.Agent(model, [keep], format=name, allow_text=text).run("x").calls
+        model = ScriptedModel([said + step, "true"], BYTES)
+        (call,) = sk.Agent(model, [keep], output_type=bool, format=name, allow_text=text).run("x").calls
         assert call.arguments["free"] == "abcdefghi"
         return call.arguments
 
@@ -63,7 +63,7 @@ def test_functions_as_targets_and_tools_with_a_schema() -> None:
     assert call.arguments["word"] == "abcd"
     schema = {"properties": {"a": {"type": "string", "x-structkit-maxTokens": 4}}, "required": ["a"]}
     given = sk.Tool(function=lambda a: a, name="f", schema=schema)
-    model = ScriptedModel(['{"name": "f", "arguments": {"a": "abcdefgh"}}', '"ok"'], BYTES)
+    model = ScriptedModel(['{"name": "f", "arguments": {"a": "abcdefgh"}}', "ok"], BYTES)
     assert sk.Agent(model, [given]).run("x").calls[0].tool_result == "abc"
 
 

@@ -78,7 +78,7 @@ SCRIPTS = [
 @cache
 def stored() -> list[str]:
     """States of real runs, with and without earlier turns, some with calls that were already executed."""
-    history = agent(ScriptedModel([call("look"), '"Hi."'])).run("Hello.").messages
+    history = agent(ScriptedModel([call("look"), "Hi."])).run("Hello.").messages
     found = []
     for script in SCRIPTS:
         for before in ((), history):
@@ -92,7 +92,7 @@ def test_a_state_that_nobody_changed_goes_on() -> None:
     for text in stored():
         state = sk.RunState.loads(text)
         MADE.clear()
-        result = agent(ScriptedModel(['"done"'])).resume(state, approvals=True)
+        result = agent(ScriptedModel(["done"])).resume(state, approvals=True)
         assert len(MADE) == len(state.pending)
         assert (result.value, result.steps) == ("done", state.steps + 1)
 
@@ -165,7 +165,7 @@ HISTORIES: list[tuple[list[messages.Message], str]] = [
 @pytest.mark.parametrize(("history", "said"), HISTORIES)
 def test_a_history_that_no_run_has_left(history: list[messages.Message], said: str) -> None:
     with pytest.raises(sk.AgentError, match=said) as caught:
-        agent(ScriptedModel(['"Hi."'])).run("Hi.", messages=history)
+        agent(ScriptedModel(["Hi."])).run("Hi.", messages=history)
     assert caught.value.place == "messages"
 
 
@@ -173,6 +173,6 @@ def test_a_history_that_no_run_has_left(history: list[messages.Message], said: s
 def test_ids_go_on_after_those_of_a_history(last: int) -> None:
     part = messages.CallPart(id=f"call_{last}", name="other", arguments="{}")
     history = [messages.Calls(calls=(part,)), messages.Output(id=part.id, name="other", content="x")]
-    result = agent(ScriptedModel([call("look")] * 2 + ['"Hi."'])).run("Hi.", messages=history)
+    result = agent(ScriptedModel([call("look")] * 2 + ["Hi."])).run("Hi.", messages=history)
     assert [each.id for each in result.calls] == [f"call_{last + 1}", f"call_{last + 2}"]
-    agent(ScriptedModel(['"Hi."'])).run("And?", messages=result.messages)
+    agent(ScriptedModel(["Hi."])).run("And?", messages=result.messages)

@@ -34,7 +34,7 @@ def annotated(context: Annotated[sk.Context[Db], "the database"], item: str) -> 
 
 @pytest.mark.parametrize("function", [by_name, annotated])
 def test_the_context_is_detected_for_every_kind_of_first_parameter(function: Any) -> None:
-    model = ScriptedModel([call(function.__name__, item="pen"), '"done"'])
+    model = ScriptedModel([call(function.__name__, item="pen"), "done"])
     (made,) = sk.Agent(model, tools=[function]).run("x", deps=Db({"pen": 3})).calls
     assert (made.tool_result, made.arguments) == (3, {"item": "pen"})
 

@@ -42,7 +42,7 @@ def test_each_method_returns_a_new_toolset() -> None:
 
 
 def test_an_agent_accepts_toolsets_among_its_tools() -> None:
-    model = ScriptedModel([call("a_read", table="t"), call("b_read", table="u"), '"done"'])
+    model = ScriptedModel([call("a_read", table="t"), call("b_read", table="u"), "done"])
     result = sk.Agent(model, tools=[DATABASE.prefix("a_"), DATABASE.prefix("b_"), read]).run("x")
     assert [each.tool_result for each in result.calls] == ["rows of t", "rows of u"]
     with pytest.raises(sk.AgentError, match="two tools are named read"):
@@ -88,7 +88,7 @@ def test_a_tool_is_available_if_all_predicates_hold(other: Callable[[sk.Context[
 
     for tools in (DATABASE.available(first).available(other), DATABASE.available(other).available(first)):
         rest = sk.Toolset([sk.tool(read, name="look")])
-        script = [call("look", table="t"), call("read", table="t"), call("look", table="t"), '"done"']
+        script = [call("look", table="t"), call("read", table="t"), call("look", table="t"), "done"]
         agent = sk.Agent(ScriptedModel(script), tools=[tools, rest])
         assert [each.name for each in agent.run("x").calls] == ["look", "read", "look"]
         prompts = agent._config.model.prompts  # type: ignore[attr-defined]
@@ -99,7 +99,7 @@ def test_toolsets_of_toolsets() -> None:
     inner = sk.Toolset([DATABASE, sk.tool(read, name="look")]).filter(lambda tool: tool.name != "drop")
     outer = sk.Toolset([inner.prefix("a_"), inner.prefix("b_").rename({"b_look": "see"})]).prefix("x.")
     assert names(outer) == ["x.a_read", "x.a_look", "x.b_read", "x.see"]
-    model = ScriptedModel([call("x.b_read", table="t"), '"done"'])
+    model = ScriptedModel([call("x.b_read", table="t"), "done"])
     assert sk.Agent(model, tools=[outer]).run("x").calls[0].tool_result == "rows of t"
     with pytest.raises(sk.AgentError, match=r"two tools are named a_read"):
         sk.Agent(model, tools=[inner.prefix("a_"), sk.tool(read, name="a_read")])
@@ -112,7 +112,7 @@ def test_toolsets_of_toolsets() -> None:
 def test_tools_can_be_available_in_some_steps() -> None:
     later = DATABASE.available(lambda context: bool(context.deps) and context.step > 1)
     tools = [later.filter(lambda tool: tool.name == "drop"), read]
-    script = [call("read", table="t"), call("drop", table="t"), '"done"']
+    script = [call("read", table="t"), call("drop", table="t"), "done"]
     agent = sk.Agent(ScriptedModel(script * 2), tools=tools)
     first = agent.run("x", deps=False)
     assert [each.name for each in first.calls][:1] == ["read"]

@@ -8,12 +8,13 @@ from functools import partial
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
+from structkit.agent.formats.text import read_text_or_json
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool, prepare_tools
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function, read_signature
 from structkit.generate.input.options import CompileSettings
-from structkit.targets.targets import AnyTarget, Target, read_target
+from structkit.targets.targets import AnyTarget, Target
 
 __all__ = ["OutputFunction", "function_of", "read_output"]
 
@@ -50,7 +51,7 @@ def read_output(
     if functions:
         known = tuple(functions[id(each)].function if id(each) in functions else each for each in members)
         given = Union[known] if is_union else known[0]  # noqa: UP007
-    target = read_target(given, policy=settings.json_style, limits=settings.limits)
+    target = read_text_or_json(given, policy=settings.json_style, limits=settings.limits)
     return target, tuple(functions.values())
 
 
