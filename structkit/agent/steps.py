@@ -60,7 +60,7 @@ class Steps(Generic[T_co, D_contra]):
         >>> from structkit.testing import ScriptedModel
         >>> def add(a: int, b: int) -> int:
         ...     return a + b
-        >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', '"It is 5."'])
+        >>> model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', "It is 5."])
         >>> agent = sk.Agent(model, tools=[add], output_type=str)
         >>> messages = [User(content="What is 2 + 3?")]
         >>> step = agent.step(messages)
@@ -94,8 +94,8 @@ class Steps(Generic[T_co, D_contra]):
         """Generate a step as `step` does, and stream events.
 
         Returns:
-            An iterator of `ThinkingEvent`, `PreambleDelta`, `ToolCallStart`, `ToolCallDelta`, `PartialOutput`, `TextDelta`,
-            `StepRetracted` and a final `StepEnd`. It raises the errors of the step.
+            An iterator of `ThinkingEvent`, `PreambleDelta`, `ToolCallStart`, `ToolCallDelta`, `PartialOutput`,
+            `TextDelta`, `StepRetracted` and a final `StepEnd`. It raises the errors of the step.
         """
         return StepStream(drive_events(self._single_step(messages, deps, usage_limits), self._config.model))
 

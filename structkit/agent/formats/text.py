@@ -159,7 +159,7 @@ def split_text(step: str, format: Format) -> tuple[str, str]:
 
     >>> from structkit.agent.formats.json import HermesFormat
     >>> split_text('One moment.\n<tool_call>\n{"name": ...', HermesFormat())
-    ('One moment.', '<tool_call>\\n{"name": ...')
+    ('One moment.', '<tool_call>\n{"name": ...')
     """
     start = step.find(format.marker(format.markers[0]))
     if start < 0:

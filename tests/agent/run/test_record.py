@@ -96,7 +96,7 @@ def test_another_run_continues_with_the_messages() -> None:
     agent = sk.Agent(ScriptedModel([call("stock", title="Sugar")]), [sk.tool(stock, reraise=KeyError)])
     with pytest.raises(KeyError) as caught:
         agent.run("How many?")
-    model = ScriptedModel(['"None."'])
+    model = ScriptedModel(["None."])
     result = agent.with_model(model).run("Go on.", messages=record_of(caught.value).messages)
     assert result.value == "None."
     assert "stock failed: the call failed with an unexpected error" in model.prompts[0]
