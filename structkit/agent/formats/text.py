@@ -134,7 +134,7 @@ def read_text_or_json(output_type: AnyTarget, *, policy: JsonStyle, limits: Limi
         SchemaError: See `read_target`.
 
     >>> style, limits = JsonStyle(), Limits()
-    >>> [read_text_or_json(each, policy=style, limits=limits).is_json for each in (str, str | dict[str, int], str | int)]
+    >>> [read_text_or_json(each, policy=style, limits=limits).is_json for each in (str, str | list[int], str | int)]
     [False, False, True]
     """
     if output_type is str:
