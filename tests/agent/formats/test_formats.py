@@ -324,7 +324,7 @@ def test_a_suspended_run_continues(qwen: TransformersModel) -> None:
 
 def test_a_template_renders_only_available_tools(qwen: TransformersModel) -> None:
     hidden = sk.tool(check, available=lambda context: context.step > 1)
-    model = Script([_call("weather", city="Porto"), _call("check", n=3), '"Sunny."'], qwen)
+    model = Script([_call("weather", city="Porto"), _call("check", n=3), "Sunny."], qwen)
     sk.Agent(model, tools=[weather, hidden]).run("Weather?")
     assert ["Takes odd numbers" in prompt for prompt in model.prompts] == [False, True, True]
     model = Script(["true"], qwen)

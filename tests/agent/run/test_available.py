@@ -57,7 +57,7 @@ def stepped(name: str, steps: set[int]) -> sk.Tool[..., str]:
 def test_a_guest_does_not_see_the_tools_of_an_admin(available: Any, max_steps: int, run: str) -> None:
     def prompts(deps: str) -> list[str]:
         calls = [call("look", table="t"), call("drop_all")] if deps == "admin" else [call("look", table="t")]
-        model = ScriptedModel([*calls[: max_steps - 1], '"done"'])
+        model = ScriptedModel([*calls[: max_steps - 1], "done"])
         tools: list[Any] = [look, sk.tool(drop_all, available=available)]
         agent = sk.Agent(model, tools, deps_type=str, max_steps=max_steps)
         result = _result(agent, run, deps)
