@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from structkit.schema.markers.max_tokens import MaxTokens
     from structkit.schema.markers.quote import Quote
     from structkit.targets.explain import explain
-    from structkit.targets.targets import Choice, JsonSchema, Regex
+    from structkit.targets.specs import Choice, JsonSchema, Regex
     from structkit.testing.proof.check import check
     from structkit.testing.proof.report import CheckReport, Counterexample, Rejection
     from structkit.testing.proof.sample import sample
@@ -220,7 +220,7 @@ _HOMES = {
     "ToolResult": "structkit.agent.run.events",
     "ToolCallStart": "structkit.agent.run.events",
     "CheckReport": "structkit.testing.proof.report",
-    "Choice": "structkit.targets.targets",
+    "Choice": "structkit.targets.specs",
     "Confidence": "structkit.generate.output.confidence",
     "Context": "structkit.agent.tools.context",
     "Counterexample": "structkit.testing.proof.report",
@@ -230,7 +230,7 @@ _HOMES = {
     "FieldStart": "structkit.generate.run.events",
     "StreamEnd": "structkit.generate.run.events",
     "Guide": "structkit.guide.guide",
-    "JsonSchema": "structkit.targets.targets",
+    "JsonSchema": "structkit.targets.specs",
     "Limits": "structkit.limits",
     "LogitsProcessor": "structkit.integrations.transformers",
     "MaxTokens": "structkit.schema.markers.max_tokens",
@@ -238,7 +238,7 @@ _HOMES = {
     "LowAgreementWarning": "structkit.generate.output.confidence",
     "Quote": "structkit.schema.markers.quote",
     "Rejection": "structkit.testing.proof.report",
-    "Regex": "structkit.targets.targets",
+    "Regex": "structkit.targets.specs",
     "Result": "structkit.generate.output.result",
     "PartialOutput": "structkit.agent.run.events",
     "RunEnd": "structkit.agent.run.events",

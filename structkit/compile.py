@@ -18,7 +18,8 @@ from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.fingerprint import fingerprint_of
-from structkit.targets.targets import AnyTarget, Choice, Regex, Target, read_target
+from structkit.targets.specs import Choice, Regex
+from structkit.targets.targets import AnyTarget, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile"]

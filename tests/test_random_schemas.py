@@ -13,7 +13,8 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.targets.explain import explain
-from structkit.targets.targets import JsonSchema, read_target
+from structkit.targets.specs import JsonSchema
+from structkit.targets.targets import read_target
 from tests.schema.values import is_valid, json_values, schemas
 
 LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)

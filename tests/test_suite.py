@@ -15,7 +15,8 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import StructkitError, UnsatisfiableSchema
 from structkit.lowering.lower import Order
-from structkit.targets.targets import JsonSchema, read_target
+from structkit.targets.specs import JsonSchema
+from structkit.targets.targets import read_target
 from tests.shared import SHARED
 
 SUITE = SHARED / "data" / "json-schema-test-suite" / "draft2020-12"

@@ -20,7 +20,8 @@ from structkit.errors import LimitExceeded, SchemaError, StructkitError, Vocabul
 from structkit.guide.guide import Cursor, Guide
 from structkit.index.rows import row, token_distance
 from structkit.limits import Limits
-from structkit.targets.targets import AnyTarget, Choice, JsonSchema, Regex, read_target
+from structkit.targets.specs import Choice, JsonSchema, Regex
+from structkit.targets.targets import AnyTarget, read_target
 from tests.languages import vocabulary
 from tests.schema.values import schemas
 

@@ -30,7 +30,8 @@ from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.generate.sample.sample import check_int
 from structkit.messages import Message, User
 from structkit.models.protocols import LogitsModel
-from structkit.targets.targets import AnyTarget, TextTarget
+from structkit.targets.specs import TextTarget
+from structkit.targets.targets import AnyTarget
 
 __all__ = ["Agent"]
 

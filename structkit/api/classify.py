@@ -18,7 +18,8 @@ from structkit.generate.run.batch import run
 from structkit.generate.run.scheduler import in_thread
 from structkit.models.protocols import LogitsModel
 from structkit.rejected import Rejected
-from structkit.targets.targets import AnyTarget, TextTarget, read_target
+from structkit.targets.specs import TextTarget
+from structkit.targets.targets import AnyTarget, read_target
 
 __all__ = ["aclassify", "classify"]
 

@@ -15,7 +15,8 @@ from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_many
 from structkit.generate.run.scheduler import in_thread
 from structkit.models.protocols import LogitsModel
-from structkit.targets.targets import AnyTarget, TextTarget
+from structkit.targets.specs import TextTarget
+from structkit.targets.targets import AnyTarget
 
 __all__ = ["aextract_many", "agenerate_many", "extract_many", "generate_many"]
 

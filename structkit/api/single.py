@@ -28,7 +28,8 @@ from structkit.models.protocols import LogitsModel
 from structkit.models.transformers.model import from_transformers, load
 from structkit.regex.print import format_regex
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
-from structkit.targets.targets import AnyTarget, TextTarget, read_target
+from structkit.targets.specs import TextTarget
+from structkit.targets.targets import AnyTarget, read_target
 
 __all__ = [
     "aextract",
@@ -308,7 +309,7 @@ def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **optio
     Raises:
         SchemaError: The target cannot be described.
 
-    >>> from structkit.targets.targets import Choice
+    >>> from structkit.targets.specs import Choice
     >>> from structkit.testing import ScriptedModel
     >>> render_prompt(ScriptedModel([]), "Did it work?", Choice(["yes", "no"]))
     'Did it work?\n\nAnswer with one of: yes, no'

@@ -12,7 +12,8 @@ from structkit.generate.input.options import Options, Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.run.stream import AsyncStream, Stream
 from structkit.models.protocols import LogitsModel
-from structkit.targets.targets import AnyTarget, TextTarget
+from structkit.targets.specs import TextTarget
+from structkit.targets.targets import AnyTarget
 
 __all__ = ["astream", "stream"]
 

@@ -16,7 +16,8 @@ from structkit.generate.input.options import BatchSettings, Options, Settings
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_as_completed
 from structkit.models.protocols import LogitsModel
-from structkit.targets.targets import AnyTarget, Choice, Regex
+from structkit.targets.specs import Choice, Regex
+from structkit.targets.targets import AnyTarget
 
 __all__ = ["extract_file"]
 

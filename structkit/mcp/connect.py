@@ -27,7 +27,7 @@ from structkit.mcp.endpoint import Endpoint, HttpEndpoint, ProcessEndpoint, chec
 from structkit.mcp.output import tool_result
 from structkit.mcp.session import Session, error_message, list_tools
 from structkit.messages import User
-from structkit.targets.targets import JsonSchema
+from structkit.targets.specs import JsonSchema
 
 if TYPE_CHECKING:
     from mcp.client import Transport

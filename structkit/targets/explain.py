@@ -16,7 +16,8 @@ from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget, subschemas
 from structkit.schema.json_schema.relax_unsupported import keyword_of
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
-from structkit.targets.targets import AnyTarget, JsonSchema, read_target
+from structkit.targets.specs import JsonSchema
+from structkit.targets.targets import AnyTarget, read_target
 from structkit.unenforced import Unenforced
 
 __all__ = ["Cost", "Explanation", "KeywordRow", "KeywordStatus", "explain"]

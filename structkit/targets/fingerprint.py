@@ -7,7 +7,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from structkit.errors import SchemaError
-from structkit.targets.targets import AnyTarget, Choice, JsonSchema, Regex, Target, spec_of
+from structkit.targets.specs import Choice, JsonSchema, Regex
+from structkit.targets.targets import AnyTarget, Target, spec_of
 
 __all__ = ["TargetFingerprint", "cache_key", "fingerprint_of"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Literal, TypeAlias, TypedDict, TypeVar, cast
+from typing import Generic, TypeAlias, TypedDict, TypeVar, cast
 
 from typing_extensions import TypeForm, Unpack
 
@@ -20,7 +20,7 @@ from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
 from structkit.limits import Limits
-from structkit.lowering.alternatives import alternation, option_text
+from structkit.lowering.alternatives import alternation
 from structkit.lowering.lower import lower
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
@@ -40,124 +40,17 @@ from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.choices import Member, choices_at
 from structkit.schema.view.describe import describe
+from structkit.targets.specs import Choice, JsonSchema, Regex, TextTarget, short_text
 
 __all__ = [
     "AnyTarget",
-    "Choice",
-    "JsonSchema",
-    "Regex",
     "RulesOptions",
     "Target",
-    "TextTarget",
     "read_target",
     "spec_of",
 ]
 
 T_co = TypeVar("T_co", covariant=True)
-
-_MAX_SHOWN_LENGTH = 40
-"""Maximum number of characters of a target in its name."""
-
-
-class TextTarget(Generic[T_co]):
-    """A target that is not a type; `T_co` is the type of its values."""
-
-
-@dataclass(frozen=True)
-class Regex(TextTarget[str]):
-    r"""Text that matches a pattern from start to end; the value is the text.
-
-    The syntax is that of `re.fullmatch`. Constructs that are not regular, which are back-references and some
-    lookaround, raise `PatternError` when the target is compiled.
-
-    >>> Regex(r"[A-Z]{2}-\d{4}")
-    Regex(pattern='[A-Z]{2}-\\d{4}')
-    """
-
-    pattern: str
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.pattern, str):
-            raise TypeError(f"the pattern of Regex must be a str, not {type(self.pattern).__name__}")
-
-
-@dataclass(frozen=True, init=False)
-class Choice(TextTarget[T_co]):
-    """One of the options; the value is the chosen option.
-
-    If all options are strings, they are generated without quotes; otherwise each is generated as JSON.
-
-    >>> Choice(["yes", "no"]).values_by_text()
-    {'yes': 'yes', 'no': 'no'}
-    >>> Choice(["none", 1, [2, 3]]).values_by_text()
-    {'"none"': 'none', '1': 1, '[2, 3]': [2, 3]}
-    """
-
-    options: tuple[T_co, ...]
-
-    def __init__(self, options: Sequence[T_co]) -> None:
-        """Create a choice.
-
-        Args:
-            options: Strings or other JSON values, all different.
-
-        Raises:
-            SchemaError: There is no option, an option is not JSON, or two options have the same text.
-        """
-        if isinstance(options, str):
-            raise SchemaError(f"Choice takes a list of options, not one string; write Choice([{options!r}])")
-        if not isinstance(options, Iterable):
-            raise SchemaError(f"Choice takes a list of options, not {_short(repr(options))}")
-        object.__setattr__(self, "options", tuple(options))
-        if not self.options:
-            raise SchemaError("Choice needs at least one option")
-        self.values_by_text()
-
-    @property
-    def is_raw(self) -> bool:
-        """Whether the options are generated without quotes."""
-        return all(isinstance(option, str) for option in self.options)
-
-    def values_by_text(self, whitespace: Whitespace = "spaced") -> dict[str, T_co]:
-        """Return the options by their texts."""
-        texts: dict[str, T_co] = {}
-        raw = self.is_raw
-        for position, option in enumerate(self.options):
-            path = f"options[{position}]"
-            text = option_text(option, whitespace, is_raw=raw, path=path)
-            if text in texts:
-                raise SchemaError(f"the option {text!r} occurs twice; options must differ", place=path)
-            texts[text] = option
-        return texts
-
-
-@dataclass(frozen=True)
-class JsonSchema(TextTarget[object]):
-    """A JSON Schema with options; a plain dict is equivalent to `JsonSchema(schema)`.
-
-    Args:
-        schema: The schema, as `json.loads` returns it.
-        additional: With `"open"`, objects may have undeclared keys unless the schema forbids them, as the specification
-            defines. With `"closed"`, they may not unless the schema allows them, as in strict structured outputs.
-        strict: Whether a keyword that cannot be enforced while decoding is an error. Otherwise the package `jsonschema`
-            checks it after decoding, and an invalid value raises `OutputValidationError`.
-        resources: Other documents that the schema refers to, by URI. Nothing is fetched.
-
-    >>> JsonSchema({"type": "object"}, additional="closed").additional
-    'closed'
-    """
-
-    schema: Mapping[str, object]
-    additional: Literal["open", "closed"] = "open"
-    strict: bool = True
-    resources: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for schema in (self.schema, self.resources, *self.resources.values()):
-            if not isinstance(schema, (dict, Mapping)):
-                raise TypeError(f"JsonSchema requires schemas as dicts, not {type(schema).__name__}")
-        if self.additional not in ("open", "closed"):
-            raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
 
 
 Function: TypeAlias = "Callable[..., object]"
@@ -310,7 +203,7 @@ def read_target(
         return _TypeTarget(given)
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
-            f"invalid target {_short(repr(given))}: expected a type, a function, a JSON Schema as a dict, "
+            f"invalid target {short_text(repr(given))}: expected a type, a function, a JSON Schema as a dict, "
             f"structkit.Regex(...) or structkit.Choice([...]){target_hint(given)}"
         )
     reject_callable_object(given)
@@ -444,7 +337,7 @@ class _RegexTarget(Target[str]):
 
     @property
     def name(self) -> str:
-        return f"Regex({_short(repr(self.spec.pattern))})"
+        return f"Regex({short_text(repr(self.spec.pattern))})"
 
     def json_schema(self) -> dict[str, object]:
         return {"type": "string", "pattern": f"^(?:{self.spec.pattern})$"}
@@ -495,7 +388,7 @@ class _ChoiceTarget(Target[object]):
         try:
             return values[text]
         except KeyError as error:
-            return Rejected((), f"{_short(repr(text))} is not one of the options", error)
+            return Rejected((), f"{short_text(repr(text))} is not one of the options", error)
 
     @property
     def is_json(self) -> bool:
@@ -515,7 +408,3 @@ def _is_container(document: Document) -> bool:
         isinstance(node, (Object, Array, Ref, Union)) or (isinstance(node, Const) and node.text[0] in "{[")
         for node in nodes
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[: _MAX_SHOWN_LENGTH - 3]}..."

@@ -12,7 +12,8 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.lowering import alternatives as module
 from structkit.lowering.alternatives import alternation
 from structkit.regex.nodes import LiteralText, Node, RuleRef
-from structkit.targets.targets import Choice, read_target
+from structkit.targets.specs import Choice
+from structkit.targets.targets import read_target
 
 
 @given(st.sets(st.text("abé", max_size=6), min_size=1, max_size=30), st.text("abé", max_size=6))

@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 import structkit as sk
 from structkit.regex.print import format_regex
 from structkit.targets.fingerprint import cache_key
-from structkit.targets.targets import Choice, Regex, read_target
+from structkit.targets.specs import Choice, Regex
+from structkit.targets.targets import read_target
 from structkit.testing import byte_vocabulary
 
 

@@ -11,7 +11,8 @@ import structkit as sk
 from structkit.compile import compile
 from structkit.generate.decode.decode import _text_mask
 from structkit.regex.nodes import LiteralText, Node, Repeat, RuleRef, Rules, choice, seq
-from structkit.targets.targets import JsonSchema, Target, read_target
+from structkit.targets.specs import JsonSchema
+from structkit.targets.targets import Target, read_target
 from structkit.testing import byte_vocabulary, small_vocabulary
 from structkit.vocabulary.control_tokens import (
     control_text,

@@ -17,7 +17,8 @@ from structkit.functions.signature import read_signature
 from structkit.generate.input.options import CompileSettings
 from structkit.rejected import Rejected
 from structkit.schema.ir.nodes import Document
-from structkit.targets.targets import AnyTarget, JsonSchema, Target, read_target
+from structkit.targets.specs import JsonSchema
+from structkit.targets.targets import AnyTarget, Target, read_target
 
 __all__ = ["PreparedTool", "prepare_tools"]
 

@@ -14,7 +14,7 @@ from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
 from structkit.generate.sample.sample import check_int, check_number
-from structkit.targets.targets import JsonSchema
+from structkit.targets.specs import JsonSchema
 
 __all__ = ["AnyTool", "Availability", "Tool", "as_tool", "tool"]
 

@@ -15,7 +15,8 @@ from structkit.functions.signature import is_function
 from structkit.rejected import Rejected
 from structkit.schema.json_schema.validate import make_checker
 from structkit.schema.python.judge import Judge, Refused
-from structkit.targets.targets import AnyTarget, JsonSchema, Regex, Target, spec_of
+from structkit.targets.specs import JsonSchema, Regex
+from structkit.targets.targets import AnyTarget, Target, spec_of
 
 __all__ = ["Oracle", "oracle_of"]
 

@@ -9,7 +9,8 @@ from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import OutputValidationError
 from structkit.rejected import Rejected
-from structkit.targets.targets import AnyTarget, TextTarget
+from structkit.targets.specs import TextTarget
+from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.language import CompileOptions, Language
 from structkit.testing.proof.random_source import SeededSource
 

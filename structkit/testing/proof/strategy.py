@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
-from structkit.targets.targets import AnyTarget, TextTarget
+from structkit.targets.specs import TextTarget
+from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.language import CompileOptions, Language
 
 if TYPE_CHECKING:

@@ -67,14 +67,14 @@ RUNS: list[Callable[[sk.Agent[str, Any]], sk.AgentResult[str]]] = [
     ],
 )
 def test_instructions_are_the_system_message(run: Any, instructions: Any, system: str) -> None:
-    model = ScriptedModel([CALL, '"done"'])
+    model = ScriptedModel([CALL, "done"])
     run(sk.Agent(model, tools=[look], instructions=instructions))
     assert all(prompt.startswith(f"system: {system}\nuser: x\n") for prompt in model.prompts)
 
 
 @pytest.mark.parametrize("instructions", [None, [], nothing])
 def test_without_a_text_there_is_no_system_message(instructions: Any) -> None:
-    model = ScriptedModel(['"done"'])
+    model = ScriptedModel(["done"])
     sk.Agent(model, instructions=instructions).run("x")
     assert model.prompts[0].startswith("user: x")
 
@@ -87,7 +87,7 @@ def test_functions_are_called_once_in_a_run() -> None:
         return f"Run {len(asked)}."
 
     pay = sk.tool(look, name="pay", requires_approval=True)
-    replies = [CALL, CALL, '{"name": "pay", "arguments": {}}', '"done"']
+    replies = [CALL, CALL, '{"name": "pay", "arguments": {}}', "done"]
     model = ScriptedModel(replies)
     agent = sk.Agent(model, tools=[look, pay], instructions=number)
     with pytest.raises(sk.RunSuspended) as caught:
@@ -99,8 +99,8 @@ def test_functions_are_called_once_in_a_run() -> None:
 
 
 def test_a_nested_agent_has_its_own_instructions() -> None:
-    inner = sk.Agent(ScriptedModel(['"deep"']), instructions=["Know all.", name_of_user])
-    model = ScriptedModel(['{"name": "ask", "arguments": {"prompt": "?"}}', '"done"'])
+    inner = sk.Agent(ScriptedModel(["deep"]), instructions=["Know all.", name_of_user])
+    model = ScriptedModel(['{"name": "ask", "arguments": {"prompt": "?"}}', "done"])
     result = sk.Agent(model, tools=[inner.as_tool("ask")]).run("x", deps="Ana")
     assert result.calls[0].tool_result == "deep"
     assert "/* Know all. */" in model.prompts[0]

@@ -1,0 +1,124 @@
+"""Targets that are not types: `Regex`, `Choice` and `JsonSchema`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+from structkit.errors import SchemaError
+from structkit.lowering.alternatives import option_text
+from structkit.schema.markers.json_style import Whitespace
+
+__all__ = ["Choice", "JsonSchema", "Regex", "TextTarget", "short_text"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+_MAX_SHOWN_LENGTH = 40
+"""Maximum number of characters of a target in its name."""
+
+
+class TextTarget(Generic[T_co]):
+    """A target that is not a type; `T_co` is the type of its values."""
+
+
+@dataclass(frozen=True)
+class Regex(TextTarget[str]):
+    r"""Text that matches a pattern from start to end; the value is the text.
+
+    The syntax is that of `re.fullmatch`. Constructs that are not regular, which are back-references and some
+    lookaround, raise `PatternError` when the target is compiled.
+
+    >>> Regex(r"[A-Z]{2}-\d{4}")
+    Regex(pattern='[A-Z]{2}-\\d{4}')
+    """
+
+    pattern: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str):
+            raise TypeError(f"the pattern of Regex must be a str, not {type(self.pattern).__name__}")
+
+
+@dataclass(frozen=True, init=False)
+class Choice(TextTarget[T_co]):
+    """One of the options; the value is the chosen option.
+
+    If all options are strings, they are generated without quotes; otherwise each is generated as JSON.
+
+    >>> Choice(["yes", "no"]).values_by_text()
+    {'yes': 'yes', 'no': 'no'}
+    >>> Choice(["none", 1, [2, 3]]).values_by_text()
+    {'"none"': 'none', '1': 1, '[2, 3]': [2, 3]}
+    """
+
+    options: tuple[T_co, ...]
+
+    def __init__(self, options: Sequence[T_co]) -> None:
+        """Create a choice.
+
+        Args:
+            options: Strings or other JSON values, all different.
+
+        Raises:
+            SchemaError: There is no option, an option is not JSON, or two options have the same text.
+        """
+        if isinstance(options, str):
+            raise SchemaError(f"Choice takes a list of options, not one string; write Choice([{options!r}])")
+        if not isinstance(options, Iterable):
+            raise SchemaError(f"Choice takes a list of options, not {short_text(repr(options))}")
+        object.__setattr__(self, "options", tuple(options))
+        if not self.options:
+            raise SchemaError("Choice needs at least one option")
+        self.values_by_text()
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the options are generated without quotes."""
+        return all(isinstance(option, str) for option in self.options)
+
+    def values_by_text(self, whitespace: Whitespace = "spaced") -> dict[str, T_co]:
+        """Return the options by their texts."""
+        texts: dict[str, T_co] = {}
+        raw = self.is_raw
+        for position, option in enumerate(self.options):
+            path = f"options[{position}]"
+            text = option_text(option, whitespace, is_raw=raw, path=path)
+            if text in texts:
+                raise SchemaError(f"the option {text!r} occurs twice; options must differ", place=path)
+            texts[text] = option
+        return texts
+
+
+@dataclass(frozen=True)
+class JsonSchema(TextTarget[object]):
+    """A JSON Schema with options; a plain dict is equivalent to `JsonSchema(schema)`.
+
+    Args:
+        schema: The schema, as `json.loads` returns it.
+        additional: With `"open"`, objects may have undeclared keys unless the schema forbids them, as the specification
+            defines. With `"closed"`, they may not unless the schema allows them, as in strict structured outputs.
+        strict: Whether a keyword that cannot be enforced while decoding is an error. Otherwise the package `jsonschema`
+            checks it after decoding, and an invalid value raises `OutputValidationError`.
+        resources: Other documents that the schema refers to, by URI. Nothing is fetched.
+
+    >>> JsonSchema({"type": "object"}, additional="closed").additional
+    'closed'
+    """
+
+    schema: Mapping[str, object]
+    additional: Literal["open", "closed"] = "open"
+    strict: bool = True
+    resources: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for schema in (self.schema, self.resources, *self.resources.values()):
+            if not isinstance(schema, (dict, Mapping)):
+                raise TypeError(f"JsonSchema requires schemas as dicts, not {type(schema).__name__}")
+        if self.additional not in ("open", "closed"):
+            raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
+
+
+def short_text(text: str) -> str:
+    """Return the beginning of a text, for messages."""
+    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[: _MAX_SHOWN_LENGTH - 3]}..."
