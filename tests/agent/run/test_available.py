@@ -119,7 +119,7 @@ def test_prompt_and_language_follow_the_filter_in_each_step(
 
 def test_a_tool_without_calls_left_stays_in_the_prompt() -> None:
     """The prompt of a step continues that of the step before, so that the model reads only what is new."""
-    model = ScriptedModel([call("look", table="t"), call("drop_all"), '"done"'])
+    model = ScriptedModel([call("look", table="t"), call("drop_all"), "done"])
     sk.Agent(model, [sk.tool(look, max_calls=1), drop_all], max_steps=3).run("x")
     assert all(
         later.startswith(earlier) for earlier, later in zip(model.prompts, model.prompts[1:], strict=False)
