@@ -19,8 +19,8 @@ from structkit.testing import ScriptedModel
 
 SCRIPT = [
     '{"name": "search", "arguments": {"author": "Costa"}}',
-    '"We have two: Salt and The Silent River."',
-    '"Yes, it is from 2026."',
+    "We have two: Salt and The Silent River.",
+    "Yes, it is from 2026.",
 ]
 
 agent = Agent(StructkitModel(ScriptedModel(SCRIPT)), instructions="You answer the customers of a bookshop.")

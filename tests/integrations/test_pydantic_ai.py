@@ -74,11 +74,6 @@ def call(name: str, /, **arguments: object) -> str:
     return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
-def text(content: str) -> str:
-    """Return how a model writes an output of type `str`."""
-    return json.dumps(content)
-
-
 def add(a: int, b: int) -> int:
     """Add two numbers.
 
@@ -123,7 +118,7 @@ def test_a_run_calls_tools_and_returns_a_typed_output() -> None:
 
 
 def test_text_is_an_output() -> None:
-    agent, _ = agent_of([call("add", a=2, b=3), text("It is 5.")], tools=[add])
+    agent, _ = agent_of([call("add", a=2, b=3), "It is 5."], tools=[add])
     assert run(agent).output == "It is 5."
 
 
@@ -176,7 +171,7 @@ def test_an_output_validator_can_ask_for_another_output() -> None:
 
 
 def test_a_validator_of_text_can_ask_for_another_text() -> None:
-    agent, model = agent_of([text("No."), text("Yes.")], retries=1)
+    agent, model = agent_of(["No.", "Yes."], retries=1)
 
     @agent.output_validator
     def positive(text: str) -> str:
@@ -189,7 +184,7 @@ def test_a_validator_of_text_can_ask_for_another_text() -> None:
 
 
 def test_instructions_can_depend_on_the_run() -> None:
-    agent, model = agent_of([text("a"), text("b")], deps_type=str, system_prompt="You help.")
+    agent, model = agent_of(["a", "b"], deps_type=str, system_prompt="You help.")
 
     @agent.instructions
     def who(context: RunContext[str]) -> str:
@@ -203,7 +198,7 @@ def test_instructions_can_depend_on_the_run() -> None:
 
 
 def test_instructions_alone_are_a_request() -> None:
-    agent, model = agent_of([text("A poem.")], instructions="Write a poem.")
+    agent, model = agent_of(["A poem."], instructions="Write a poem.")
     assert run(agent, None).output == "A poem."
     assert "Write a poem.\nuser: " in model.prompts[0]
 
@@ -231,10 +226,10 @@ def test_calls_of_one_response_run_in_parallel() -> None:
             await asyncio.sleep(0)
         return key.upper()
 
-    agent, model = agent_of([calls, text("done")], tools=[add, wait])
+    agent, model = agent_of([calls, "done"], tools=[add, wait])
     assert run(agent).output == "done"
     assert model.prompts[1].endswith("user: add returned: 3\nwait returned: X\nwait returned: Y")
-    agent, model = agent_of([call("add", a=1, b=2), text("done")], tools=[add, wait])
+    agent, model = agent_of([call("add", a=1, b=2), "done"], tools=[add, wait])
     run(agent, model_settings={"parallel_tool_calls": False})
     assert "several" not in model.prompts[0]
 
@@ -245,7 +240,7 @@ def test_errors_of_tools_are_those_of_pydantic_ai() -> None:
             raise ModelRetry("b must not be 0")
         return a / b
 
-    agent, model = agent_of([call("divide", a=1, b=0), call("divide", a=1, b=2), text("0.5")], tools=[divide])
+    agent, model = agent_of([call("divide", a=1, b=0), call("divide", a=1, b=2), "0.5"], tools=[divide])
     assert run(agent).output == "0.5"
     assert "user: divide failed: b must not be 0" in model.prompts[1]
 
@@ -307,9 +302,9 @@ def test_the_history_of_another_model_is_read() -> None:
         ),
         ModelResponse(parts=[TextPart("Seen.")]),
     ]
-    agent, model = agent_of([text("ok")], tools=[add])
+    agent, model = agent_of(["ok"], tools=[add])
     run(agent, "And now?", message_history=history)
-    assert "user: First.\n\nSecond.\n\nThird.\n\nAnswer" in model.prompts[0]
+    assert "user: First.\n\nSecond.\n\nThird.\n\nTo call" in model.prompts[0]
     expected = (
         'assistant: Let me see.\n\n[{"name": "gone", "arguments": {"INVALID_JSON": "no json"}}, '
         '{"name": "add", "arguments": {}}]\n'
@@ -349,7 +344,7 @@ async def deltas(agent: Agent[Any, Any]) -> tuple[list[str], ModelResponse]:
 
 def test_parts_are_streamed() -> None:
     calls = f"[{call('add', a=1, b=2)}, {call('add', a=30, b=40)}]"
-    agent, _ = agent_of([calls, text("It is 70.")], tools=[add])
+    agent, _ = agent_of([calls, "It is 70."], tools=[add])
     texts, response = asyncio.run(deltas(agent))
     assert texts == ["It is 70."]
     assert response.parts == [TextPart("It is 70.")]
@@ -367,7 +362,7 @@ def test_calls_are_streamed_with_their_arguments() -> None:
     calls = f"[{call('add', a=1, b=2)}, {call('add', a=30, b=40)}]"
 
     async def events() -> AsyncIterator[object]:
-        agent, _ = agent_of([calls, text("done")], tools=[add])
+        agent, _ = agent_of([calls, "done"], tools=[add])
         async with agent.run_stream_events("Go.") as stream:
             async for event in stream:
                 yield event
@@ -398,7 +393,7 @@ def test_outputs_are_streamed_with_partial_validation() -> None:
 
 def test_text_is_streamed() -> None:
     async def pieces() -> list[str]:
-        agent, _ = agent_of([text("One, two.")])
+        agent, _ = agent_of(["One, two."])
         async with agent.run_stream("Go.") as stream:
             return [each async for each in stream.stream_text(delta=True, debounce_by=None)]
 
@@ -409,7 +404,7 @@ def test_text_is_streamed() -> None:
 
 def test_a_stream_can_be_left() -> None:
     async def first() -> object:
-        agent, _ = agent_of([text("A long text that nobody reads to its end.")])
+        agent, _ = agent_of(["A long text that nobody reads to its end."])
         async with agent.run_stream("Go.") as stream:
             async for each in stream.stream_text(delta=True, debounce_by=None):
                 await stream.cancel()
@@ -443,7 +438,7 @@ def test_random_models_make_no_invalid_call(seed: int) -> None:
 
 
 def test_input_that_is_not_text_is_refused() -> None:
-    agent, model = agent_of([text("x")])
+    agent, model = agent_of(["x"])
     for content in (ImageUrl("https://example.org/a.png"), BinaryContent(b"x", media_type="application/pdf")):
         with pytest.raises(
             UserError, match=f"reads text only, and the prompt has a {type(content).__name__}"
@@ -458,7 +453,7 @@ def test_a_file_from_a_tool_is_replaced_by_a_note() -> None:
     def picture() -> BinaryContent:
         return BinaryContent(b"x", media_type="image/png", identifier="p1")
 
-    agent, model = agent_of([call("picture"), text("ok")], tools=[picture])
+    agent, model = agent_of([call("picture"), "ok"], tools=[picture])
     assert run(agent).output == "ok"
     assert "p1" in model.prompts[1]
 
@@ -488,7 +483,7 @@ def test_a_budget_is_a_finish_reason() -> None:
 
 
 def test_a_setting_that_is_ignored_warns_if_it_matters() -> None:
-    agent, _ = agent_of([text("ok")] * 2)
+    agent, _ = agent_of(["ok"] * 2)
     run(agent, model_settings={"presence_penalty": 1.0})
     with pytest.warns(UserWarning, match="stop_sequences"):
         run(agent, model_settings={"stop_sequences": ["x"]})
@@ -528,7 +523,7 @@ def test_tool_choice_restricts_the_language(choice: Any, script: str, name: str)
 
 
 def test_a_tool_choice_of_none_leaves_text() -> None:
-    agent, model = agent_of([text("ok")], tools=[add])
+    agent, model = agent_of(["ok"], tools=[add])
     run(agent, model_settings={"tool_choice": "none"})
     assert "add" not in model.prompts[0]
     with pytest.raises(UserError, match="tool_choice names gone; the tools are add"):
@@ -536,7 +531,7 @@ def test_a_tool_choice_of_none_leaves_text() -> None:
 
 
 def test_calls_that_need_approval_are_deferred() -> None:
-    agent, model = agent_of([call("add", a=2, b=3), text("5")], [str, DeferredToolRequests])
+    agent, model = agent_of([call("add", a=2, b=3), "5"], [str, DeferredToolRequests])
     agent.tool_plain(requires_approval=True)(add)
     result = run(agent)
     (request,) = result.output.approvals
@@ -553,12 +548,12 @@ def test_a_keyword_that_cannot_be_enforced_is_checked_afterwards() -> None:
         lambda numbers: len(numbers), name="count", description="Count.", json_schema=schema
     )
     agent, model = agent_of(
-        [call("count", numbers=[1, 2]), call("count", numbers=[1, 1]), text("2")], tools=[tool]
+        [call("count", numbers=[1, 2]), call("count", numbers=[1, 1]), "2"], tools=[tool]
     )
     assert run(agent).output == "2"
     assert model.prompts[-1].endswith('{"numbers": [1, 1]}}\nuser: count returned: 2')
     agent, model = agent_of(
-        [call("count", numbers=[1, 2]), call("count", numbers=[1, 1]), text("2")], tools=[tool]
+        [call("count", numbers=[1, 2]), call("count", numbers=[1, 1]), "2"], tools=[tool]
     )
     texts, _ = asyncio.run(deltas(agent))
     assert texts == ["2"]

@@ -17,7 +17,8 @@ from structkit.agent.run.state import AgentStep
 from structkit.agent.tools.tool import Tool
 from structkit.errors import UnsupportedKeyword
 from structkit.messages import Calls
-from structkit.targets.targets import AnyTarget, JsonSchema, read_target
+from structkit.targets.specs import JsonSchema
+from structkit.targets.targets import AnyTarget, read_target
 
 __all__ = ["StepLanguage", "read_language"]
 

@@ -29,6 +29,7 @@ from structkit.agent.run.events import (
 from structkit.agent.run.state import AgentStep
 from structkit.agent.stream import AsyncStepStream
 from structkit.errors import OutputValidationError
+from structkit.generate.run.events import TextDelta
 from structkit.integrations.pydantic_ai.language import StepLanguage
 from structkit.messages import Calls
 
@@ -122,14 +123,12 @@ class StepResponse(StreamedResponse):
         match event:
             case ThinkingEvent(text):
                 yield from self._add("thinking", ThinkingPart(text))
-            case PreambleDelta(text):
+            case PreambleDelta(text) | TextDelta(_, text):
                 yield from self._add("text", TextPart(text))
             case ToolCallStart(id, name):
                 yield from self._add(id, ToolCallPart(name, ""))
             case ToolCallDelta(id, text):
                 yield from self._add(id, ToolCallPart("", text))
-            case PartialOutput(str(text)) if self._language.is_text:
-                yield from self._add("result", TextPart(text[len(self._sent.get("result", "")) :]))
             case PartialOutput(_, text) if not results:
                 yield from self._add("result", TextPart(text))
             case PartialOutput(_, text) if len(results) == 1:
@@ -139,7 +138,8 @@ class StepResponse(StreamedResponse):
         """Send the parts of a step that have not been sent."""
         self._usage = usage_of(step)
         self.finish_reason = finish_reason_of(step)
-        calls = [call.id for call in step.message.calls] if isinstance(step.message, Calls) else ["result"]
+        output = "text" if self._language.is_text else "result"
+        calls = [call.id for call in step.message.calls] if isinstance(step.message, Calls) else [output]
         ids = [*(["thinking"] if step.thinking else []), *(["text"] if step.message.text else []), *calls]
         for id, part in zip(ids, self._language.response_parts(step), strict=True):
             sent, text = self._sent.get(id), _text_of(part)
