@@ -436,12 +436,8 @@ def test_the_timeout_ends_a_run() -> None:
         time.sleep(0.2)
         return "slow"
 
-<<<<<<< HEAD
-    model = ScriptedModel([call("slow")] * 7 + ['"end"'])
+    model = ScriptedModel([call("slow")] * 7 + ["end"])
     result = sk.Agent(model, tools=[slow], timeout=0.3, on_limit="answer").run("x")
-=======
-    result = sk.Agent(ScriptedModel([call("slow")] * 7 + ["end"]), tools=[slow], timeout=0.3).run("x")
->>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
     assert (len(result.calls) < 7, result.finish_reason) == (True, "budget")
 
 

@@ -547,14 +547,10 @@ def test_a_keyword_that_cannot_be_enforced_is_checked_afterwards() -> None:
     tool = Tool.from_schema(
         lambda numbers: len(numbers), name="count", description="Count.", json_schema=schema
     )
-    agent, model = agent_of(
-        [call("count", numbers=[1, 2]), call("count", numbers=[1, 1]), "2"], tools=[tool]
-    )
+    agent, model = agent_of([call("count", numbers=[1, 2]), call("count", numbers=[1, 1]), "2"], tools=[tool])
     assert run(agent).output == "2"
     assert model.prompts[-1].endswith('{"numbers": [1, 1]}}\nuser: count returned: 2')
-    agent, model = agent_of(
-        [call("count", numbers=[1, 2]), call("count", numbers=[1, 1]), "2"], tools=[tool]
-    )
+    agent, model = agent_of([call("count", numbers=[1, 2]), call("count", numbers=[1, 1]), "2"], tools=[tool])
     texts, _ = asyncio.run(deltas(agent))
     assert texts == ["2"]
     agent.model = StructkitModel(ScriptedModel([call("count", numbers=[1, 2])] * 4))

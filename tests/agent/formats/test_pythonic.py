@@ -144,13 +144,8 @@ def test_arguments_that_are_not_identifiers_are_a_dict() -> None:
 
 
 def test_nothing_but_literals_can_be_written() -> None:
-<<<<<<< HEAD
-    model = ScriptedModel(["[take(things=[__import__('os')])]", '"Done."'])
-    agent = sk.Agent(model, tools=[take], format="pythonic", max_steps=2, max_tokens=200, on_limit="answer")
-=======
     model = ScriptedModel(["[take(things=[__import__('os')])]", "Done."])
-    agent = sk.Agent(model, tools=[take], format="pythonic", max_steps=2, max_tokens=200)
->>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
+    agent = sk.Agent(model, tools=[take], format="pythonic", max_steps=2, max_tokens=200, on_limit="answer")
     for call in agent.run("Go.").calls:
         assert all(item is None or isinstance(item, (bool, str)) for item in call.arguments["things"])  # type: ignore[attr-defined]
 

@@ -138,21 +138,15 @@ def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
     three = "[" + ", ".join([call("helper", prompt="a")] * 3) + "]"
     for most in (60, 120, 400):
         for seed in range(6):
-<<<<<<< HEAD
             # strings that never end
             inner = inner_agent(RandomModel(seed), max_tokens=300, on_limit="answer")
             outer = sk.Agent(
-                ScriptedModel([three, '"ok"']),
+                ScriptedModel([three, "ok"]),
                 tools=[inner.as_tool("helper")],
                 max_parallel_calls=3,
                 max_tokens=most,
                 on_limit="answer",
             )
-=======
-            inner = inner_agent(RandomModel(seed), max_tokens=300)  # strings that never end
-            model = ScriptedModel([three, "ok"])
-            outer = sk.Agent(model, tools=[inner.as_tool("helper")], max_parallel_calls=3, max_tokens=most)
->>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
             result = outer.run("x")
             assert computed(result.usage) <= most
     assert {each.error for each in result.calls} == {None}
@@ -176,18 +170,12 @@ def test_an_agent_as_a_tool_has_the_time_that_is_left() -> None:
         time.sleep(0.4)
         return "slow"
 
-<<<<<<< HEAD
-    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ['"x"']), tools=[slow], on_limit="answer")
+    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ["x"]), tools=[slow], on_limit="answer")
     outer = sk.Agent(
-        ScriptedModel([call("helper", prompt="a"), '"ok"']),
+        ScriptedModel([call("helper", prompt="a"), "ok"]),
         tools=[inner.as_tool("helper")],
         timeout=0.6,
         on_limit="answer",
-=======
-    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ["x"]), tools=[slow])
-    outer = sk.Agent(
-        ScriptedModel([call("helper", prompt="a"), "ok"]), tools=[inner.as_tool("helper")], timeout=0.6
->>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
     )
     assert outer.run("x").value is not None
     assert 1 <= len(seen) < 5
@@ -232,12 +220,8 @@ def test_a_call_that_is_written_too_late_is_not_made() -> None:
     def send(text: str) -> None:
         made.append(text)
 
-<<<<<<< HEAD
     tools = [sk.tool(send, requires_approval=True)]
-    agent = sk.Agent(ScriptedModel([call("send", text="a"), '"ok"']), tools, on_limit="answer")
-=======
-    agent = sk.Agent(ScriptedModel([call("send", text="a"), "ok"]), [sk.tool(send, requires_approval=True)])
->>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
+    agent = sk.Agent(ScriptedModel([call("send", text="a"), "ok"]), tools, on_limit="answer")
     with pytest.raises(sk.RunSuspended) as paused:
         agent.run("x")
     result = agent.resume(paused.value.state, approvals=True, usage_limits=sk.UsageLimits(timeout=0))
@@ -253,12 +237,8 @@ def test_a_tool_that_does_not_say_in_time_whether_it_is_available_is_not(run: st
         return True
 
     tool = sk.Tool(function=_never, name="f", available=unsure)
-<<<<<<< HEAD
     begun = time.perf_counter()
-    agent = sk.Agent(ScriptedModel(['"ok"']), [tool], timeout=0.2, on_limit="answer")
-=======
-    agent, begun = sk.Agent(ScriptedModel(["ok"]), [tool], timeout=0.2), time.perf_counter()
->>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
+    agent = sk.Agent(ScriptedModel(["ok"]), [tool], timeout=0.2, on_limit="answer")
     result = agent.run("x") if run == "run" else asyncio.run(agent.arun("x"))
     assert (time.perf_counter() - begun < 5, result.calls) == (True, ())
 
@@ -288,13 +268,8 @@ def test_a_tool_counts_what_it_had_a_model_do() -> None:
         context.spend(result.usage)
         return result.value
 
-<<<<<<< HEAD
-    model = ScriptedModel([call("summary", text="a"), '"ok"'])
-    result = sk.Agent(model, tools=[summary], max_tokens=150, on_limit="answer").run("x")
-=======
     model = ScriptedModel([call("summary", text="a"), "ok"])
-    result = sk.Agent(model, tools=[summary], max_tokens=150).run("x")
->>>>>>> 2026279 (Agents: str is plain text, alone or beside JSON, and before calls where the format marks their start)
+    result = sk.Agent(model, tools=[summary], max_tokens=150, on_limit="answer").run("x")
     assert result.calls[0].error is None
     assert 130 < computed(result.usage) <= 150
     assert result.finish_reason in ("stop", "budget")

@@ -101,7 +101,7 @@ def test_a_result_in_the_last_step_is_the_choice_of_the_model(run: Run) -> None:
 
 
 def test_a_limit_of_a_run_can_exceed_that_of_the_agent() -> None:
-    script = [call("search", city="a")] * 11 + ['"done"']
+    script = [call("search", city="a")] * 11 + ["done"]
     agent = sk.Agent(ScriptedModel(script * 2), [search])
     assert agent.run("x", usage_limits=sk.UsageLimits(max_steps=20)).steps == 12
     with pytest.raises(sk.UsageLimitExceeded, match="max_steps=8"):
@@ -117,7 +117,7 @@ def test_a_step_that_exceeds_the_number_of_calls_executes_none(run: Run) -> None
         return "none"
 
     three = f"[{', '.join(call('look', city=city) for city in 'bcd')}]"
-    script = [call("look", city="a"), three, '"done"']
+    script = [call("look", city="a"), three, "done"]
     agent = sk.Agent(ScriptedModel(script), [look], max_parallel_calls=3)
     error = exceeded(run, agent, sk.UsageLimits(max_tool_calls=3))
     assert (error.limit, made, len(error.calls)) == ("max_tool_calls", ["a"], 4)
@@ -128,7 +128,7 @@ def test_no_call_at_all_can_be_allowed() -> None:
     agent = sk.Agent(ScriptedModel([call("search", city="a")]), [search])
     assert exceeded(_run, agent, sk.UsageLimits(max_tool_calls=0)).limit == "max_tool_calls"
     assert (
-        agent.with_model(ScriptedModel(['"Hi."']))
+        agent.with_model(ScriptedModel(["Hi."]))
         .run("x", usage_limits=sk.UsageLimits(max_tool_calls=0))
         .value
         == "Hi."
@@ -138,7 +138,7 @@ def test_no_call_at_all_can_be_allowed() -> None:
 @pytest.mark.parametrize("run", RUNS)
 def test_a_call_or_result_that_the_tokens_shorten_raises(run: Run) -> None:
     long = "a" * 200
-    for script in ([call("search", city=long)], [call("search", city="a"), f'"{long}"']):
+    for script in ([call("search", city=long)], [call("search", city="a"), long]):
         agent = sk.Agent(ScriptedModel(script, byte_vocabulary()), [search])
         error = exceeded(run, agent, sk.UsageLimits(max_tokens=150))
         assert error.limit == "max_tokens"
@@ -159,14 +159,14 @@ def test_tokens_that_a_tool_spends_beyond_the_limit_raise() -> None:
         context.spend(sk.generate(ScriptedModel([f'"{"a" * 300}"'], byte_vocabulary()), "x", str).usage)
         return "done"
 
-    agent = sk.Agent(ScriptedModel([call("greedy"), '"a"'], byte_vocabulary()), [greedy])
+    agent = sk.Agent(ScriptedModel([call("greedy"), "a"], byte_vocabulary()), [greedy])
     error = exceeded(_run, agent, sk.UsageLimits(max_tokens=200))
     assert (error.limit, error.calls[0].tool_result) == ("max_tokens", "done")
     assert error.usage.generated_tokens > 300
 
 
 def test_a_step_longer_than_the_default_raises() -> None:
-    agent = sk.Agent(ScriptedModel([f'"{"a" * 1_100}"'] * 2, byte_vocabulary()), [search])
+    agent = sk.Agent(ScriptedModel(["a" * 1_100] * 2, byte_vocabulary()), [search])
     with pytest.raises(sk.UsageLimitExceeded, match=r"max_tokens=1024 for one step, the default") as caught:
         agent.run("x")
     assert caught.value.limit == "max_tokens"
@@ -227,11 +227,11 @@ def test_success_and_denials_do_not_use_retries() -> None:
             return "ok"
         raise sk.ToolError("no")
 
-    assert sk.Agent(ScriptedModel([call("unsure")] * 5 + ['"done"']), [unsure]).run("x").value == "done"
+    assert sk.Agent(ScriptedModel([call("unsure")] * 5 + ["done"]), [unsure]).run("x").value == "done"
 
     def pay() -> None: ...
 
-    agent = sk.Agent(ScriptedModel([call("pay")] * 3 + ['"ok"']), [sk.tool(pay, requires_approval=True)])
+    agent = sk.Agent(ScriptedModel([call("pay")] * 3 + ["ok"]), [sk.tool(pay, requires_approval=True)])
     with pytest.raises(sk.RunSuspended) as caught:
         agent.run("x")
     for _ in range(2):
@@ -263,19 +263,19 @@ def test_the_finish_reason_names_what_ended_the_run(caplog: pytest.LogCaptureFix
         assert reason(sk.tool(book, name="search", retries=1)) == "no_tools"
         assert "search failed 2 times in a row" in caplog.text
     tools = sk.Toolset([search]).available(lambda context: False)
-    assert sk.Agent(ScriptedModel(['"Hi."']), tools).run("x").finish_reason == "no_tools"
+    assert sk.Agent(ScriptedModel(["Hi."]), tools).run("x").finish_reason == "no_tools"
 
 
 def test_the_number_of_parallel_calls_keeps_to_the_limit_of_a_run() -> None:
     three = f"[{', '.join([call('search', city='a')] * 3)}]"
-    for script, reason in (([three] * 3, "stop"), ([three, call("search", city="a"), '"end"'], "steps")):
+    for script, reason in (([three] * 3, "stop"), ([three, call("search", city="a"), "end"], "steps")):
         agent = sk.Agent(ScriptedModel(script), [search], max_parallel_calls=3, on_limit="answer")
         result = agent.run("x", usage_limits=sk.UsageLimits(max_tool_calls=4))
         assert (len(result.calls) <= 4, result.finish_reason) == (True, reason)
 
 
 def nested(inner: sk.Agent[Any], **options: Any) -> sk.Agent[str]:
-    model = ScriptedModel([call("helper", prompt="a"), '"done"'])
+    model = ScriptedModel([call("helper", prompt="a"), "done"])
     return sk.Agent(model, [inner.as_tool("helper", "Helps.")], **options)
 
 
@@ -301,7 +301,7 @@ def test_a_limit_of_an_agent_as_a_tool(run: Run) -> None:
 @pytest.mark.parametrize("run", RUNS)
 def test_the_tokens_of_the_caller_limit_an_agent_as_a_tool(run: Run) -> None:
     def inner() -> sk.Agent[Any]:
-        return sk.Agent(ScriptedModel([f'"{"a" * 500}"'], byte_vocabulary()))
+        return sk.Agent(ScriptedModel(["a" * 500], byte_vocabulary()))
 
     error = exceeded_by_nested(run, nested(inner()))
     assert error.limit == "max_tokens"
