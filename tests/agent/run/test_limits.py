@@ -128,9 +128,7 @@ def test_no_call_at_all_can_be_allowed() -> None:
     agent = sk.Agent(ScriptedModel([call("search", city="a")]), [search])
     assert exceeded(_run, agent, sk.UsageLimits(max_tool_calls=0)).limit == "max_tool_calls"
     assert (
-        agent.with_model(ScriptedModel(["Hi."]))
-        .run("x", usage_limits=sk.UsageLimits(max_tool_calls=0))
-        .value
+        agent.with_model(ScriptedModel(["Hi."])).run("x", usage_limits=sk.UsageLimits(max_tool_calls=0)).value
         == "Hi."
     )
 
