@@ -62,6 +62,7 @@ async def balance(context: sk.Context[Deps], include_pending: bool) -> str:
     """The current balance of the customer's account.
 
     Args:
+        context: The dependencies of the run.
         include_pending: Whether to include pending transactions.
     """
     amount = await context.deps.bank.balance(context.deps.customer_id, include_pending)
