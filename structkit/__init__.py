@@ -45,9 +45,10 @@ if TYPE_CHECKING:
         ToolCall,
     )
     from structkit.agent.stream import AgentStream, AsyncAgentStream, AsyncStepStream, StepStream
+    from structkit.agent.tools.approval import Approve, Deny, Return
     from structkit.agent.tools.context import Context
     from structkit.agent.tools.tool import Tool, tool
-    from structkit.agent.tools.toolset import Toolset
+    from structkit.agent.tools.toolset import Toolset, require_approval
     from structkit.api.classify import aclassify, classify
     from structkit.api.many import aextract_many, agenerate_many, extract_many, generate_many
     from structkit.api.single import (
@@ -110,6 +111,7 @@ __all__ = [
     "AgentStep",
     "AgentStream",
     "ApprovalRequired",
+    "Approve",
     "AsyncAgentStream",
     "AsyncStepStream",
     "AsyncStream",
@@ -121,6 +123,7 @@ __all__ = [
     "Context",
     "Counterexample",
     "Cursor",
+    "Deny",
     "FieldEnd",
     "FieldRetracted",
     "FieldStart",
@@ -143,6 +146,7 @@ __all__ = [
     "Regex",
     "Rejection",
     "Result",
+    "Return",
     "RunEnd",
     "RunRecord",
     "RunState",
@@ -196,6 +200,7 @@ __all__ = [
     "messages",
     "processors",
     "render_prompt",
+    "require_approval",
     "run_record",
     "sample",
     "stream",
@@ -210,6 +215,7 @@ _HOMES = {
     "AgentResult": "structkit.agent.run.state",
     "AgentStep": "structkit.agent.run.state",
     "AgentStream": "structkit.agent.stream",
+    "Approve": "structkit.agent.tools.approval",
     "AsyncStepStream": "structkit.agent.stream",
     "StepEnd": "structkit.agent.run.events",
     "StepStream": "structkit.agent.stream",
@@ -225,6 +231,7 @@ _HOMES = {
     "Context": "structkit.agent.tools.context",
     "Counterexample": "structkit.testing.proof.report",
     "Cursor": "structkit.guide.guide",
+    "Deny": "structkit.agent.tools.approval",
     "FieldEnd": "structkit.generate.run.events",
     "FieldRetracted": "structkit.generate.run.events",
     "FieldStart": "structkit.generate.run.events",
@@ -240,6 +247,7 @@ _HOMES = {
     "Rejection": "structkit.testing.proof.report",
     "Regex": "structkit.targets.specs",
     "Result": "structkit.generate.output.result",
+    "Return": "structkit.agent.tools.approval",
     "PartialOutput": "structkit.agent.run.events",
     "RunEnd": "structkit.agent.run.events",
     "RunRecord": "structkit.agent.run.record",
@@ -269,6 +277,7 @@ _HOMES = {
     "explain": "structkit.targets.explain",
     "extract_many": "structkit.api.many",
     "generate_many": "structkit.api.many",
+    "require_approval": "structkit.agent.tools.toolset",
     "run_record": "structkit.agent.run.record",
     "sample": "structkit.testing.proof.sample",
     "stream": "structkit.api.stream",

@@ -11,13 +11,13 @@ from typing_extensions import TypeForm, TypeVar, Unpack
 from structkit.agent.formats.detect import FormatName, choose_notation
 from structkit.agent.formats.output import read_output
 from structkit.agent.prompt.instructions import AnyInstructions, read_instructions
-from structkit.agent.run.actions import Decisions
+from structkit.agent.resumable import Resumable
 from structkit.agent.run.budget import UsageLimits, min_limit
 from structkit.agent.run.config import AgentConfig, OnLimit
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState, RunSuspended
-from structkit.agent.run.validate import check_history, check_state
+from structkit.agent.run.validate import check_history
 from structkit.agent.steps import Steps
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.context import Context
@@ -57,7 +57,7 @@ class AgentOptions(Options, total=False):
     format: FormatName
 
 
-class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
+class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_contra]):
     """A model that can call functions before it returns a value of a given type.
 
     In each step the model generates either a call, `{"name": "f", "arguments": {"a": 1}}`, or the result, as JSON.
@@ -260,7 +260,8 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             UsageLimitExceeded: The run reached a limit, with `on_limit="raise"`.
             OutputValidationError: Validators rejected the result and all retries.
             BudgetTooSmall: `max_tokens`, or the context, is smaller than the shortest result.
-            AgentError: A tool returned a value that cannot be written as JSON.
+            AgentError: A tool returned a value that cannot be written as JSON; or the messages are those of another
+                agent, with calls of tools that this agent does not have.
             StructkitError: See `structkit.generate`.
             TypeError: The prompt is not a string, the messages are not those of an agent, or `deps` has the wrong
                 type for a tool.
@@ -327,45 +328,6 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             drive_events_async(self._start(prompt, messages, deps, usage_limits), self._config.model)
         )
 
-    def resume(
-        self,
-        state: RunState,
-        *,
-        approvals: bool | Decisions = False,
-        deps: D_contra = None,  # type: ignore[assignment]
-        usage_limits: UsageLimits = NO_LIMITS,
-    ) -> AgentResult[T_co]:
-        """Continue a suspended run, in this process or another.
-
-        Args:
-            state: The state of `RunSuspended`, or the one that `RunState.loads` returns.
-            approvals: For each pending call, by id, whether it is approved; a string denies the call and is the
-                reason for the model. `True` or `False` applies to all. A call without a decision remains pending.
-            deps: See `run`.
-            usage_limits: See `run`; they apply to the complete run, and the state does not contain them.
-
-        Raises:
-            AgentError: The tools, the output type or the limits of this agent do not fit the state, the state is
-                inconsistent, or a decision is about a call that is not pending.
-            BudgetTooSmall: The remaining tokens of the run do not suffice for the shortest result.
-            TypeError: The state is not a `RunState`, or a decision is neither a bool nor a string.
-            Exception: See `run`.
-        """
-        run, decisions = self._resume(state, approvals, deps, usage_limits)
-        return self._typed(drive_sync(run, self._config.model, decisions))
-
-    async def aresume(
-        self,
-        state: RunState,
-        *,
-        approvals: bool | Decisions = False,
-        deps: D_contra = None,  # type: ignore[assignment]
-        usage_limits: UsageLimits = NO_LIMITS,
-    ) -> AgentResult[T_co]:
-        """Async version of `resume`."""
-        run, decisions = self._resume(state, approvals, deps, usage_limits)
-        return self._typed(await drive_async(run, self._config.model, decisions))
-
     def with_model(self, model: LogitsModel) -> Agent[T_co, D_contra]:
         """Return a copy of the agent with another model, such as a scripted one in a test.
 
@@ -404,13 +366,12 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             description: The description of the tool for the other model; by default the strings of the instructions.
 
         Raises:
-            AgentError: A tool of this agent requires approval, which a nested run cannot request.
+            AgentError: A tool of this agent suspends runs, and a nested run cannot be suspended.
         """
-        asking = [each.name for each in self._config.tools if each.tool.requires_approval]
-        if asking:
-            raise AgentError(
-                f"{asking[0]} requires approval, so an agent that has it cannot be a tool", place=name
-            )
+        for each in self._config.tools:
+            if each.tool.requires_approval or each.tool.defer:
+                what = "requires approval" if each.tool.requires_approval else "is deferred"
+                raise AgentError(f"{each.name} {what}, so an agent that has it cannot be a tool", place=name)
 
         def ask(context: Context[object], prompt: str) -> T_co:
             own = self._config.settings
@@ -445,40 +406,13 @@ class Agent(Steps[T_co, D_contra], Generic[T_co, D_contra]):
             raise TypeError(
                 f"the prompt of an agent is a text, not {prompt!r:.60}; a conversation goes into messages="
             )
-        history = check_history(messages)
+        history = check_history(messages, [tool.name for tool in self.tools])
         state = RunState(
             agent_fingerprint=self._config.fingerprint,
             messages=(*history, User(content=prompt)),
             pending=(),
         )
         return Run(self._config, state, deps, usage_limits)
-
-    def _resume(
-        self, state: RunState, approvals: bool | Decisions, deps: object, usage_limits: UsageLimits
-    ) -> tuple[Run, Decisions]:
-        if not isinstance(state, RunState):
-            raise TypeError(
-                f"resume takes the state of a RunSuspended, or of RunState.loads, not {state!r:.60}"
-            )
-        state = check_state(state, self._config, usage_limits)
-        waiting = [each.id for each in state.pending]
-        decisions = dict.fromkeys(waiting, approvals) if isinstance(approvals, bool) else approvals
-        if not isinstance(decisions, Mapping):
-            raise TypeError(
-                f"approvals is True, False, or says so of each call by its id, not {decisions!r:.60}"
-            )
-        for each, decision in decisions.items():
-            if not isinstance(decision, (bool, str)):
-                raise TypeError(
-                    f"the approval of {each} is True, False, or a text that says why not, not {decision!r:.60}"
-                )
-        strange = next((each for each in decisions if each not in waiting), None)
-        if strange is not None or not waiting:
-            raise AgentError(
-                f"no call {strange or ''} waits in this state; those that do are {', '.join(waiting) or 'none'}",
-                place="approvals",
-            )
-        return Run(self._config, state, deps, usage_limits), decisions
 
     def _typed(self, result: object) -> AgentResult[T_co]:
         return cast("AgentResult[T_co]", result)

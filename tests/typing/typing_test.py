@@ -169,11 +169,15 @@ async def dependencies(model: sk.testing.ScriptedModel, state: sk.RunState) -> N
     )
     assert_type(sk.Agent(model), sk.Agent[str, object])
     assert_type(agent.with_model(model), sk.Agent[Person, Db])
-    assert_type((await agent.aresume(state, deps=Db())).value, Person)
+    assert_type((await agent.aresume(state, approvals=True, deps=Db())).value, Person)
+    approved: sk.Approve | sk.Deny = sk.Approve(arguments={"key": "x"})
+    stream = agent.stream_resume(state, approvals={"a": approved, "b": sk.Return(3), "c": True}, deps=Db())
+    assert_type(stream, sk.AgentStream[Person])
+    agent.resume(state, approvals={"call_1": "yes"}, deps=Db())  # type: ignore[dict-item]
     agent.run("x", deps=3)  # type: ignore[arg-type]
     await agent.arun("x", deps="x")  # type: ignore[arg-type]
     agent.stream("x", deps=3)  # type: ignore[arg-type]
-    agent.resume(state, deps=3)  # type: ignore[arg-type]
+    agent.resume(state, approvals=True, deps=3)  # type: ignore[arg-type]
     anywhere: sk.Agent[Person, Db] = sk.Agent(model, output_type=Person)
     nowhere: sk.Agent[Person] = agent  # type: ignore[assignment]
     print(anywhere, nowhere)

@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 from structkit.agent.prompt.instructions import Instruction
 from structkit.agent.run.state import AgentResult, AgentStep
 from structkit.agent.run.step import StepTarget
+from structkit.agent.tools.approval import Decision
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.agent.tools.tool import Tool
@@ -94,8 +95,8 @@ Outcome: TypeAlias = "AgentResult[object] | AgentStep[object]"
 
 RunFlow: TypeAlias = "Generator[Action, ActionResult, Outcome]"
 
-Decisions: TypeAlias = "Mapping[str, bool | str]"
-"""For each pending call: whether it is approved; a string is the reason of a denial."""
+Decisions: TypeAlias = "Mapping[str, Decision]"
+"""The decisions about the pending calls, by their ids."""
 
 
 def is_available(tool: Tool[..., object], context: Context[object]) -> Generator[Action, object, bool]:

@@ -82,6 +82,7 @@ async def drive_async(run: Run, model: LogitsModel, decisions: Decisions | None 
 def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Events:
     """Run a run to its end, and yield its events."""
     talk = _Driver(run, model, decisions)
+    yield from talk.new_results()
     with Executor() as executor:
         while (asked := talk.action) is not None:
             if isinstance(asked, GenerateStep):
@@ -98,6 +99,8 @@ def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = Non
 async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> AsyncEvents:
     """Async version of `drive_events`; each step of the model runs in a thread."""
     talk = _Driver(run, model, decisions)
+    for each in talk.new_results():
+        yield each
     while (asked := talk.action) is not None:
         if isinstance(asked, GenerateStep):
             steps = _StepStream(talk, asked)

@@ -44,6 +44,7 @@ from structkit.agent.run.state import (
     with_note,
 )
 from structkit.agent.run.step import AvailableTool, ParsedCall, RejectedCalls, calls_or_result
+from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError, ApprovalRequired, OutputValidationError
@@ -59,7 +60,6 @@ __all__ = ["Run"]
 
 _log = logging.getLogger("structkit")
 
-_DENIED = "nobody approved of this call"
 _OVERDUE = "the call was not made, for the time of the run is over"
 
 
@@ -368,24 +368,23 @@ class Run:
     ) -> Generator[Action, object, None]:
         """Request the execution of calls and append their outputs."""
         outputs = self._log.outputs = {output.id: output for output in finished}
-        waiting = {each.id: each for each in self._state.pending}
         now: list[PreparedCall] = []
         pending: list[PendingCall] = []
         for each in calls:
             decision = decisions.get(each.id)
             if each.id in outputs:
                 continue
-            if decision is False or isinstance(decision, str):
-                outputs[each.id] = self._log.add_error(each, decision or _DENIED)
-            elif decision is None and each.id in waiting:
-                pending.append(waiting[each.id])
+            if isinstance(decision, Deny):
+                outputs[each.id] = self._log.add_error(each, decision.reason)
+            elif isinstance(decision, Return):
+                outputs[each.id] = self._log.add_outcome(each, CallOutcome(decision.value))
             elif self._budget.is_overdue:
                 outputs[each.id] = self._log.add_error(each, _OVERDUE)
-            elif decision is None and each.tool.needs_approval(each.call):
-                pending.append(_pending(each, calls, self.messages, "it requires approval"))
+            elif decision is None and (reason := each.tool.pending_reason(each.call)) is not None:
+                pending.append(_pending(each, calls, self.messages, reason))
             else:
                 now.append(each)
-        now = [self._with_context(each, decisions.get(each.id) is True, len(now)) for each in now]
+        now = [self._with_context(each, each.id in decisions, len(now)) for each in now]
         self._contexts += [each.context for each in now]
         outcomes = cast("Sequence[CallOutcome]", (yield ExecuteCalls(tuple(now)))) if now else ()
         self._collect_usage()
@@ -405,7 +404,7 @@ class Run:
             raise self._suspended(pending, tuple(outputs.values()))
         yield from self._append_results(
             self._budget.truncate_results(self.messages, [outputs[each.id] for each in calls], self._header),
-            [each for each, decision in decisions.items() if decision is False or isinstance(decision, str)],
+            [each for each, decision in decisions.items() if isinstance(decision, Deny)],
         )
 
     def _collect_usage(self) -> None:
@@ -477,4 +476,10 @@ def _pending(
         for part in (message.calls if isinstance(message, Calls) else ())
         if part.id == call.id
     )
-    return PendingCall(id=call.id, name=call.tool.name, arguments=arguments, reason=writable(reason))
+    return PendingCall(
+        id=call.id,
+        name=call.tool.name,
+        arguments=arguments,
+        reason=writable(reason),
+        deferred=call.tool.tool.defer,
+    )

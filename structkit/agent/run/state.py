@@ -67,7 +67,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCall:
-    """A call awaiting approval."""
+    """A call that awaits a decision: approval, or its result."""
 
     id: str
     """The id of the call, for `Agent.resume`."""
@@ -79,7 +79,10 @@ class PendingCall:
     """The arguments that the model generated, as JSON."""
 
     reason: str = ""
-    """Why the call requires approval."""
+    """Why the call is pending."""
+
+    deferred: bool = False
+    """Whether the call waits for its result, `structkit.Return(value)`, and not for approval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

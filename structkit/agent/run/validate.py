@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from structkit.agent.run.actions import Decisions
 from structkit.agent.run.budget import RunBudget, UsageLimits
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.state import RunState
+from structkit.agent.tools.approval import Approvals, Approve, Decision, Deny, Return
+from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError
+from structkit.generate.input.examples import membership_test, write_value
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User, dumps
+from structkit.rejected import Rejected
+from structkit.schema.python.json_codec import json_text_of
 
-__all__ = ["check_history", "check_state"]
+__all__ = ["check_decisions", "check_history", "check_state"]
 
 
-def check_history(messages: object) -> tuple[Message, ...]:
+def check_history(messages: object, tools: Collection[str] | None = None) -> tuple[Message, ...]:
     """Validate the messages of earlier runs.
+
+    Args:
+        messages: The messages.
+        tools: The names of the tools that they may call; by default any.
 
     Raises:
         TypeError: An object is not a message.
         AgentError: A chat template cannot render the messages: a call has no output, an output has no call, or
-            arguments are not JSON.
+            arguments are not JSON; or they call another tool.
     """
     known: list[Message] = []
     if not isinstance(messages, Iterable):
@@ -39,6 +50,8 @@ def check_history(messages: object) -> tuple[Message, ...]:
             f"the call {waiting[0].id} among the messages has no output; go on with Agent.resume(state)",
             place="messages",
         )
+    if tools is not None:
+        _check_tools(known, tools)
     return tuple(known)
 
 
@@ -69,6 +82,109 @@ def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> Ru
     return state
 
 
+def check_decisions(state: RunState, approvals: Approvals, config: AgentConfig) -> tuple[RunState, Decisions]:
+    """Validate the decisions about the pending calls of a state.
+
+    Returns:
+        The state, with the arguments that were changed, and a decision for each pending call.
+
+    Raises:
+        AgentError: A pending call has no decision, or a decision that does not fit it, or a decision is about another
+            call.
+        TypeError: A decision has the wrong type.
+    """
+    pending = {each.id: each for each in state.pending}
+    waiting = ", ".join(pending) or "none"
+    given: object = dict.fromkeys(pending, approvals) if isinstance(approvals, bool) else approvals
+    if not isinstance(given, Mapping):
+        raise TypeError(f"approvals is True, False, or {{id: decision}}, not {given!r:.60}")
+    decisions = {id: _decision(id, each) for id, each in given.items()}
+    unknown = [id for id in decisions if id not in pending]
+    if unknown or not pending:
+        what = f"no call {unknown[0]} waits" if unknown else "no call waits"
+        raise AgentError(f"{what} in this state; those that do are {waiting}", place="approvals")
+    missing = [id for id in pending if id not in decisions]
+    if missing:
+        raise AgentError(
+            f"there is no decision about {', '.join(missing)}; decide about all calls that wait: {waiting}",
+            place="approvals",
+        )
+    by_name = {tool.name: tool for tool in config.tools}
+    for id, decision in decisions.items():
+        tool = by_name.get(pending[id].name)
+        if tool is None:
+            raise _wrong(f"the state has a call of {pending[id].name}, which is no tool of this agent")
+        place = f"approvals[{id!r}]"
+        if isinstance(decision, Return):
+            _check_result(decision, place)
+        elif isinstance(decision, Approve) and tool.tool.defer:
+            raise AgentError(
+                f"{tool.name} is deferred, so the agent cannot execute its call; supply the result as "
+                "structkit.Return(value), or deny the call",
+                place=place,
+            )
+        elif isinstance(decision, Approve) and decision.arguments is not None:
+            state = _with_arguments(state, id, _written_arguments(tool, decision.arguments, config, place))
+    return state, decisions
+
+
+def _decision(id: object, given: object) -> Decision:
+    if isinstance(given, bool):
+        return Approve() if given else Deny()
+    if isinstance(given, (Approve, Deny, Return)):
+        return given
+    hint = f"; to deny the call, write structkit.Deny({given!r:.60})" if isinstance(given, str) else ""
+    raise TypeError(
+        f"the decision about {id} is True, False, structkit.Approve(), structkit.Deny(reason) or "
+        f"structkit.Return(value), not {given!r:.60}{hint}"
+    )
+
+
+def _check_result(decision: Return, place: str) -> None:
+    try:
+        json_text_of(decision.value)
+    except ValueError as error:
+        raise AgentError(f"the result cannot be written as JSON: {error}", place=place) from error
+
+
+def _written_arguments(
+    tool: PreparedTool, arguments: Mapping[str, object], config: AgentConfig, place: str
+) -> str:
+    """Return changed arguments as the model would write them.
+
+    Raises:
+        AgentError: The tool refuses them.
+    """
+    settings, target, place = config.settings.compile_settings, tool.target, f"{place}.arguments"
+    names = [] if tool.is_schema else [name for name in arguments if name not in tool.parameter_names]
+    if names:
+        raise AgentError(
+            f"{tool.name} has no parameter {names[0]}; its parameters are {', '.join(tool.parameter_names)}",
+            place=place,
+        )
+    text = write_value(
+        dict(arguments), target, settings, membership_test(target, settings), config.settings.source or ""
+    )
+    if isinstance(text, Rejected):
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in text.path)
+        raise AgentError(
+            f"{tool.name} refuses the arguments: {text.message}", place=place + path
+        ) from text.cause
+    if text is None:
+        raise AgentError(f"the arguments are not a call of {tool.name} that its model can write", place=place)
+    return text
+
+
+def _with_arguments(state: RunState, id: str, arguments: str) -> RunState:
+    """Return the state with other arguments of a pending call."""
+    *before, last = state.messages
+    if isinstance(last, Calls):
+        parts = (replace(part, arguments=arguments) if part.id == id else part for part in last.calls)
+        last = replace(last, calls=tuple(parts))
+    pending = (replace(each, arguments=arguments) if each.id == id else each for each in state.pending)
+    return replace(state, messages=(*before, last), pending=tuple(pending))
+
+
 def _check(messages: Sequence[Message], place: str) -> list[CallPart]:
     """Check that outputs follow their calls in order; return the calls without an output at the end."""
     try:
@@ -92,6 +208,18 @@ def _check(messages: Sequence[Message], place: str) -> list[CallPart]:
             _check_calls(message.calls, seen, place)
             waiting = list(message.calls)
     return waiting
+
+
+def _check_tools(messages: Sequence[Message], tools: Collection[str]) -> None:
+    for position, message in enumerate(messages):
+        for call in message.calls if isinstance(message, Calls) else ():
+            if call.name not in tools:
+                raise AgentError(
+                    f"the history is that of another agent: it has a call of {call.name}, and the tools of this agent "
+                    f"are {', '.join(tools) or 'none'}; pass the messages of its own runs, or only those whose kind is "
+                    "'user' or 'answer'",
+                    place=f"messages[{position}]",
+                )
 
 
 def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:

@@ -59,6 +59,12 @@ class PreparedTool:
         return self.tool.schema is not None
 
     @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the parameters of a function whose arguments are generated."""
+        properties = self.target.json_schema().get("properties")
+        return tuple(properties) if isinstance(properties, Mapping) else ()
+
+    @property
     def is_strict(self) -> bool:
         """Whether all constraints of the arguments are enforced during generation."""
         given = self.tool.schema
@@ -89,10 +95,12 @@ class PreparedTool:
             return self.tool.function(**{self.context_name: context}, **call.arguments)
         return self.tool.function(context, **call.arguments)
 
-    def needs_approval(self, call: Call[object]) -> bool:
-        """Whether a call requires approval."""
+    def pending_reason(self, call: Call[object]) -> str | None:
+        """Return why a call awaits a decision before it is executed; `None` if it does not."""
+        if self.tool.defer:
+            return "the caller supplies its result"
         required = self.tool.requires_approval
-        return required(call) if callable(required) else required
+        return "it requires approval" if (required(call) if callable(required) else required) else None
 
     def check_deps(self, deps: object) -> None:
         """Check the dependencies of a run against the annotation of the context.

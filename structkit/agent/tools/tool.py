@@ -61,6 +61,10 @@ class Tool(Generic[P, R_co]):
     requires_approval: bool | Callable[[Call[object]], bool] = False
     """Whether the run suspends before the tool is called, until the call is approved; or a predicate of the call."""
 
+    defer: bool = False
+    """Whether the caller executes the calls: the run suspends before a call, and `Agent.resume` takes the result as
+    `structkit.Return(value)`. The function only describes the parameters."""
+
     available: Availability | None = None
     """Predicate of the context, sync or async, evaluated before each step: whether the model can call the tool, and its
     prompt describes it."""
@@ -107,6 +111,8 @@ class Tool(Generic[P, R_co]):
             raise TypeError(
                 f"requires_approval is True, False, or a function of the call, not {approval!r:.60}"
             )
+        if not isinstance(self.defer, bool):
+            raise TypeError(f"defer of {self.name} must be True or False, not {self.defer!r:.60}")
         if iscoroutinefunction(approval):
             raise TypeError(
                 f"requires_approval of {self.name} must be sync; use def, or raise ApprovalRequired in the tool"
@@ -131,6 +137,7 @@ def tool(
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
+    defer: bool = False,
     available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
 ) -> Tool[P, R_co]: ...
 @overload
@@ -143,6 +150,7 @@ def tool(
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
+    defer: bool = False,
     available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
 ) -> Callable[[Callable[P, R_co]], Tool[P, R_co]]: ...
 def tool(
@@ -156,6 +164,7 @@ def tool(
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
     requires_approval: bool | Callable[[Call[object]], bool] = False,
+    defer: bool = False,
     available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
 ) -> Tool[P, R_co] | Callable[[Callable[P, R_co]], Tool[P, R_co]]:
     """Set options of a tool; as a decorator, or around a function.
@@ -170,6 +179,7 @@ def tool(
         max_calls: Maximum number of calls per run.
         reraise: One or more exceptions that end the run instead of being returned to the model.
         requires_approval: Whether the run suspends before the call until it is approved; or a predicate of the call.
+        defer: Whether the caller executes the calls: the run suspends, and `Agent.resume` takes the result.
         available: A predicate of the context, sync or async, evaluated before each step. While it is false, the model
             cannot call the tool, and the prompt does not mention it.
 
@@ -195,6 +205,7 @@ def tool(
             max_calls=max_calls,
             reraise=reraise if isinstance(reraise, tuple) else (reraise,),
             requires_approval=requires_approval,
+            defer=defer,
             available=cast("Availability | None", available),
         )
 

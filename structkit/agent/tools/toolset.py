@@ -12,7 +12,7 @@ from structkit.agent.tools.tool import AnyTool, Availability, Tool, as_tool
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 
-__all__ = ["Toolset"]
+__all__ = ["Toolset", "require_approval"]
 
 D = TypeVar("D")
 
@@ -110,6 +110,26 @@ class Toolset:
 
     def __len__(self) -> int:
         return len(self.tools)
+
+
+def require_approval(
+    *tools: AnyTool | Toolset, when: Callable[[Call[object]], bool] | None = None
+) -> Toolset:
+    """Return the tools with approval required for their calls; see `Toolset.require_approval`.
+
+    Args:
+        *tools: Functions, tools and toolsets.
+        when: Which calls require approval; by default all.
+
+    Raises:
+        AgentError: An element is not a tool.
+
+    >>> def refund(euros: float) -> None: ...
+    >>> (refund,) = require_approval(refund, when=lambda call: call.arguments["euros"] > 100)
+    >>> refund.name, callable(refund.requires_approval)
+    ('refund', True)
+    """
+    return Toolset(tools).require_approval(when=when)
 
 
 def _check_listed(tools: object) -> None:

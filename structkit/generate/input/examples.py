@@ -13,7 +13,7 @@ from structkit.generate.input.options import CompileSettings
 from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 
-__all__ = ["Example", "MembershipTest", "membership_test", "render_examples"]
+__all__ = ["Example", "MembershipTest", "membership_test", "render_examples", "write_value"]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -90,21 +90,41 @@ def _answer(
     source: str,
     path: str,
 ) -> str:
-    for form in target.json_forms(value, exclude_unset=compile_settings.defaults == "may_omit"):
-        if isinstance(form, Rejected):
-            steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in form.path)
-            raise ValueError(
-                f"{path} is not a valid {target.name}: {form.message} at `{path}[1]{steps}`"
-            ) from form.cause
-        parsed, json_value = form
-        text = _text(json_value, target, compile_settings)
-        if text is not None and accepts(source, text) and _parses_to(target, text, parsed):
-            return text
+    text = write_value(value, target, compile_settings, accepts, source)
+    if isinstance(text, Rejected):
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in text.path)
+        raise ValueError(
+            f"{path} is not a valid {target.name}: {text.message} at `{path}[1]{steps}`"
+        ) from text.cause
+    if text is not None:
+        return text
     hint = "; a quote must occur in the text of its example" if target.has_quotes else ""
     raise ValueError(
         f"{path} cannot be written as {target.name}: {value!r:.200} has values, digits or characters that the target "
         f"does not allow{hint}"
     )
+
+
+def write_value(
+    value: object,
+    target: Target[object],
+    compile_settings: CompileSettings,
+    accepts: MembershipTest,
+    source: str = "",
+) -> str | Rejected | None:
+    """Return a value as a text of the target's language, or why the target rejects it.
+
+    Returns:
+        `None` if the value is valid and the language has no text for it.
+    """
+    for form in target.json_forms(value, exclude_unset=compile_settings.defaults == "may_omit"):
+        if isinstance(form, Rejected):
+            return form
+        parsed, json_value = form
+        text = _text(json_value, target, compile_settings)
+        if text is not None and accepts(source, text) and _parses_to(target, text, parsed):
+            return text
+    return None
 
 
 def _text(json_value: object, target: Target[object], compile_settings: CompileSettings) -> str | None:

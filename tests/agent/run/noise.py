@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +39,7 @@ def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentRes
                 if state is None:
                     results.append(noisy.run("Anything."))
                 else:
-                    approvals = {each.id: chance.choice([True, False, "not now"]) for each in state.pending}
+                    approvals = {each.id: _decision(chance, each) for each in state.pending}
                     results.append(noisy.resume(state, approvals=approvals))
                 break
             except sk.RunSuspended as paused:
@@ -83,3 +84,9 @@ class _Opening:
     def crop(self, length: int) -> None:
         self.noise.crop(length)
         del self.fed[length:]
+
+
+def _decision(chance: random.Random, call: sk.PendingCall) -> sk.Approve | sk.Deny | bool:
+    """Return a random decision; the arguments that the model wrote are valid as changed arguments too."""
+    same = sk.Approve(arguments=json.loads(call.arguments))
+    return chance.choice([True, False, sk.Deny("not now"), same])

@@ -169,10 +169,30 @@ def test_a_history_that_no_run_has_left(history: list[messages.Message], said: s
     assert caught.value.place == "messages"
 
 
+def test_a_history_of_another_agent_is_an_error() -> None:
+    part = messages.CallPart(id="call_1", name="other", arguments="{}")
+    output = messages.Output(id="call_1", name="other", content="x")
+    history = [
+        messages.User(content="x"),
+        messages.Calls(calls=(part,)),
+        output,
+        messages.Answer(content="y"),
+    ]
+    model = ScriptedModel(["Hi."])
+    with pytest.raises(
+        sk.AgentError, match=r"call of other, and the tools of this agent are pay, .*`messages\[1\]`"
+    ):
+        agent(model).run("And?", messages=history)
+    assert not model.prompts
+    # What the user and the model said can be handed over.
+    handed = [message for message in history if message.kind in ("user", "answer")]
+    assert agent(model).run("And?", messages=handed).value == "Hi."
+
+
 @pytest.mark.parametrize("last", [2, 999_999_999, int("9" * 190)])
 def test_ids_go_on_after_those_of_a_history(last: int) -> None:
-    part = messages.CallPart(id=f"call_{last}", name="other", arguments="{}")
-    history = [messages.Calls(calls=(part,)), messages.Output(id=part.id, name="other", content="x")]
+    part = messages.CallPart(id=f"call_{last}", name="look", arguments="{}")
+    history = [messages.Calls(calls=(part,)), messages.Output(id=part.id, name="look", content="x")]
     result = agent(ScriptedModel([call("look")] * 2 + ["Hi."])).run("Hi.", messages=history)
     assert [each.id for each in result.calls] == [f"call_{last + 1}", f"call_{last + 2}"]
     agent(ScriptedModel(["Hi."])).run("And?", messages=result.messages)

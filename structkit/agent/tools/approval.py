@@ -1,0 +1,64 @@
+"""Decisions about pending calls: approve a call, deny it, or supply its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["Approvals", "Approve", "Decision", "Deny", "Return"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approve:
+    """Approve a pending call, with the arguments of the model or with others.
+
+    >>> Approve(arguments={"euros": 10})
+    Approve(arguments={'euros': 10})
+    """
+
+    arguments: Mapping[str, object] | None = None
+    """All arguments of the call, validated as those of the model are; they replace its arguments in the messages.
+    `None`: the arguments of the model."""
+
+    def __post_init__(self) -> None:
+        if not (self.arguments is None or isinstance(self.arguments, Mapping)):
+            raise TypeError(
+                f"arguments must be a dict of all arguments of the call, not {self.arguments!r:.60}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Deny a pending call: it is not executed, and the model reads the reason as its error.
+
+    >>> Deny("more than the budget of this month")
+    Deny(reason='more than the budget of this month')
+    """
+
+    reason: str = "nobody approved of this call"
+    """Why the call is denied."""
+
+    def __post_init__(self) -> None:
+        reason: object = self.reason
+        if not (isinstance(reason, str) and reason.strip()):
+            raise TypeError(f"the reason of Deny must be a text for the model, not {self.reason!r:.60}")
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Supply the result of a pending call, which is not executed: the work was done elsewhere.
+
+    >>> Return({"booking": "B-17"})
+    Return(value={'booking': 'B-17'})
+    """
+
+    value: object
+    """What the tool would return: any value that pydantic can write as JSON."""
+
+
+Decision: TypeAlias = "Approve | Deny | Return"
+"""A decision about a pending call."""
+
+Approvals: TypeAlias = "bool | Mapping[str, bool | Decision]"
+"""The decisions about the pending calls by their ids, or one for all: `True` approves and `False` denies."""
