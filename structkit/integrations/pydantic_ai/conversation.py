@@ -29,8 +29,8 @@ __all__ = ["instructions_of", "read_conversation"]
 
 def instructions_of(
     messages: Sequence[ModelMessage], instruction_parts: Sequence[InstructionPart] | None
-) -> str | None:
-    """Return the system prompts and the instructions of a request as one text; `None` if there are none."""
+) -> str:
+    """Return the system prompts and the instructions of a request as one text."""
     texts = [
         part.content
         for message in messages
@@ -43,7 +43,7 @@ def instructions_of(
     else:
         requests = [message for message in messages if isinstance(message, ModelRequest)]
         texts += [request.instructions for request in requests[-1:] if request.instructions]
-    return "\n\n".join(text for text in texts if text) or None
+    return "\n\n".join(text for text in texts if text)
 
 
 def read_conversation(messages: Sequence[ModelMessage], result_names: Set[str]) -> tuple[Message, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import cast
 
 from pydantic_ai import RunContext
@@ -16,6 +17,7 @@ from typing_extensions import TypeForm, Unpack
 
 from structkit.agent.agent import Agent
 from structkit.agent.formats.detect import FormatName
+from structkit.agent.tools.context import Context
 from structkit.errors import OutputValidationError
 from structkit.generate.input.options import Options
 from structkit.integrations.pydantic_ai.conversation import instructions_of, read_conversation
@@ -32,6 +34,16 @@ _MAX_AGENTS = 4
 
 _MAX_STEPS = 2**31
 """The number of steps of an agent: pydantic-ai counts the requests itself."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The step that is the response to a request."""
+
+    agent: Agent[object, str]
+    language: StepLanguage
+    conversation: tuple[Message, ...]
+    instructions: str
 
 
 class StructkitModel(Model[None]):
@@ -96,7 +108,7 @@ class StructkitModel(Model[None]):
         self._max_parallel_calls = max_parallel_calls
         self._format: FormatName = format
         self._options = options
-        self._agents: LruCache[object, Agent[object]] = LruCache(_MAX_AGENTS)
+        self._agents: LruCache[object, Agent[object, str]] = LruCache(_MAX_AGENTS)
         Agent(model, max_parallel_calls=max_parallel_calls, format=format, **options)  # checks the arguments
         super().__init__(settings=settings, profile=profile)
 
@@ -127,13 +139,13 @@ class StructkitModel(Model[None]):
                 all attempts violated it.
             StructkitError: See `structkit.Agent.step`.
         """
-        agent, language, conversation = self._read(messages, model_settings, model_request_parameters)
+        request = self._read(messages, model_settings, model_request_parameters)
         try:
-            step = await agent.astep(conversation)
+            step = await request.agent.astep(request.conversation, deps=request.instructions)
         except OutputValidationError as error:
             raise UnexpectedModelBehavior(error.message, error.text) from error
         return ModelResponse(
-            parts=language.response_parts(step),
+            parts=request.language.response_parts(step),
             usage=usage_of(step),
             model_name=self.model_name,
             provider_name=self.system,
@@ -149,13 +161,13 @@ class StructkitModel(Model[None]):
         run_context: RunContext[object] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
         """Generate a response and stream it; see `request`."""
-        agent, language, conversation = self._read(messages, model_settings, model_request_parameters)
-        async with agent.astream_step(conversation) as stream:
+        request = self._read(messages, model_settings, model_request_parameters)
+        async with request.agent.astream_step(request.conversation, deps=request.instructions) as stream:
             yield StepResponse(
                 model_request_parameters,
                 model=self.model_name,
                 system=self.system,
-                language=language,
+                language=request.language,
                 stream=stream,
             )
 
@@ -164,8 +176,8 @@ class StructkitModel(Model[None]):
         messages: list[ModelMessage],
         model_settings: ModelSettings | None,
         parameters: ModelRequestParameters,
-    ) -> tuple[Agent[object], StepLanguage, tuple[Message, ...]]:
-        """Return the agent for a request, the language of the response, and the conversation."""
+    ) -> _Step:
+        """Return the step that is the response to a request."""
         merged, parameters = self.prepare_request(model_settings, parameters)
         settings = merged or ModelSettings()
         language = read_language(parameters, settings)
@@ -175,14 +187,15 @@ class StructkitModel(Model[None]):
         changed = _options(settings)
         options = self._options.copy()
         options.update(changed)
-        key = (language.key, instructions, parallel, tuple(sorted(changed.items())))
+        key = (language.key, parallel, tuple(sorted(changed.items())))
         agent = self._agents.get(key)
         if agent is None:
             agent = Agent(
                 self._model,
                 language.agent_tools(),
                 output_type=cast("TypeForm[object]", language.output_type()),
-                instructions=instructions,
+                deps_type=str,
+                instructions=_instructions,
                 max_steps=_MAX_STEPS,
                 on_limit="answer",  # pydantic-ai has limits of its own
                 max_parallel_calls=parallel,
@@ -190,7 +203,7 @@ class StructkitModel(Model[None]):
                 **options,
             )
             self._agents.put(key, agent)
-        return agent, language, conversation
+        return _Step(agent, language, conversation, instructions)
 
 
 _PROFILE = ModelProfile(
@@ -201,6 +214,11 @@ _PROFILE = ModelProfile(
     supports_audio_file_input=False,
     supports_video_input=False,
 )
+
+
+def _instructions(context: Context[str]) -> str:
+    """Return the instructions of a request: they can differ between requests, and the agent is the same."""
+    return context.deps
 
 
 def _options(settings: ModelSettings) -> Options:
