@@ -17,13 +17,13 @@ from structkit.agent.run.config import AgentConfig, OnLimit
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState, RunSuspended
-from structkit.agent.run.validate import check_history
 from structkit.agent.steps import Steps
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
+from structkit.agent.validate import check_history
 from structkit.errors import AgentError, ToolError
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.run.prefix_cache import PrefixCache
@@ -50,6 +50,7 @@ class AgentOptions(Options, total=False):
     """The keyword arguments of an agent, except those that determine its types."""
 
     instructions: AnyInstructions | None
+    name: str | None
     max_steps: int
     max_parallel_calls: int
     allow_text: bool
@@ -145,6 +146,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         output_type: AnyTarget = str,
         deps_type: object = object,
         instructions: AnyInstructions | None = None,
+        name: str | None = None,
         max_steps: int = 8,
         max_parallel_calls: int = 1,
         allow_text: bool = False,
@@ -167,6 +169,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             instructions: The system message: a string, a function of the run's `structkit.Context` or without a
                 parameter, sync or async, or a list of both. A run calls the functions once, before its first step.
                 Strings come before what functions return, so the prompts of all runs have a common prefix.
+            name: The name of the agent in logs and spans.
             max_steps: Maximum number of steps, including the one that generates the result.
             max_parallel_calls: Maximum number of calls in one step, if the format supports more than one. They are
                 executed concurrently, and their outputs are added in order.
@@ -197,6 +200,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
         _check_count("max_steps", max_steps, None)
         _check_count("max_parallel_calls", max_parallel_calls, _MAX_PARALLEL_CALLS)
+        if not (name is None or isinstance(name, str)):
+            raise TypeError(f"name must be a string, not {name!r:.60}")
         if not isinstance(allow_text, bool):
             raise TypeError(f"allow_text must be True or False, not {allow_text!r:.60}")
         if on_limit not in ("raise", "answer"):
@@ -221,6 +226,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         self._allow_text = allow_text
         self._config = AgentConfig(
             model=model,
+            name=name,
             tools=ready,
             output_functions=functions,
             notation=notation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from structkit.agent.run.actions import Decisions, RunFlow
+from structkit.agent.run.record import attach_record
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentStep, new_calls
 from structkit.agent.run.step import calls_or_result
@@ -12,7 +13,16 @@ __all__ = ["SingleStep"]
 
 
 class SingleStep(Run):
-    """A run that ends after one step, with its calls or the result."""
+    """A run that ends after one step, with its calls or the result; it has no span of its own."""
+
+    def flow(self, decisions: Decisions | None = None) -> RunFlow:
+        """Generate the step; see `Run.flow`."""
+        try:
+            yield from self._read_instructions()
+            return (yield from self._steps_to_result(decisions))
+        except Exception as error:  # the model is user code
+            attach_record(error, self.record())
+            raise
 
     def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
         result, plan = yield from self.generate()

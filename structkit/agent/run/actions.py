@@ -21,6 +21,7 @@ from structkit.functions.call import Call
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
+from structkit.tracing import Span
 
 __all__ = [
     "Action",
@@ -46,6 +47,7 @@ class GenerateStep:
     prompt: Prompt
     settings: Settings
     step: int
+    parent_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,12 @@ class PreparedCall:
     context: Context[object]
     arguments: dict[str, object]
     """A copy of the arguments for the record: the tool can modify its own."""
+
+    parent_span: Span | None = None
+    """The span of the run."""
+
+    trace_content: bool | None = None
+    """Whether the span of the call contains its arguments and its result."""
 
 
 @dataclass(frozen=True, slots=True)

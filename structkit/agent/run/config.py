@@ -63,6 +63,7 @@ class AgentConfig:
 
     Attributes:
         model: The model.
+        name: The name of the agent.
         tools: The tools.
         notation: How steps are written: the format of calls and the target of the output.
         output_functions: The functions in the output type that a run calls.
@@ -76,6 +77,7 @@ class AgentConfig:
     """
 
     model: LogitsModel
+    name: str | None
     tools: tuple[PreparedTool, ...]
     notation: StepNotation
     output_functions: tuple[OutputFunction, ...]

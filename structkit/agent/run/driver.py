@@ -173,6 +173,7 @@ class _Driver:
             number=action.step,
             own_vocabulary=self.run.vocabulary,
             requested_at=time.perf_counter(),
+            parent_span=action.parent_span,
         )
         prepared = settle(encode_request, settle(compile_request, request))
         return request, prepared, self._batch(action, prepared)

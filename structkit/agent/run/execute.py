@@ -18,6 +18,7 @@ from typing import TypeVar, cast
 
 from structkit.agent.run.actions import AwaitValue, CallOutcome, ExecuteCalls, PreparedCall
 from structkit.agent.run.budget import min_limit
+from structkit.agent.run.observe import observe, observe_async
 from structkit.errors import ToolError
 
 __all__ = ["Executor", "perform_async"]
@@ -63,14 +64,14 @@ class Executor:
         alone = len(calls) == 1
         if alone and not calls[0].tool.is_async and _timeout_of(calls[0]) is None:
             # Use this thread: resources such as database connections can be bound to it.
-            return [self._execute(calls[0])]
+            return [observe(calls[0], lambda: self._execute(calls[0]))]
         begun = time.perf_counter()
         futures = [self._submit(each) for each in calls]
         return [self._wait(each, *future, begun) for each, future in zip(calls, futures, strict=True)]
 
     def _submit(self, call: PreparedCall) -> tuple[Future[CallOutcome], asyncio.AbstractEventLoop | None]:
         if not call.tool.is_async:
-            return _in_thread(lambda: self._execute(call)), None
+            return _in_thread(lambda: observe(call, lambda: self._execute(call))), None
         loop = self._shared_loop()
         return asyncio.run_coroutine_threadsafe(_execute_async(call), loop), loop
 
@@ -151,7 +152,7 @@ async def _awaited(value: Awaitable[object]) -> object:
 
 async def _execute_async(call: PreparedCall) -> CallOutcome:
     begun = time.perf_counter()
-    task = asyncio.ensure_future(_run(call))
+    task = asyncio.ensure_future(observe_async(call, _run(call)))
     try:
         done, _ = await asyncio.wait({task}, timeout=_timeout_of(call))
     except asyncio.CancelledError:

@@ -28,6 +28,7 @@ from structkit.agent.run.actions import (
 from structkit.agent.run.budget import RunBudget, StepPlan, UsageLimits, min_limit
 from structkit.agent.run.call_log import CallLog, writable
 from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
+from structkit.agent.run.observe import RunObserver
 from structkit.agent.run.output import output_value
 from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded, attach_record
 from structkit.agent.run.state import (
@@ -90,6 +91,7 @@ class Run:
         self._next_tools: tuple[AvailableTool, ...] | None = None
         self._header: PromptHeader | None = None
         self._next_header = config.header
+        self._observer = RunObserver(config)
         self._by_name = {tool.name: tool for tool in config.tools}
         config.check_deps(deps)
 
@@ -141,14 +143,19 @@ class Run:
             OutputValidationError: Validators rejected the result and all retries.
             Exception: An exception of a tool or of the model. Each exception carries the record of the run.
         """
+        self._observer.start()
         try:
             yield from self._read_instructions()
-            return (yield from self._steps_to_result(decisions))
-        except (RunSuspended, GeneratorExit):  # the state has all; the driver closed the flow
-            raise
+            result = yield from self._steps_to_result(decisions)
         except BaseException as error:  # a tool can raise any
-            attach_record(error, self.record())
+            if not isinstance(
+                error, (RunSuspended, GeneratorExit)
+            ):  # the state has all; the driver closed the flow
+                attach_record(error, self.record())
+            self._observer.end(self.usage, self._steps, error)
             raise
+        self._observer.end(self.usage, self._steps, result)
+        return result
 
     def _read_instructions(self) -> Generator[Action, object, None]:
         """Call the functions of the instructions, before the first step and before pending calls."""
@@ -202,7 +209,8 @@ class Run:
         plan, turns = yield from self._next_step()
         self._available_names = frozenset(offer.tool.name for offer in plan.target.tools)
         self._steps += 1
-        result = cast("Result[object]", (yield GenerateStep(plan.target, turns, plan.settings, self._steps)))
+        action = GenerateStep(plan.target, turns, plan.settings, self._steps, self._observer.span)
+        result = cast("Result[object]", (yield action))
         self._budget.add_usage(result.usage)
         if self._raises and result.finish_reason == "budget":
             raise self._limit_exceeded(self._budget.limit_of_tokens(plan))
@@ -415,7 +423,9 @@ class Run:
 
     def _with_context(self, call: PreparedCall, approved: bool, calls: int) -> PreparedCall:
         timeout = call.tool.tool.timeout
-        return replace(call, context=self._context(approved=approved, calls=calls, timeout=timeout))
+        context = self._context(approved=approved, calls=calls, timeout=timeout)
+        content = self._config.settings.trace_content
+        return replace(call, context=context, parent_span=self._observer.span, trace_content=content)
 
     def _prepare_call(self, part: CallPart, tool: PreparedTool, call: Call[object]) -> PreparedCall:
         try:

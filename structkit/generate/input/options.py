@@ -111,6 +111,10 @@ class Options(TypedDict, total=False):
     limits: Limits
     """Limits on the size of what is compiled for the target."""
 
+    trace_content: bool | None
+    """Whether spans of OpenTelemetry contain prompts, answers, and the arguments and results of calls. Default: the
+    environment variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, or else no."""
+
 
 _DEFAULT_DRAFT_TOKENS = 24
 """Draft tokens with `prompt_lookup=True`."""
@@ -167,6 +171,7 @@ class Settings:
     max_thinking_tokens: int = 0
     charge_discarded: bool = False
     processors: tuple[AnyProcessor, ...] = ()
+    trace_content: bool | None = None
 
     def __post_init__(self) -> None:
         check_int("max_tokens", self.max_tokens, 0)
@@ -185,6 +190,7 @@ class Settings:
         _check_type("fast_forward", self.fast_forward, bool, "True or False")
         _check_type("source", self.source, (str, type(None)), "a string or None")
         _check_type("system", self.system, (str, type(None)), "a string or None")
+        _check_type("trace_content", self.trace_content, (bool, type(None)), "True, False or None")
 
     @classmethod
     def read(cls, function: str, options: Options, extra: Sequence[str] = ()) -> Settings:
@@ -243,6 +249,7 @@ class Settings:
             timeout=options.get("timeout"),
             max_thinking_tokens=_DEFAULT_THINKING_TOKENS if thinking is True else int(thinking),
             processors=_processors(options),
+            trace_content=options.get("trace_content"),
             confidence=options.get("confidence", function in _WITH_CONFIDENCE),
         )
 

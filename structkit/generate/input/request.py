@@ -9,6 +9,7 @@ from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget
+from structkit.tracing import Span
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Request"]
@@ -27,6 +28,7 @@ class Request:
         own_vocabulary: The tokens of the answer, if they differ from those of the model.
         requested_at: The time of the call, by `time.perf_counter()`; `None` if the timeout counts from the start of the
             generation.
+        parent_span: The parent of the span of the generation; `None` for the current span.
     """
 
     model: LogitsModel
@@ -36,6 +38,7 @@ class Request:
     number: int = 0
     own_vocabulary: Vocabulary | None = None
     requested_at: float | None = None
+    parent_span: Span | None = None
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -17,6 +17,7 @@ from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt, build_prompt, continues_text, encode_prompt, user_text
 from structkit.generate.input.request import Request
+from structkit.generate.run.observe import GenerationObserver
 from structkit.generate.run.outcome import Outcome
 from structkit.generate.run.rejection import locate_rejected, retry_prompt
 from structkit.guide.guide import Cursor, Guide
@@ -140,11 +141,21 @@ def write(prepared: Prepared | Exception, generated: GeneratedTokens | None = No
     """
     if isinstance(prepared, Exception):
         raise prepared
+    observer = GenerationObserver(prepared.request)
+    try:
+        outcome = yield from _write(prepared, GeneratedTokens() if generated is None else generated)
+    except BaseException as error:
+        observer.fail(error)
+        raise
+    observer.end(outcome)
+    return outcome
+
+
+def _write(prepared: Prepared, generated: GeneratedTokens) -> Flow[Outcome]:
     if prepared.request.requested_at is None:
         prepared = replace(prepared, request=replace(prepared.request, requested_at=time.perf_counter()))
     prepared = encode_request(prepared)
     compiled = prepared.compiled or _compile(prepared.request, prepared.source)
-    generated = GeneratedTokens() if generated is None else generated
     decoded = yield from _attempt(prepared, compiled, generated)
     last = _last_settings(prepared.request.settings, generated, compiled.guide)
     if decoded.rejection is not None and decoded.cause is None and last is not None:

@@ -1,0 +1,159 @@
+"""Observation of a run and its calls: spans of OpenTelemetry, and messages of the logger `structkit`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
+
+from structkit.agent.run.actions import CallOutcome, Outcome, PreparedCall
+from structkit.agent.run.config import AgentConfig
+from structkit.agent.run.state import AgentResult, RunSuspended
+from structkit.errors import ApprovalRequired
+from structkit.generate.output.result import Usage
+from structkit.generate.run.observe import request_attributes
+from structkit.messages import Answer, Calls, Message, Output, User
+from structkit.tracing import Span, captures_content, start_span
+
+__all__ = ["RunObserver", "observe", "observe_async"]
+
+_log = logging.getLogger("structkit")
+
+_FINISH_REASONS = {"steps": "length", "budget": "length"}
+
+
+class RunObserver:
+    """Observes a run from its start to its end.
+
+    Args:
+        config: The configuration of the agent.
+
+    Attributes:
+        span: The span of the run; `None` before its start, and without a tracer provider.
+    """
+
+    def __init__(self, config: AgentConfig) -> None:
+        self.span: Span | None = None
+        self._config = config
+
+    def start(self) -> None:
+        """Observe the start of the run."""
+        name = self._config.model.name
+        attributes = request_attributes(name, self._config.settings)
+        named = {"gen_ai.agent.name": self._config.name}
+        self.span = start_span("invoke_agent", self._config.name, {**named, **attributes})
+
+    def end(self, usage: Usage, steps: int, outcome: Outcome | BaseException) -> None:
+        """Observe the end of the run: its result, its suspension or its error."""
+        _end_run(self.span, self._config, usage, steps, outcome)
+
+
+def _end_run(
+    span: Span | None, config: AgentConfig, usage: Usage, steps: int, outcome: Outcome | BaseException
+) -> None:
+    result = outcome if isinstance(outcome, AgentResult) else None
+    reason = type(outcome).__name__ if result is None else result.finish_reason
+    label = "agent" if config.name is None else f"agent {config.name}"
+    _log.info("%s: %d steps, %d tokens: %s", label, steps, usage.written_tokens, reason)
+    if span is None:
+        return
+    span.set(
+        {
+            "gen_ai.response.finish_reasons": None
+            if result is None
+            else [_FINISH_REASONS.get(reason, "stop")],
+            "gen_ai.usage.input_tokens": usage.prompt_tokens,
+            "gen_ai.usage.output_tokens": usage.written_tokens,
+            "structkit.steps": steps,
+        }
+    )
+    if result is not None and captures_content(config.settings.trace_content):
+        *asked, answer = _message_parts(result.messages)
+        span.set_json("gen_ai.input.messages", asked)
+        span.set_json(
+            "gen_ai.output.messages", [{**answer, "finish_reason": _FINISH_REASONS.get(reason, "stop")}]
+        )
+    is_fault = isinstance(outcome, BaseException) and not isinstance(outcome, (RunSuspended, GeneratorExit))
+    span.end(outcome if is_fault and isinstance(outcome, BaseException) else None)
+
+
+def observe(call: PreparedCall, execute: Callable[[], CallOutcome]) -> CallOutcome:
+    """Execute a call inside its span."""
+    span = _start_call(call)
+    with nullcontext() if span is None else span.activate():
+        outcome = execute()
+    _end_call(span, call, outcome)
+    return outcome
+
+
+async def observe_async(call: PreparedCall, execution: Awaitable[CallOutcome]) -> CallOutcome:
+    """Await the execution of a call inside its span."""
+    span = _start_call(call)
+    with nullcontext() if span is None else span.activate():
+        try:
+            outcome = await execution
+        except BaseException as error:  # the task is cancelled
+            _end_call(span, call, CallOutcome(error=error))
+            raise
+    _end_call(span, call, outcome)
+    return outcome
+
+
+def _start_call(call: PreparedCall) -> Span | None:
+    if call.parent_span is None:
+        return None
+    return start_span(
+        "execute_tool",
+        call.tool.name,
+        {
+            "gen_ai.tool.name": call.tool.name,
+            "gen_ai.tool.call.id": call.id,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.description": call.tool.tool.description,
+        },
+        parent=call.parent_span,
+    )
+
+
+def _end_call(span: Span | None, call: PreparedCall, outcome: CallOutcome) -> None:
+    error = None if isinstance(outcome.error, ApprovalRequired) else outcome.error
+    ended = "returned" if outcome.error is None else f"raised {type(outcome.error).__name__}"
+    _log.debug("%s (%s) %s after %.3f s", call.tool.name, call.id, ended, outcome.seconds)
+    if span is None:
+        return
+    if captures_content(call.trace_content):
+        span.set_json("gen_ai.tool.call.arguments", call.arguments)
+        if outcome.error is None:
+            span.set_json("gen_ai.tool.call.result", outcome.result)
+    span.end(error)
+
+
+def _message_parts(messages: Sequence[Message]) -> list[dict[str, object]]:
+    """Return messages in the form of the semantic conventions."""
+    return [_parts_of(message) for message in messages]
+
+
+def _parts_of(message: Message) -> dict[str, object]:
+    match message:
+        case User(content=content):
+            return {"role": "user", "parts": [_text(content)]}
+        case Calls(calls=calls, text=text):
+            written = [
+                {
+                    "type": "tool_call",
+                    "id": call.id,
+                    "name": call.name,
+                    "arguments": json.loads(call.arguments),
+                }
+                for call in calls
+            ]
+            return {"role": "assistant", "parts": [*([_text(text)] if text else []), *written]}
+        case Output(id=id, content=content):
+            return {"role": "tool", "parts": [{"type": "tool_call_response", "id": id, "response": content}]}
+        case Answer(content=content, text=text):
+            return {"role": "assistant", "parts": [*([_text(text)] if text else []), _text(content)]}
+
+
+def _text(content: str) -> dict[str, object]:
+    return {"type": "text", "content": content}

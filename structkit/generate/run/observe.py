@@ -1,0 +1,103 @@
+"""Observation of a generation: a span of OpenTelemetry, and a message of the logger `structkit`."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from structkit.generate.input.options import Settings
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.request import Request
+from structkit.generate.run.outcome import Outcome
+from structkit.tracing import Attribute, captures_content, start_span
+from structkit.vocabulary.control_tokens import to_text
+
+__all__ = ["GenerationObserver", "message_parts", "request_attributes"]
+
+_log = logging.getLogger("structkit")
+
+
+class GenerationObserver:
+    """Observes one generation from its start to its end.
+
+    Args:
+        request: The request.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._started_at = time.perf_counter()
+        self._span = start_span(
+            "chat",
+            request.model.name,
+            request_attributes(request.model.name, request.settings),
+            parent=request.parent_span,
+        )
+
+    def end(self, outcome: Outcome) -> None:
+        """Observe the end of the generation, with a value or a rejection."""
+        generated, decoded = outcome.generated, outcome.decoded
+        rejected = None if decoded.rejection is None else decoded.rejection.rejected.cause
+        written = len(generated.token_ids) + generated.discarded_tokens + generated.thinking_tokens
+        reason = "length" if decoded.finish_reason == "budget" else "stop"
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug(
+                "%s wrote %d tokens for %s in %.3f s: %s",
+                self._request.model.name,
+                written,
+                outcome.compiled.target.name,
+                time.perf_counter() - self._started_at,
+                reason if rejected is None else f"rejected with {type(rejected).__name__}",
+            )
+        if self._span is None:
+            return
+        target = outcome.compiled.target
+        self._span.set(
+            {
+                "gen_ai.output.type": "json" if target.is_json else "text",
+                "gen_ai.response.model": self._request.model.name,
+                "gen_ai.response.finish_reasons": [reason],
+                "gen_ai.usage.input_tokens": outcome.prompt_tokens,
+                "gen_ai.usage.output_tokens": written,
+                "gen_ai.usage.reasoning.output_tokens": generated.thinking_tokens or None,
+                "structkit.attempts": len(decoded.rejected) + (rejected is None),
+                "structkit.discarded_tokens": generated.discarded_tokens,
+                "structkit.forced_tokens": sum(generated.is_forced),
+            }
+        )
+        if captures_content(self._request.settings.trace_content):
+            self._span.set_json("gen_ai.input.messages", message_parts(self._request.prompt))
+            text = {"type": "text", "content": to_text(bytes(generated.text))}
+            answer = {"role": "assistant", "parts": [text], "finish_reason": reason}
+            self._span.set_json("gen_ai.output.messages", [answer])
+            if self._request.settings.system is not None:
+                system = {"type": "text", "content": self._request.settings.system}
+                self._span.set_json("gen_ai.system_instructions", [system])
+        self._span.end(rejected)
+
+    def fail(self, error: BaseException) -> None:
+        """Observe an error, or the end of a generation that is not continued."""
+        if self._span is not None:
+            self._span.end(None if isinstance(error, GeneratorExit) else error)
+
+
+def request_attributes(model: str, settings: Settings) -> dict[str, Attribute]:
+    """Return the attributes of a request."""
+    sampling = settings.sampling
+    return {
+        "gen_ai.request.model": model,
+        "gen_ai.request.max_tokens": settings.max_tokens,
+        "gen_ai.request.temperature": float(sampling.temperature),
+        "gen_ai.request.top_p": sampling.top_p,
+        "gen_ai.request.top_k": sampling.top_k,
+        "gen_ai.request.seed": sampling.seed,
+    }
+
+
+def message_parts(prompt: Prompt) -> list[dict[str, object]]:
+    """Return a prompt as messages of the semantic conventions."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "parts": [{"type": "text", "content": prompt}]}]
+    return [
+        {"role": each["role"], "parts": [{"type": "text", "content": each["content"]}]} for each in prompt
+    ]
