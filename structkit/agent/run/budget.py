@@ -34,7 +34,7 @@ class UsageLimits:
 
     >>> from structkit import Agent
     >>> from structkit.testing import ScriptedModel
-    >>> agent = Agent(ScriptedModel(['"Hello."']), max_steps=8)
+    >>> agent = Agent(ScriptedModel(["Hello."]), max_steps=8)
     >>> agent.run("Hi", usage_limits=UsageLimits(max_steps=20, max_tool_calls=10)).value
     'Hello.'
     """
