@@ -12,9 +12,9 @@ from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState
-from structkit.agent.run.validate import check_decisions, check_state
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.approval import Approvals
+from structkit.agent.validate import check_decisions, check_state
 
 __all__ = ["Resumable"]
 
