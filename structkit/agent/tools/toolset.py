@@ -95,7 +95,7 @@ class Toolset:
         >>> def drop_all() -> None:
         ...     '''Delete the database.'''
         >>> admin = Toolset([drop_all]).available(lambda context: context.deps == "admin")
-        >>> model = ScriptedModel(['"Hello."'])
+        >>> model = ScriptedModel(["Hello."])
         >>> reply = Agent(model, tools=[admin], deps_type=str).run("Hi", deps="guest")
         >>> "Delete the database" in model.prompts[0]
         False
