@@ -114,6 +114,11 @@ def needs_pydantic_ai() -> None:
     pytest.importorskip("pydantic_ai", reason="pip install 'structkit[pydantic-ai]'")
 
 
+def needs_recipe_packages() -> None:
+    pytest.importorskip("fastapi", reason="pip install fastapi")
+    pytest.importorskip("pydantic_evals", reason="pip install pydantic-evals")
+
+
 def needs_demo() -> None:
     """Skip the test if the demo model is missing."""
     if not (ROOT / "structkit/demo/model/config.json").is_file():

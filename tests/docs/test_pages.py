@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import PAGES, ROOT, check_page, find_blocks, needs_demo, needs_mcp, needs_pydantic_ai
+from tests.docs.blocks import (
+    PAGES,
+    ROOT,
+    check_page,
+    find_blocks,
+    needs_demo,
+    needs_mcp,
+    needs_pydantic_ai,
+    needs_recipe_packages,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,5 +30,7 @@ def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -
         needs_mcp()
     if any("pydantic_ai" in block.source for block in find_blocks(page, "python")):
         needs_pydantic_ai()
+    if any("fastapi" in block.source for block in find_blocks(page, "python")):
+        needs_recipe_packages()
     monkeypatch.chdir(ROOT)
     check_page(page)
