@@ -13,6 +13,7 @@ StructkitError                      the message ends with the location: "... at 
 ├─ AgentError                       an invalid agent configuration, or a state that cannot be resumed
 ├─ ToolError                        raised by a tool: the model reads the message instead of an output
 ├─ ApprovalRequired                 raised by a tool: the run is suspended until the call is approved
+├─ Retry                            raised by a validator: the model generates another value
 └─ GenerationError                  decoding failed
    ├─ TokenRejected                 a token that the mask forbids
    ├─ BudgetTooSmall                `max_tokens` is below the length of the shortest value
@@ -35,6 +36,7 @@ __all__ = [
     "ModelError",
     "OutputValidationError",
     "PatternError",
+    "Retry",
     "SchemaError",
     "StructkitError",
     "TokenRejected",
@@ -199,6 +201,20 @@ class ApprovalRequired(StructkitError):
     """
 
     def __init__(self, message: object = "the call requires approval", *, place: str | None = None) -> None:
+        super().__init__(f"{message}", place=place)
+
+
+class Retry(StructkitError, ValueError):
+    """Reject a value: the model reads the message, and generates another value.
+
+    The validators of `validate=`, and those of pydantic, raise this error or another `ValueError`.
+
+    >>> def known(name: str) -> None:
+    ...     if name not in ("Ana", "Tom"):
+    ...         raise Retry("nobody is called that; give the full name")
+    """
+
+    def __init__(self, message: object = "give another value", *, place: str | None = None) -> None:
         super().__init__(f"{message}", place=place)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
@@ -25,7 +26,7 @@ from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.agent.validate import check_history
 from structkit.errors import AgentError, ToolError
-from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.options import Settings, ValidationOptions
 from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.generate.sample.sample import check_int
 from structkit.messages import Message, User
@@ -46,7 +47,7 @@ D = TypeVar("D", default=object)
 D_contra = TypeVar("D_contra", contravariant=True, default=object)
 
 
-class AgentOptions(Options, total=False):
+class AgentOptions(ValidationOptions, total=False):
     """The keyword arguments of an agent, except those that determine its types."""
 
     instructions: AnyInstructions | None
@@ -152,7 +153,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         allow_text: bool = False,
         on_limit: OnLimit = "raise",
         format: FormatName = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[ValidationOptions],
     ) -> None:
         """Read the tools and the output type, and compile the grammar of the steps.
 
@@ -184,9 +185,10 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
                 know it. `"json"`: `{"name": "f", "arguments": {...}}`, in plain turns. `"hermes"`: the same between
                 `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f", "parameters": {...}}`, one per step.
                 `"mistral"`: after `[TOOL_CALLS]`. `"pythonic"`: `[f(a=1)]`.
-            **options: Those of `structkit.extract`. `max_tokens` bounds all steps of a run together, including
-                discarded tokens; it is 1,024 for each step if unset. `timeout` bounds a run, in seconds. Calls are not
-                awaited longer than that, so functions that are not async run in separate threads.
+            **options: Those of `structkit.extract` except `system`. `validate` checks the output of a run; its context
+                is a `structkit.Context`. `max_tokens` bounds all steps of a run together, including discarded tokens;
+                it is 1,024 for each step if unset. `timeout` bounds a run, in seconds. Calls are not awaited longer
+                than that, so functions that are not async run in separate threads.
 
         Raises:
             SchemaError: The type of a parameter or of the result is not supported; the error names the tool and the
@@ -208,7 +210,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             raise ValueError(f'on_limit must be "raise" or "answer", not {on_limit!r:.60}')
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
-        settings = Settings.read("Agent", options)
+        settings = Settings.read("Agent", options, ValidationOptions, _own_arguments())
         writing = settings.compile_settings
         ready = prepare_tools(Toolset(tools).tools, writing)
         output, functions = read_output(output_type, writing)
@@ -422,6 +424,11 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
 
     def _typed(self, result: object) -> AgentResult[T_co]:
         return cast("AgentResult[T_co]", result)
+
+
+def _own_arguments() -> list[str]:
+    """Return the names of the keyword arguments of `Agent` that are not those of `structkit.extract`."""
+    return [name for name, each in signature(Agent).parameters.items() if each.kind is each.KEYWORD_ONLY]
 
 
 def _check_count(name: str, count: int | None, maximum: int | None) -> None:

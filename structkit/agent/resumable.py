@@ -119,5 +119,6 @@ class Resumable(Generic[T_co, D_contra]):
                 f"resume takes the state of a RunSuspended, or of RunState.loads, not {state!r:.60}"
             )
         state = check_state(state, self._config, usage_limits)
-        state, decisions = check_decisions(state, approvals, self._config)
+        context = self._config.validation_context(deps)
+        state, decisions = check_decisions(state, approvals, self._config, context)
         return Run(self._config, state, deps, usage_limits), decisions

@@ -82,7 +82,9 @@ def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> Ru
     return state
 
 
-def check_decisions(state: RunState, approvals: Approvals, config: AgentConfig) -> tuple[RunState, Decisions]:
+def check_decisions(
+    state: RunState, approvals: Approvals, config: AgentConfig, context: object = None
+) -> tuple[RunState, Decisions]:
     """Validate the decisions about the pending calls of a state.
 
     Returns:
@@ -124,7 +126,9 @@ def check_decisions(state: RunState, approvals: Approvals, config: AgentConfig) 
                 place=place,
             )
         elif isinstance(decision, Approve) and decision.arguments is not None:
-            state = _with_arguments(state, id, _written_arguments(tool, decision.arguments, config, place))
+            state = _with_arguments(
+                state, id, _written_arguments(tool, decision.arguments, config, place, context)
+            )
     return state, decisions
 
 
@@ -148,7 +152,7 @@ def _check_result(decision: Return, place: str) -> None:
 
 
 def _written_arguments(
-    tool: PreparedTool, arguments: Mapping[str, object], config: AgentConfig, place: str
+    tool: PreparedTool, arguments: Mapping[str, object], config: AgentConfig, place: str, context: object
 ) -> str:
     """Return changed arguments as the model would write them.
 
@@ -163,7 +167,12 @@ def _written_arguments(
             place=place,
         )
     text = write_value(
-        dict(arguments), target, settings, membership_test(target, settings), config.settings.source or ""
+        dict(arguments),
+        target,
+        settings,
+        membership_test(target, settings),
+        config.settings.source or "",
+        context,
     )
     if isinstance(text, Rejected):
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in text.path)

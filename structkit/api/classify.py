@@ -10,12 +10,12 @@ from typing import Any, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import SchemaError
-from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.options import ClassifyOptions, Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.output.confidence import member_names
 from structkit.generate.run.batch import run
-from structkit.generate.run.scheduler import in_thread
+from structkit.generate.run.event_loop import in_thread
 from structkit.models.protocols import LogitsModel
 from structkit.rejected import Rejected
 from structkit.targets.specs import TextTarget
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 @overload
 def classify(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ClassifyOptions]
 ) -> dict[T, float]: ...
 @overload
 def classify(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ClassifyOptions]
 ) -> dict[T, float]: ...
 def classify(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ClassifyOptions]
 ) -> dict[Any, float]:
     """Return the probability that a model gives to each choice.
 
@@ -46,7 +46,7 @@ def classify(
         model: A model, such as `structkit.load()`.
         prompt: A string or messages.
         target: A `Literal`, an `Enum`, `bool`, or `structkit.Choice([...])`.
-        **options: As for `generate`.
+        **options: As for `extract`, except `validate` and `context`.
 
     Returns:
         The probability of each choice, in descending order.
@@ -61,19 +61,19 @@ def classify(
     >>> list(probabilities), round(sum(probabilities.values()), 6)
     (['good', 'bad'], 1.0)
     """
-    return _classify(model, prompt, target, Settings.read("classify", options))
+    return _classify(model, prompt, target, Settings.read("classify", options, ClassifyOptions))
 
 
 @overload
 async def aclassify(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ClassifyOptions]
 ) -> dict[T, float]: ...
 @overload
 async def aclassify(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ClassifyOptions]
 ) -> dict[T, float]: ...
 async def aclassify(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ClassifyOptions]
 ) -> dict[Any, float]:
     """Async version of `classify`: the model runs in a thread and does not block the event loop.
 
@@ -82,7 +82,7 @@ async def aclassify(
     >>> next(iter(asyncio.run(aclassify(ScriptedModel(["true"]), "Is it?", bool))))
     True
     """
-    settings = Settings.read("aclassify", options)
+    settings = Settings.read("aclassify", options, ClassifyOptions)
     return await in_thread(lambda cancelled: _classify(model, prompt, target, settings, cancelled))
 
 

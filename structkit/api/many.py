@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Literal, TypeAlias, TypeVar, cast, overload
+from typing import Literal, TypeAlias, TypedDict, TypeVar, cast, overload
 
 from typing_extensions import Required, TypeForm, Unpack
 
-from structkit.generate.input.options import BatchSettings, Options, Settings
+from structkit.generate.input.options import BatchSettings, Options, ResultOptions, Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_many
-from structkit.generate.run.scheduler import in_thread
+from structkit.generate.run.event_loop import in_thread
 from structkit.models.protocols import LogitsModel
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
@@ -27,7 +26,7 @@ SchemaOrTargets: TypeAlias = "Mapping[str, object] | Callable[..., object] | Seq
 Targets: TypeAlias = "AnyTarget | Sequence[AnyTarget]"
 
 
-class ManyOptions(Options, total=False):
+class BatchOptions(TypedDict, total=False):
     """Keyword arguments of the functions for many prompts, in addition to those for one prompt."""
 
     batch_size: int
@@ -40,12 +39,28 @@ class ManyOptions(Options, total=False):
     """False, the default: the first error is raised and cancels the other prompts."""
 
 
-class ReturnExceptionsOptions(Options, total=False):
+class ReturnExceptionsOptions(TypedDict, total=False):
     """Keyword arguments of calls that return exceptions in place of the values of failed prompts."""
 
     batch_size: int
     progress: bool | None
     return_exceptions: Required[bool]
+
+
+class ManyOptions(Options, BatchOptions, total=False):
+    """Keyword arguments of `extract_many`."""
+
+
+class ManyOrExceptionsOptions(Options, ReturnExceptionsOptions, total=False):
+    """Keyword arguments of `extract_many` that returns exceptions."""
+
+
+class ManyResultsOptions(ResultOptions, BatchOptions, total=False):
+    """Keyword arguments of `generate_many`."""
+
+
+class ManyResultsOrExceptionsOptions(ResultOptions, ReturnExceptionsOptions, total=False):
+    """Keyword arguments of `generate_many` that returns exceptions."""
 
 
 @overload
@@ -54,7 +69,7 @@ def extract_many(
 ) -> list[T]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 def extract_many(
@@ -62,7 +77,7 @@ def extract_many(
 ) -> list[T]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 def extract_many(
@@ -70,7 +85,7 @@ def extract_many(
 ) -> list[object]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[object]: ...
 def extract_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
@@ -103,32 +118,41 @@ def extract_many(
     >>> extract_many(ScriptedModel(["1", "2"]), ["One.", "Two."], int)
     [1, 2]
     """
-    return _values(_run("extract_many", model, prompts, target, options))
+    return _values(_run("extract_many", Options, model, prompts, target, options))
 
 
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOptions]
+    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel,
+    prompts: Prompts,
+    target: TypeForm[T],
+    **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOptions]
+    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel,
+    prompts: Prompts,
+    target: TextTarget[T],
+    **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOptions]
+    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
 ) -> list[Result[object]]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel,
+    prompts: Prompts,
+    target: SchemaOrTargets,
+    **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[object] | Exception]: ...
 def generate_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
@@ -141,7 +165,7 @@ def generate_many(
     >>> [result.text for result in generate_many(ScriptedModel(["1", "2"]), ["One.", "Two."], int)]
     ['1', '2']
     """
-    return _run("generate_many", model, prompts, target, options)
+    return _run("generate_many", ResultOptions, model, prompts, target, options)
 
 
 @overload
@@ -150,7 +174,7 @@ async def aextract_many(
 ) -> list[T]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 async def aextract_many(
@@ -158,7 +182,7 @@ async def aextract_many(
 ) -> list[T]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 async def aextract_many(
@@ -166,7 +190,7 @@ async def aextract_many(
 ) -> list[object]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[object]: ...
 async def aextract_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
@@ -178,33 +202,41 @@ async def aextract_many(
     >>> asyncio.run(aextract_many(ScriptedModel(["1", "2"]), ["One.", "Two."], int))
     [1, 2]
     """
-    work = partial(_run, "aextract_many", model, prompts, target, options)
-    return _values(await in_thread(lambda cancelled: work(cancelled=cancelled)))
+    return _values(await _arun("aextract_many", Options, model, prompts, target, options))
 
 
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOptions]
+    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel,
+    prompts: Prompts,
+    target: TypeForm[T],
+    **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOptions]
+    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel,
+    prompts: Prompts,
+    target: TextTarget[T],
+    **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOptions]
+    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
 ) -> list[Result[object]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ReturnExceptionsOptions]
+    model: LogitsModel,
+    prompts: Prompts,
+    target: SchemaOrTargets,
+    **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[object] | Exception]: ...
 async def agenerate_many(
     model: LogitsModel, prompts: Prompts, target: Targets, **options: object
@@ -216,16 +248,30 @@ async def agenerate_many(
     >>> asyncio.run(agenerate_many(ScriptedModel(["1"]), ["One."], int))[0].value
     1
     """
-    work = partial(_run, "agenerate_many", model, prompts, target, options)
-    return await in_thread(lambda cancelled: work(cancelled=cancelled))
+    return await _arun("agenerate_many", ResultOptions, model, prompts, target, options)
 
 
 def _values(results: Sequence[object]) -> list[object]:
     return [result.value if isinstance(result, Result) else result for result in results]
 
 
+async def _arun(
+    function: str,
+    accepted: type[Options],
+    model: LogitsModel,
+    prompts: Prompts,
+    target: Targets,
+    options: dict[str, object],
+) -> list[Result[object] | Exception]:
+    def work(cancelled: threading.Event) -> list[Result[object] | Exception]:
+        return _run(function, accepted, model, prompts, target, options, cancelled)
+
+    return await in_thread(work, own_thread=options.get("validate") is not None)
+
+
 def _run(
     function: str,
+    accepted: type[Options],
     model: LogitsModel,
     prompts: Prompts,
     target: Targets,
@@ -233,9 +279,7 @@ def _run(
     cancelled: threading.Event | None = None,
 ) -> list[Result[object] | Exception]:
     batch = BatchSettings.read(options)
-    settings = Settings.read(
-        function, cast("Options", options), ("batch_size", "progress", "return_exceptions")
-    )
+    settings = Settings.read(function, options, accepted, ("batch_size", "progress", "return_exceptions"))
     if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Sequence):
         raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}")
     if isinstance(target, (list, tuple)):

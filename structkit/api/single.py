@@ -16,13 +16,13 @@ from typing_extensions import TypeForm, Unpack
 from structkit.compile import compile
 from structkit.functions.call import Call
 from structkit.generate.input.examples import render_examples
-from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.options import Options, ResultOptions, Settings
 from structkit.generate.input.prompt import Prompt, prompt_text
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run, run_samples
+from structkit.generate.run.event_loop import in_thread
 from structkit.generate.run.request import prepare_prompt
-from structkit.generate.run.scheduler import in_thread
 from structkit.limits import Limits
 from structkit.models.protocols import LogitsModel
 from structkit.models.transformers.model import from_transformers, load
@@ -75,8 +75,8 @@ def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Un
         model: A model, such as `structkit.load()`.
         prompt: A string, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
-        **options: Generation options such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`;
-            `structkit.generate.input.options.Options` lists all of them.
+        **options: Generation options such as `max_tokens`, `temperature`, `system`, `timeout`, `validate` or `retries`;
+            `structkit.generate.input.options` lists all of them.
 
     Returns:
         The value: an instance of the type, a `Call` for a function, a string for `Regex`, the option for `Choice`,
@@ -95,38 +95,38 @@ def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Un
 
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
 ) -> Result[T]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
 ) -> Result[T]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[ResultOptions]
 ) -> Result[object]: ...
 @overload
 def generate(
     model: LogitsModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
-    **options: Unpack[Options],
+    **options: Unpack[ResultOptions],
 ) -> Result[Call[T]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
 ) -> Result[Call[T]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[T]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[T]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[object]]: ...
 @overload
 def generate(
@@ -135,11 +135,11 @@ def generate(
     target: Callable[..., Coroutine[Any, Any, T]],
     *,
     n: int,
-    **options: Unpack[Options],
+    **options: Unpack[ResultOptions],
 ) -> list[Result[Call[T]]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[Call[T]]]: ...
 def generate(
     model: LogitsModel,
@@ -147,7 +147,7 @@ def generate(
     target: AnyTarget,
     *,
     n: int | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ResultOptions],
 ) -> object:
     """Generate a value of a type, and return it with its text and usage.
 
@@ -158,8 +158,8 @@ def generate(
         n: Number of values to sample; requires a temperature. The prompt is read once. With a `seed`, each sample has
             its own random numbers, and the first sample equals the result without `n`. The first error is raised and
             cancels the other samples.
-        **options: Generation options such as `max_tokens`, `temperature`, `seed`, `system`, `timeout` or `retries`;
-            `structkit.generate.input.options.Options` lists all of them.
+        **options: Generation options such as `max_tokens`, `temperature`, `system`, `timeout`, `validate` or `retries`;
+            `structkit.generate.input.options` lists all of them.
 
     Returns:
         The value, its text, the finish reason and the usage in tokens and seconds; with `n`, a list of `n` results.
@@ -170,11 +170,12 @@ def generate(
         VocabularyError: The model's tokens cannot spell any value.
         LimitExceeded: The target is too large.
         BudgetTooSmall: The shortest value needs more tokens than `max_tokens` or than the context has left.
-        OutputValidationError: Custom validators rejected the value and all retries.
+        OutputValidationError: Validators rejected the value and all retries.
         ModelError: The model failed.
         GenerationError: The prompt fills the context.
         ValueError: An option is out of range.
         TypeError: An option or the prompt has the wrong type.
+        Exception: An exception of a validator that is neither a `ValueError` nor an `AssertionError`.
 
     >>> from structkit.testing import ScriptedModel
     >>> result = generate(ScriptedModel(["[1, 2]"]), "One and two.", list[int])
@@ -183,7 +184,7 @@ def generate(
     >>> [result.value for result in generate(ScriptedModel(["1", "2"]), "Any.", int, n=2, temperature=1)]
     [1, 2]
     """
-    settings = Settings.read("generate", options, ("n",))
+    settings = Settings.read("generate", options, ResultOptions, ("n",))
     request = Request(model=model, prompt=prompt, target=target, settings=settings)
     return run(request) if n is None else run_samples(request, n)
 
@@ -228,43 +229,43 @@ async def aextract(
     request = Request(
         model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
     )
-    return (await in_thread(partial(run, request))).value
+    return (await in_thread(partial(run, request), own_thread=settings.validate is not None)).value
 
 
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
 ) -> Result[T]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
 ) -> Result[T]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[ResultOptions]
 ) -> Result[object]: ...
 @overload
 async def agenerate(
     model: LogitsModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
-    **options: Unpack[Options],
+    **options: Unpack[ResultOptions],
 ) -> Result[Call[T]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
 ) -> Result[Call[T]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[object]]: ...
 @overload
 async def agenerate(
@@ -273,11 +274,11 @@ async def agenerate(
     target: Callable[..., Coroutine[Any, Any, T]],
     *,
     n: int,
-    **options: Unpack[Options],
+    **options: Unpack[ResultOptions],
 ) -> list[Result[Call[T]]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[Call[T]]]: ...
 async def agenerate(
     model: LogitsModel,
@@ -285,7 +286,7 @@ async def agenerate(
     target: AnyTarget,
     *,
     n: int | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ResultOptions],
 ) -> object:
     """Async version of `generate`; see `aextract`.
 
@@ -294,14 +295,18 @@ async def agenerate(
     >>> asyncio.run(agenerate(ScriptedModel(["true"]), "Is it?", bool)).text
     'true'
     """
-    settings = Settings.read("agenerate", options, ("n",))
+    settings = Settings.read("agenerate", options, ResultOptions, ("n",))
     request = Request(
         model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
     )
-    return await in_thread(partial(run, request) if n is None else partial(run_samples, request, n))
+    work = partial(run_samples, request, 1 if n is None else n)
+    results = await in_thread(work, own_thread=settings.validate is not None)
+    return results[0] if n is None else results
 
 
-def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> str:
+def render_prompt(
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
+) -> str:
     r"""Return the exact text that the model would read, with its chat template applied, without generating.
 
     Takes the arguments of `generate`.
@@ -314,11 +319,13 @@ def render_prompt(model: LogitsModel, prompt: Prompt, target: AnyTarget, **optio
     >>> render_prompt(ScriptedModel([]), "Did it work?", Choice(["yes", "no"]))
     'Did it work?\n\nAnswer with one of: yes, no'
     """
-    settings = Settings.read("render_prompt", options)
+    settings = Settings.read("render_prompt", options, ResultOptions)
     compiled = settings.compile_settings
     read = read_target(target, policy=compiled.json_style, limits=compiled.limits)
     examples = (
-        render_examples(settings.examples, read, compiled, settings.source) if settings.examples else ()
+        render_examples(settings.examples, read, compiled, settings.source, settings.context)
+        if settings.examples
+        else ()
     )
     return prompt_text(model, prepare_prompt(model, prompt, read, settings, examples))
 

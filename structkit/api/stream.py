@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.functions.call import Call
-from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.options import ResultOptions, Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.run.stream import AsyncStream, Stream
 from structkit.models.protocols import LogitsModel
@@ -22,29 +22,29 @@ T = TypeVar("T")
 
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
 ) -> Stream[T]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
 ) -> Stream[T]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[ResultOptions]
 ) -> Stream[object]: ...
 @overload
 def stream(
     model: LogitsModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
-    **options: Unpack[Options],
+    **options: Unpack[ResultOptions],
 ) -> Stream[Call[T]]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
 ) -> Stream[Call[T]]: ...
 def stream(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
 ) -> Stream[object]:
     """Generate a value of a type, and yield an event for each part as soon as the part is final.
 
@@ -62,34 +62,34 @@ def stream(
     FieldEnd(path='age', value=34)
     FieldEnd(path='$', value={'name': 'Ana', 'age': 34})
     """
-    return Stream(model, prompt, target, Settings.read("stream", options))
+    return Stream(model, prompt, target, Settings.read("stream", options, ResultOptions))
 
 
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
 ) -> AsyncStream[T]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
 ) -> AsyncStream[T]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[ResultOptions]
 ) -> AsyncStream[object]: ...
 @overload
 def astream(
     model: LogitsModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
-    **options: Unpack[Options],
+    **options: Unpack[ResultOptions],
 ) -> AsyncStream[Call[T]]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
 ) -> AsyncStream[Call[T]]: ...
 def astream(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
 ) -> AsyncStream[object]:
     """Async version of `stream`: the model runs in a thread while the next event is awaited.
 
@@ -102,4 +102,4 @@ def astream(
     >>> asyncio.run(main())
     [1, 2]
     """
-    return AsyncStream(Stream(model, prompt, target, Settings.read("astream", options)))
+    return AsyncStream(Stream(model, prompt, target, Settings.read("astream", options, ResultOptions)))

@@ -76,21 +76,21 @@ class FunctionOutput(OutputType[object]):
         return cls(read, signature)
 
     def serialize(
-        self, value: object, *, exclude_unset: bool = False
+        self, value: object, *, exclude_unset: bool = False, context: object = None
     ) -> Iterator[tuple[object, object] | Rejected]:
         """Yield the arguments of a call or of a dict as JSON values, each after its `Call`."""
-        for form in super().serialize(_given_arguments(value), exclude_unset=exclude_unset):
+        for form in super().serialize(_given_arguments(value), exclude_unset=exclude_unset, context=context):
             if isinstance(form, Rejected):
                 yield form
                 continue
             _, dump = form
-            call = self.parse(json.dumps(dump))
+            call = self.parse(json.dumps(dump), context)
             if not isinstance(call, Rejected):
                 yield call, dump
 
-    def parse(self, text: str) -> Call[object] | Rejected:
+    def parse(self, text: str, context: object = None) -> Call[object] | Rejected:
         """Return the call that a JSON text represents, or why the types of the parameters reject the text."""
-        written = super().parse(text)
+        written = super().parse(text, context)
         if isinstance(written, Rejected):
             return written
         arguments = self.signature.arguments(written if isinstance(written, dict) else {})

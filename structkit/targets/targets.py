@@ -93,8 +93,8 @@ class Target(ABC, Generic[T_co]):
         """Return the language of the target's texts."""
 
     @abstractmethod
-    def parse(self, text: str) -> T_co | Rejected:
-        """Return the value that a text of the language represents, or why the type's validators reject the text."""
+    def parse(self, text: str, context: object = None) -> T_co | Rejected:
+        """Return the value of a text, or why validators, which read `context`, reject the text."""
 
     def validators(self) -> PartValidator | None:
         """Return the validators of the parts of a value; `None` if the target has none."""
@@ -105,7 +105,7 @@ class Target(ABC, Generic[T_co]):
         return None
 
     def json_forms(
-        self, value: object, *, exclude_unset: bool = False
+        self, value: object, *, exclude_unset: bool = False, context: object = None
     ) -> Iterator[tuple[object, object] | Rejected]:
         """Yield the JSON values that represent a user's value, each after the value that it parses to.
 
@@ -253,13 +253,13 @@ class _TypeTarget(Target[object]):
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         return field_token_limits(self.output.json_schema)
 
-    def parse(self, text: str) -> object | Rejected:
-        return self.output.parse(text)
+    def parse(self, text: str, context: object = None) -> object | Rejected:
+        return self.output.parse(text, context)
 
     def json_forms(
-        self, value: object, *, exclude_unset: bool = False
+        self, value: object, *, exclude_unset: bool = False, context: object = None
     ) -> Iterator[tuple[object, object] | Rejected]:
-        for form in self.output.serialize(value, exclude_unset=exclude_unset):
+        for form in self.output.serialize(value, exclude_unset=exclude_unset, context=context):
             if isinstance(form, Rejected):
                 yield form
                 continue
@@ -310,7 +310,7 @@ class _SchemaTarget(Target[object]):
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         return lower(self.document, strict=self.spec.strict, document_keys=True, **style)
 
-    def parse(self, text: str) -> object | Rejected:
+    def parse(self, text: str, context: object = None) -> object | Rejected:
         try:
             value: object = json.loads(text)
         except ValueError as error:  # an integer with more digits than Python parses
@@ -319,7 +319,7 @@ class _SchemaTarget(Target[object]):
         return value if rejected is None else rejected
 
     def json_forms(
-        self, value: object, *, exclude_unset: bool = False
+        self, value: object, *, exclude_unset: bool = False, context: object = None
     ) -> Iterator[tuple[object, object] | Rejected]:
         yield value, canonicalize(self.document, value)
 
@@ -346,7 +346,7 @@ class _RegexTarget(Target[str]):
         limits = style.get("limits", Limits())
         return Rules(parse_pattern(self.spec.pattern, search=False, unicode=True, limits=limits), {})
 
-    def parse(self, text: str) -> str:
+    def parse(self, text: str, context: object = None) -> str:
         return text
 
     @property
@@ -383,7 +383,7 @@ class _ChoiceTarget(Target[object]):
         )
         return Rules(start, rules, lazy=frozenset(rules))
 
-    def parse(self, text: str) -> object | Rejected:
+    def parse(self, text: str, context: object = None) -> object | Rejected:
         values = self.spec.values_by_text("spaced") | self.spec.values_by_text("compact")
         try:
             return values[text]

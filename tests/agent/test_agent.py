@@ -160,7 +160,7 @@ def test_errors_are_reported_to_the_model_and_the_run_continues() -> None:
 
 def test_a_tool_that_keeps_failing_disappears() -> None:
     model = ScriptedModel([call("fail", text="x")] * 2 + [ANSWER])
-    tools = [sk.tool(fail, retries=1)]
+    tools = [sk.tool(fail, tool_retries=1)]
     result = sk.Agent(model, tools=tools, output_type=Answer, on_limit="answer").run("x")
     assert (len(result.calls), result.finish_reason) == (2, "no_tools")
 
@@ -541,7 +541,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m).run("x", messages=None), TypeError, r"write result\.messages"),
         (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"such as structkit\.load\(\) gives"),
         (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "invalid tool name 'a b'"),
-        (lambda m: sk.tool(weather, retries=-1), ValueError, "retries"),
+        (lambda m: sk.tool(weather, tool_retries=-1), ValueError, "tool_retries"),
         (lambda m: sk.tool(weather, timeout=0), ValueError, "timeout"),
         (lambda m: sk.tool(weather, name=3), TypeError, "name of a tool is a string, not 3"),
         (lambda m: sk.tool(weather, description=3), TypeError, "description of a tool is a string"),

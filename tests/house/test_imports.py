@@ -94,6 +94,7 @@ IMPORTERS = {
         "schema/python/output.py",
         "schema/python/validators.py",
         "schema/python/json_codec.py",
+        "schema/view/rejection.py",
     },
     "pydantic_core": {
         "schema/python/calls.py",
@@ -103,6 +104,7 @@ IMPORTERS = {
         "schema/python/output.py",
         "schema/python/validators.py",
         "schema/python/json_codec.py",
+        "schema/view/rejection.py",
     },
     "hypothesis": {"testing/proof/search.py"},
     "httpx2": {"mcp/endpoint.py"},

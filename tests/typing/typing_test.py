@@ -207,7 +207,7 @@ async def always(context: sk.Context[object]) -> bool:
 
 async def tools(model: sk.testing.ScriptedModel, context: sk.Context[dict[str, int]]) -> None:
     assert_type(stocked(context, "tea"), int)
-    assert_type(sk.tool(weather, retries=1)("Porto"), list[str])
+    assert_type(sk.tool(weather, tool_retries=1)("Porto"), list[str])
     assert_type(sk.tool(weather, available=has_tea)("Porto"), list[str])
     assert_type(sk.tool(weather, available=lambda context: context.step > 1)("Porto"), list[str])
     assert_type(sk.Toolset([stocked]).available(has_tea).available(always), sk.Toolset)

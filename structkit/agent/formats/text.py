@@ -99,9 +99,9 @@ class TextOutput(Target[object]):
         """Whether a text of the language, or its beginning, is plain text."""
         return self.json is None or text[:1] not in _JSON_STARTS
 
-    def parse(self, text: str) -> object | Rejected:
+    def parse(self, text: str, context: object = None) -> object | Rejected:
         """Return the text itself, or the value of the JSON."""
-        return text if self.json is None or self.is_text(text) else self.json.parse(text)
+        return text if self.json is None or self.is_text(text) else self.json.parse(text, context)
 
     def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
         """Return the token limits of the parts of the JSON outputs."""

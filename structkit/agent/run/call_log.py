@@ -32,17 +32,19 @@ class CallLog:
     Args:
         tools: The tools of the agent.
         on_limit: What the agent does at a limit.
+        context: The `context` of `pydantic.ValidationInfo` in validators of arguments.
 
     Attributes:
         records: The calls with an outcome, by id, since the run started or was resumed.
         outputs: The outputs of the current step so far, by the ids of their calls.
     """
 
-    def __init__(self, tools: Sequence[PreparedTool], on_limit: OnLimit) -> None:
+    def __init__(self, tools: Sequence[PreparedTool], on_limit: OnLimit, context: object = None) -> None:
         self.records: dict[str, ToolCall] = {}
         self.outputs: dict[str, Output] = {}
         self._by_name = {tool.name: tool for tool in tools}
         self._on_limit = on_limit
+        self._context = context
 
     def add_outcome(self, call: PreparedCall, outcome: CallOutcome) -> Output:
         """Record the outcome of a call, and return its message.
@@ -124,7 +126,7 @@ class CallLog:
     def arguments(self, part: CallPart) -> dict[str, object]:
         """Parse the arguments of a call; return the JSON values if no tool accepts them."""
         tool = self._by_name.get(part.name)
-        call = None if tool is None else tool.parse(part.arguments)
+        call = None if tool is None else tool.parse(part.arguments, self._context)
         if isinstance(call, Call):
             return dict(call.arguments)
         return dict(cast("Mapping[str, object]", json.loads(part.arguments)))

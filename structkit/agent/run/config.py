@@ -213,6 +213,10 @@ class AgentConfig:
         wanted = wanted.union(each.deps_type for each in self.instructions.functions) - {object}
         return wanted.pop() if self.deps_type is object and len(wanted) == 1 else self.deps_type
 
+    def validation_context(self, deps: object) -> object:
+        """Return the `context` of `pydantic.ValidationInfo` in validators of arguments and of the output."""
+        return deps if self.settings.context is None else self.settings.context
+
     def check_deps(self, deps: object) -> None:
         """Check the type of dependencies against `deps_type` and the tools.
 

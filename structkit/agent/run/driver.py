@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import closing
 from functools import partial
 from threading import Event, Lock
 from typing import TypeAlias, cast
@@ -24,11 +25,10 @@ from structkit.agent.run.state import AgentStep, RunSuspended
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
-from structkit.generate.run.batch import run_request, start_batch
-from structkit.generate.run.outcome import result_of
+from structkit.generate.run.batch import run_request, run_steps, start_batch
+from structkit.generate.run.event_loop import in_thread, using_event_loop
 from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
-from structkit.generate.run.request import Prepared, compile_request, encode_request, settle, write
-from structkit.generate.run.scheduler import MODEL_LOCKS, in_thread, run_flows
+from structkit.generate.run.request import Prepared, compile_request, encode_request, settle
 from structkit.models.protocols import Batch, LogitsModel
 
 __all__ = ["drive_async", "drive_events", "drive_events_async", "drive_sync"]
@@ -58,7 +58,8 @@ def drive_sync(
     with Executor() as executor:
         while (asked := talk.action) is not None:
             if isinstance(asked, GenerateStep):
-                talk.send_outcome(partial(_run_step, talk, asked, cancelled))
+                with using_event_loop(executor.event_loop.loop):
+                    talk.send_outcome(partial(_run_step, talk, asked, cancelled))
             else:
                 talk.send_outcome(partial(executor.perform, asked))
     return talk.result
@@ -68,12 +69,18 @@ def _run_step(talk: _Driver, step: GenerateStep, cancelled: Event | None) -> Res
     return run_request(*talk.start(step), cancelled)
 
 
+def _next_events(steps: _StepStream, _: Event) -> list[AgentEvent[object]] | None:
+    return next(steps, None)  # StopIteration cannot cross a thread
+
+
 async def drive_async(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Outcome:
     """Run a run to its end; the model runs in a thread and does not block the event loop."""
     talk = _Driver(run, model, decisions)
     while (asked := talk.action) is not None:
         if isinstance(asked, GenerateStep):
-            await talk.send_awaited(in_thread(partial(_run_step, talk, asked)))
+            await talk.send_awaited(
+                in_thread(partial(_run_step, talk, asked), own_thread=asked.settings.validate is not None)
+            )
         else:
             await talk.send_awaited(perform_async(asked))
     return talk.result
@@ -87,8 +94,12 @@ def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = Non
         while (asked := talk.action) is not None:
             if isinstance(asked, GenerateStep):
                 steps = _StepStream(talk, asked)
-                for told in steps:
-                    yield from told
+                while True:
+                    with using_event_loop(executor.event_loop.loop):
+                        events = next(steps, None)
+                    if events is None:
+                        break
+                    yield from events
                 talk.send_outcome(steps.result)
             else:
                 talk.send_outcome(partial(executor.perform, asked))
@@ -105,8 +116,12 @@ async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions 
         if isinstance(asked, GenerateStep):
             steps = _StepStream(talk, asked)
             try:
-                while (told := await asyncio.to_thread(next, steps, None)) is not None:
-                    for event in told:
+                own_thread = asked.settings.validate is not None
+                while True:
+                    events = await in_thread(partial(_next_events, steps), own_thread=own_thread)
+                    if events is None:
+                        break
+                    for event in events:
                         yield event
             finally:
                 # Wait for a step of the model that a cancelled task left running.
@@ -241,10 +256,13 @@ class _StepStream:
     def __init__(self, driver: _Driver, action: GenerateStep) -> None:
         self._request, self._prepared, self._batch = driver.start(action)
         self._generated = GeneratedTokens()
-        self._emitter = StepEventEmitter(self._generated, action.target, driver.run.calls_before)
+        self._emitter = StepEventEmitter(
+            self._generated, action.target, driver.run.calls_before, action.settings.context
+        )
         self._outcome: Result[object] | Exception | None = None
         self._events = self._run()
         self._lock = Lock()
+        self._cancelled = Event()
 
     def __iter__(self) -> _StepStream:
         return self
@@ -254,7 +272,8 @@ class _StepStream:
             return next(self._events)
 
     def close(self) -> None:
-        """Stop the generation."""
+        """Stop the generation, and a validator that another thread awaits."""
+        self._cancelled.set()
         with self._lock:
             self._events.close()
 
@@ -265,16 +284,9 @@ class _StepStream:
         return self._outcome
 
     def _run(self) -> Generator[list[AgentEvent[object]], None, None]:
-        steps = run_flows([write(self._prepared, self._generated)], self._batch, 1)
-        try:
-            while True:
-                with MODEL_LOCKS.acquire(*self._request.models):  # others may use the model between steps
-                    step = next(steps)
-                if step is not None:
-                    break
-                yield list(self._emitter.poll())
-        finally:
-            steps.close()
-        self._outcome = result_of(step)
-        thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
-        yield [*([ThinkingEvent(thoughts)] if thoughts else []), *self._emitter.finish()]
+        steps = run_steps(self._request, self._prepared, self._batch, self._cancelled, self._generated)
+        with closing(steps):
+            for self._outcome in steps:
+                thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
+                events = self._emitter.poll() if self._outcome is None else self._emitter.finish()
+                yield [*([ThinkingEvent(thoughts)] if thoughts else []), *events]

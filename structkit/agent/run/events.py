@@ -151,13 +151,17 @@ class StepEventEmitter:
         generated: The generated tokens.
         target: The target of the step.
         calls: Number of calls before the step.
+        context: The `context` of `pydantic.ValidationInfo` in validators.
     """
 
-    def __init__(self, generated: GeneratedTokens, target: StepTarget, calls: int) -> None:
+    def __init__(
+        self, generated: GeneratedTokens, target: StepTarget, calls: int, context: object = None
+    ) -> None:
         self._generated = generated
         self._target = target
         self._calls_before = calls
         self._is_text = isinstance(target.output, TextOutput)
+        self._context = context
         self._reset()
 
     def _reset(self) -> None:
@@ -200,8 +204,10 @@ class StepEventEmitter:
             self._decoded = start
             if isinstance(result, TextOutput) and result.json is not None:
                 result = result.json
+            part = result.validators()
+            part = None if part is None else part.with_context(self._context)
             self._result = EventEmitter(
-                self._generated, result.validators(), result.choices, is_json=result.is_json, start=start
+                self._generated, part, result.choices, is_json=result.is_json, start=start
             )
 
     @property

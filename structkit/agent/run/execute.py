@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from itertools import takewhile
-from threading import Event, Lock, Thread
+from threading import Event
 from types import TracebackType
 from typing import TypeVar, cast
 
@@ -20,6 +20,7 @@ from structkit.agent.run.actions import AwaitValue, CallOutcome, ExecuteCalls, P
 from structkit.agent.run.budget import min_limit
 from structkit.agent.run.observe import observe, observe_async
 from structkit.errors import ToolError
+from structkit.generate.run.event_loop import EventLoopThread, start_thread
 
 __all__ = ["Executor", "perform_async"]
 
@@ -35,6 +36,8 @@ The recursion limit of Python does not stop agents that call themselves through 
 empty stack.
 """
 
+_THREAD_NAME = "structkit-tool"
+
 _depth: ContextVar[int] = ContextVar("structkit.agent.run.execute", default=0)
 
 
@@ -42,18 +45,19 @@ class Executor:
     """Executes the calls of a run that is not async; a context manager.
 
     Async tools share one event loop, which runs until the context exits.
+
+    Attributes:
+        event_loop: The event loop.
     """
 
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: Thread | None = None
-        self._lock = Lock()
+        self.event_loop = EventLoopThread("structkit-tools")
 
     def perform(self, action: ExecuteCalls | AwaitValue) -> list[CallOutcome] | CallOutcome | None:
         """Execute calls, or await a value."""
         if isinstance(action, ExecuteCalls):
             return self.execute(action.calls)
-        return asyncio.run_coroutine_threadsafe(_await_value(action), self._shared_loop()).result()
+        return asyncio.run_coroutine_threadsafe(_await_value(action), self.event_loop.loop()).result()
 
     def execute(self, calls: Sequence[PreparedCall]) -> list[CallOutcome]:
         """Execute calls.
@@ -71,19 +75,9 @@ class Executor:
 
     def _submit(self, call: PreparedCall) -> tuple[Future[CallOutcome], asyncio.AbstractEventLoop | None]:
         if not call.tool.is_async:
-            return _in_thread(lambda: observe(call, lambda: self._execute(call))), None
-        loop = self._shared_loop()
+            return start_thread(lambda: observe(call, lambda: self._execute(call)), _THREAD_NAME), None
+        loop = self.event_loop.loop()
         return asyncio.run_coroutine_threadsafe(_execute_async(call), loop), loop
-
-    def _shared_loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = Thread(
-                    target=_run_loop, args=(self._loop,), daemon=True, name="structkit-tools"
-                )
-                self._thread.start()
-            return self._loop
 
     def _execute(self, call: PreparedCall) -> CallOutcome:
         """Return the outcome of a function that is not declared async, but may return an awaitable."""
@@ -92,7 +86,7 @@ class Executor:
             return outcome
         try:
             return asyncio.run_coroutine_threadsafe(
-                _await_result(outcome, call.context.cancelled), self._shared_loop()
+                _await_result(outcome, call.context.cancelled), self.event_loop.loop()
             ).result()
         except Cancelled:
             return CallOutcome(error=asyncio.CancelledError(), seconds=outcome.seconds)
@@ -113,9 +107,7 @@ class Executor:
             return future.result(timeout)
         except Late:
             call.context.cancelled.set()
-            with self._lock:
-                if self._loop is loop:  # a tool blocks the loop: abandon it, later tools get a new one
-                    self._loop = self._thread = None
+            self.event_loop.abandon(loop)  # a tool may block it
             return CallOutcome(error=_timeout_error(call), seconds=time.perf_counter() - started_at)
 
     def __enter__(self) -> Executor:
@@ -124,9 +116,7 @@ class Executor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._loop is not None and self._thread is not None:
-            asyncio.run_coroutine_threadsafe(_stop_loop(self._loop), self._loop)
-            self._thread.join(1.0)
+        self.event_loop.close()
 
 
 async def perform_async(action: ExecuteCalls | AwaitValue) -> list[CallOutcome] | CallOutcome | None:
@@ -171,7 +161,9 @@ async def _execute_async(call: PreparedCall) -> CallOutcome:
 
 async def _run(call: PreparedCall) -> CallOutcome:
     outcome = (
-        _invoke(call) if call.tool.is_async else await asyncio.wrap_future(_in_thread(lambda: _invoke(call)))
+        _invoke(call)
+        if call.tool.is_async
+        else await asyncio.wrap_future(start_thread(lambda: _invoke(call), _THREAD_NAME))
     )
     ended = call.context.cancelled
     return await _await_result(outcome, ended) if inspect.isawaitable(outcome.result) else outcome
@@ -247,33 +239,3 @@ def _timeout_error(call: PreparedCall) -> ToolError:
     if call.context.seconds_left != call.tool.tool.timeout:
         return ToolError("there was no output before the time of the run was over")
     return ToolError(f"there was no output within {call.tool.tool.timeout:g} seconds")
-
-
-def _in_thread(work: Callable[[], T]) -> Future[T]:
-    """Start work in a daemon thread: work that hangs must not keep the process alive."""
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # cancelling the future does not stop the thread
-    context = copy_context()
-
-    def run() -> None:
-        try:
-            future.set_result(context.run(work))
-        except BaseException as error:  # the waiting thread raises it again
-            future.set_exception(error)
-
-    Thread(target=run, daemon=True, name="structkit-tool").start()
-    return future
-
-
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
-
-
-async def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel the running tasks of an event loop, and stop the loop."""
-    others = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task(loop)]
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-    loop.stop()

@@ -43,7 +43,7 @@ class UsageLimitExceeded(GenerationError):
 
     Attributes:
         limit: `"max_steps"`, `"max_tool_calls"`, `"max_tokens"` or `"timeout"`; `"context"`, the context length of the
-            model; or `"retries"`: a tool failed more often in a row than its `retries` allow.
+            model; or `"tool_retries"`: a tool failed more often in a row than its `tool_retries` allow.
         calls: The calls of the run so far, in order; those that were not executed have an error.
         messages: The conversation, with which another run can continue.
         usage: Tokens and seconds so far.
@@ -53,7 +53,7 @@ class UsageLimitExceeded(GenerationError):
         self,
         message: str,
         *,
-        limit: LimitName | Literal["retries"],
+        limit: LimitName | Literal["tool_retries"],
         record: RunRecord,
         place: str | None = None,
     ) -> None:

@@ -44,7 +44,7 @@ from structkit.agent.run.state import (
     new_calls,
     with_note,
 )
-from structkit.agent.run.step import AvailableTool, ParsedCall, RejectedCalls, calls_or_result
+from structkit.agent.run.step import AvailableTool, ParsedCall, RejectedCalls, calls_or_result, with_contexts
 from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
@@ -85,7 +85,8 @@ class Run:
         self._steps = state.steps
         self._budget = RunBudget(config, state, usage_limits)
         self._first = state.first_message
-        self._log = CallLog(config.tools, config.on_limit)
+        self._validation_context = config.validation_context(deps)
+        self._log = CallLog(config.tools, config.on_limit, self._validation_context)
         self._contexts: list[Context[object]] = []
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None
@@ -209,7 +210,9 @@ class Run:
         plan, turns = yield from self._next_step()
         self._available_names = frozenset(offer.tool.name for offer in plan.target.tools)
         self._steps += 1
-        action = GenerateStep(plan.target, turns, plan.settings, self._steps, self._observer.span)
+        self._contexts.append(self._context())
+        settings = with_contexts(plan.settings, self._contexts[-1], self._validation_context)
+        action = GenerateStep(plan.target, turns, settings, self._steps, self._observer.span)
         result = cast("Result[object]", (yield action))
         self._budget.add_usage(result.usage)
         if self._raises and result.finish_reason == "budget":
@@ -286,17 +289,17 @@ class Run:
         """Raise if a tool has failed more often in a row than its retries allow, and limits raise."""
         failures = failure_counts(self.messages[self._first :])
         for output in results:
-            count, retries = failures.get(output.name, 0), self._by_name[output.name].tool.retries
+            count, retries = failures.get(output.name, 0), self._by_name[output.name].tool.tool_retries
             if not output.failed or output.id in denied or count <= retries:
                 continue
-            fault = f"{output.name} failed {count} times in a row, and its retries={retries} are used"
+            fault = f"{output.name} failed {count} times in a row, and its tool_retries={retries} are used"
             if not self._raises:
                 _log.warning("agent: %s; it is not available any more", fault)
                 continue
             call = self._log.records[output.id]
             raise UsageLimitExceeded(
                 f"{fault}; the last error: {call.error}",
-                limit="retries",
+                limit="tool_retries",
                 record=self.record(),
                 place=output.name,
             ) from call.raised
@@ -319,7 +322,7 @@ class Run:
         offers = [
             self._config.available_tool(ready, counts.get(ready.name, 0))
             for ready in shown
-            if failures.get(ready.name, 0) <= ready.tool.retries
+            if failures.get(ready.name, 0) <= ready.tool.tool_retries
         ]
         return tuple(offer for offer in offers if offer is not None)
 
@@ -359,7 +362,7 @@ class Run:
         due = []
         for part in message.calls:
             ready = self._by_name.get(part.name)
-            call = None if ready is None else ready.parse(part.arguments)
+            call = None if ready is None else ready.parse(part.arguments, self._validation_context)
             if isinstance(call, Rejected):
                 raise AgentError(
                     f"the arguments of {part.id} in the state: {call.message}", place="state"

@@ -169,7 +169,7 @@ class AgentResult(Generic[T_co]):
     """Why the run ended.
 
     `"stop"`: the model chose to generate the result. `"no_tools"`: no tool was available in the last step, because each
-    had reached its `max_calls`, was hidden by its `available`, or, with `on_limit="answer"`, had used its `retries`.
+    had reached its `max_calls`, was hidden by its `available`, or, with `on_limit="answer"`, had failed too often.
 
     The others occur only with `on_limit="answer"`; the limit, and not the model, chose the result. `"steps"`:
     `max_steps` or `max_tool_calls` was reached. `"budget"`: no tokens or no time were left for a call, or they

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -15,6 +15,7 @@ from structkit.agent.formats.reader import OUTPUT, StepFieldLimits, StepReader
 from structkit.agent.formats.text import TextOutput, split_text
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.functions.call import Call
+from structkit.generate.input.options import Settings
 from structkit.regex.merge import RuleMerger
 from structkit.regex.nodes import LiteralText, Node, Rules, choice, seq
 from structkit.rejected import Rejected
@@ -22,7 +23,15 @@ from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import Member
 from structkit.targets.targets import RulesOptions, Target
 
-__all__ = ["AvailableTool", "ParsedCall", "Preamble", "RejectedCalls", "StepTarget", "calls_or_result"]
+__all__ = [
+    "AvailableTool",
+    "ParsedCall",
+    "Preamble",
+    "RejectedCalls",
+    "StepTarget",
+    "calls_or_result",
+    "with_contexts",
+]
 
 _MAX_COUNTS = 256
 """Maximum number of combinations of remaining calls in a step; above it, the smallest limit applies to all tools."""
@@ -157,29 +166,29 @@ class StepTarget(Target[object]):
         )
         return joiner.rules(choice([*calls, result, seq(preamble_language(self.format, joiner), after)]))
 
-    def parse(self, text: str) -> object | Rejected:
+    def parse(self, text: str, context: object = None) -> object | Rejected:
         """Return the value of a step, or why it is rejected: `RejectedCalls` if arguments of a call are."""
         if not self.allow_text:
-            return self._parse(text, "")
+            return self._parse(text, "", context)
         if isinstance(self.output, TextOutput):
             preamble, rest = split_text(text, self.format)
             preamble, rest = (preamble, rest) if rest else ("", text)
         else:
             preamble, rest = split_preamble(text, self.format)
-        value = self._parse(rest, preamble)
+        value = self._parse(rest, preamble, context)
         return value if isinstance(value, Rejected) else Preamble(preamble, rest, value)
 
-    def _parse(self, text: str, preamble: str) -> object | Rejected:
+    def _parse(self, text: str, preamble: str, context: object) -> object | Rejected:
         """Return the calls, or the value of the result."""
         by_name = {each.tool.name: each.tool for each in self.tools}
         written = self.format.parse_calls(text, list(by_name))
         if written is None:
-            return self.output.parse(text)
+            return self.output.parse(text, context)
         several = not text.startswith(self.format.call_prefix(written[0][0]))
         key = self.format.arguments_key
         found = []
         for position, (name, arguments) in enumerate(written):
-            call = by_name[name].parse(arguments)
+            call = by_name[name].parse(arguments, context)
             if isinstance(call, Rejected):
                 path = (position, key, *call.path) if several else (key, *call.path)
                 return RejectedCalls(path, call.message, call.cause, tuple(written), preamble)
@@ -232,6 +241,20 @@ def calls_or_result(value: object, text: str) -> tuple[Preamble, tuple[ParsedCal
     step = value if isinstance(value, Preamble) else Preamble("", text, value)
     has_calls = isinstance(step.value, tuple) and bool(step.value) and isinstance(step.value[0], ParsedCall)
     return step, cast("tuple[ParsedCall, ...]", step.value) if has_calls else ()
+
+
+def with_contexts(settings: Settings, context: object, validation_context: object) -> Settings:
+    """Return the settings of a step with the context of its validator, and that of the validators of types."""
+    settings = replace(settings, context=validation_context)
+    if settings.validate is None:
+        return settings
+    return replace(settings, validate=replace(settings.validate, context=context, outputs=_outputs_of_step))
+
+
+def _outputs_of_step(value: object) -> tuple[object, ...]:
+    """Return the value of the result in the value of a step; nothing for calls."""
+    step, calls = calls_or_result(value, "")
+    return () if calls else (step.value,)
 
 
 class _CallSequence:

@@ -78,9 +78,9 @@ class PreparedTool:
             function = function.func
         return inspect.iscoroutinefunction(function)
 
-    def parse(self, arguments: str) -> Call[object] | Rejected:
+    def parse(self, arguments: str, context: object = None) -> Call[object] | Rejected:
         """Return the call for a JSON text of arguments, without running it, or why the parameters reject the text."""
-        value = self.target.parse(arguments)
+        value = self.target.parse(arguments, context)
         if isinstance(value, Rejected):
             return value
         if isinstance(value, Call):

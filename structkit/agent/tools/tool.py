@@ -42,7 +42,7 @@ class Tool(Generic[P, R_co]):
     description: str | None = None
     """Description for the model; by default from the docstring."""
 
-    retries: int = 2
+    tool_retries: int = 2
     """Number of consecutive retries after an error. One more error raises `UsageLimitExceeded`, or makes the tool
     unavailable if the agent has `on_limit="answer"`."""
 
@@ -99,7 +99,7 @@ class Tool(Generic[P, R_co]):
             raise AgentError(
                 f"invalid tool name {self.name!r}: use a letter, then up to 63 letters, digits, `_`, `-` or `.`"
             )
-        check_int("retries", self.retries, 0)
+        check_int("tool_retries", self.tool_retries, 0)
         check_int("max_calls", self.max_calls, 1)
         if self.timeout is not None:
             check_number("timeout", self.timeout, 0, float("inf"), exclusive=True)
@@ -132,7 +132,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    retries: int = 2,
+    tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
@@ -145,7 +145,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    retries: int = 2,
+    tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
@@ -159,7 +159,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    retries: int = 2,
+    tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
     reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
@@ -173,8 +173,8 @@ def tool(
         function: The function, sync or async, or a method.
         name: Name of the tool in calls; by default the name of the function.
         description: Description for the model; by default from the docstring.
-        retries: Number of consecutive retries after an error of the tool; one more error raises `UsageLimitExceeded`,
-            or makes the tool unavailable if the agent has `on_limit="answer"`.
+        tool_retries: Number of consecutive retries after an error of the tool; one more error raises
+            `UsageLimitExceeded`, or makes the tool unavailable if the agent has `on_limit="answer"`.
         timeout: Timeout of a call in seconds, after which the model reads an error.
         max_calls: Maximum number of calls per run.
         reraise: One or more exceptions that end the run instead of being returned to the model.
@@ -200,7 +200,7 @@ def tool(
             function=function,
             name=str(getattr(function, "__name__", "")) if name is None else name,
             description=description,
-            retries=retries,
+            tool_retries=tool_retries,
             timeout=timeout,
             max_calls=max_calls,
             reraise=reraise if isinstance(reraise, tuple) else (reraise,),

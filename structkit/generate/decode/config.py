@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.generate.decode.rejected import RejectedTexts
+from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import Field, JsonReader, Path
 from structkit.generate.output.result import FinishReason
 from structkit.generate.sample.step import SampledToken, SampleRequest
 from structkit.rejected import Rejected
 from structkit.schema.view.choices import Member
 
-__all__ = ["Decoded", "Flow", "GeneratedTokens", "RejectedSpan", "ScoreRequest", "Validate"]
+__all__ = ["Decoded", "Flow", "FlowRequest", "GeneratedTokens", "RejectedSpan", "ScoreRequest", "Validate"]
 
 R = TypeVar("R")
 
@@ -41,12 +42,14 @@ class RejectedSpan:
         start: The first byte of the rejected value.
         end: The byte after the value.
         path: The path of the value in the text.
+        starts_over: Whether the next attempt starts over with the reason in the prompt, so nothing is taken back.
     """
 
     rejected: Rejected
     start: int
     end: int
     path: Path = ()
+    starts_over: bool = False
 
 
 Validate: TypeAlias = Callable[[str], object]
@@ -118,6 +121,7 @@ class Decoded:
         rejection: The last rejection, if no other text could be written; `token_ids` and `value` are then not a result.
         cause: The error that prevented another text, if there was one.
         read_tokens: The tokens that the model has read.
+        read_ids: The first of these tokens: those of the prompt and of the text.
         choices: For each path with a choice, the probability of each text.
         thinking: The text that the model wrote before the answer.
     """
@@ -132,9 +136,14 @@ class Decoded:
     rejection: RejectedSpan | None
     cause: Exception | None
     read_tokens: int
+    read_ids: tuple[int, ...]
     choices: Mapping[Path, Mapping[Member, float]]
     thinking: str | None
 
 
-Flow: TypeAlias = Generator[SampleRequest | ScoreRequest, SampledToken | list[NDArray[np.float32]], R]
-"""A generator that is sent a `SampledToken` for a `SampleRequest`, a list of arrays for a `ScoreRequest`."""
+FlowRequest: TypeAlias = SampleRequest | ScoreRequest | ValidateOutput
+"""What a flow yields."""
+
+Flow: TypeAlias = Generator[FlowRequest, SampledToken | list[NDArray[np.float32]] | Rejected | None, R]
+"""A generator that is sent a `SampledToken` for a `SampleRequest`, a list of arrays for a `ScoreRequest`, and a
+`Rejected` or `None` for a `ValidateOutput`."""

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.error_notes import add_location
+from structkit.error_notes import add_location, add_note
 from structkit.errors import BudgetTooSmall, GenerationError, ModelError, TokenRejected
 from structkit.generate.decode.choice_scores import ChoiceScorer
 from structkit.generate.decode.config import (
@@ -30,17 +30,19 @@ from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.decode.retokenize import Retokenizer, complete_characters
 from structkit.generate.decode.speculate import AssistantDrafter, Drafter, DrafterFactory, PromptLookupDrafter
 from structkit.generate.input.request import Request
+from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import Path
 from structkit.generate.sample.processors import ProcessorStack
 from structkit.generate.sample.sample import is_allowed, only_id
 from structkit.generate.sample.step import Draft, SampledToken, SampleRequest
 from structkit.guide.guide import Cursor
 from structkit.models.protocols import SupportsThinking
+from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_text
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Attempt"]
+__all__ = ["Attempt", "common_length"]
 
 
 class Attempt:
@@ -90,6 +92,7 @@ class Attempt:
         self.unbudgeted_mask = np.zeros(vocabulary.mask_words, np.uint32)
         self.unread = list(prompt_ids)
         self.rollback_count = previous.read_tokens if previous else 0
+        self.reread_count = common_length(previous.read_ids, prompt_ids) if previous else 0
         self.read_tokens = 0
         self.retokenizer = Retokenizer(request.model.encode_text, vocabulary)
         self.pending_bytes = len(cursor.pending_prompt)
@@ -112,30 +115,51 @@ class Attempt:
         self.field_budgets = None if limits is None else FieldBudgets(cursor.guide, limits, reader)
 
     def run(self) -> Flow[Decoded]:
-        """Generate a value, and again a rejected one, at most `Settings.retries` times.
+        """Generate a value, and again a rejected part, while more than one of `Settings.retries` is left.
 
         An error that ends the flow after a rejection is the `cause` of the result.
 
         Raises:
             ModelError: The logits are unusable.
+            Exception: An exception of a validator.
         """
         self.started_at += time.perf_counter()
+        thinks = self.settings.max_thinking_tokens > 0
+        while True:
+            try:
+                if thinks:
+                    yield from self.think()
+                    thinks = False
+                if not (yield from self.write()):
+                    return self.result()
+            except GenerationError as error:
+                if self.rejection is None:
+                    raise
+                return self.result(cause=error)
+            text = to_text(bytes(self.generated.text))
+            value = yield from self.validated(text)
+            if not isinstance(value, RejectedSpan):
+                self.rejection = None
+                return self.result(value)
+            if not self.retract(text, value):
+                return self.result()
+
+    def validated(self, text: str) -> Flow[object]:
+        """Return the value of a complete text, or its rejection."""
+        value = None if self.validate is None else self.validate(text)
+        validator = self.settings.validate
+        if validator is None or isinstance(value, RejectedSpan):
+            return value
+        asked = time.perf_counter()
         try:
-            if self.settings.max_thinking_tokens:
-                yield from self.think()
-            while (yield from self.write()):
-                text = to_text(bytes(self.generated.text))
-                value = None if self.validate is None else self.validate(text)
-                if not isinstance(value, RejectedSpan):
-                    self.rejection = None
-                    return self.result(value)
-                if not self.retract(text, value):
-                    break
-        except GenerationError as error:
-            if self.rejection is None:
-                raise
-            return self.result(cause=error)
-        return self.result()
+            rejected = yield ValidateOutput(validator, value)
+        except Exception as error:  # a fault of the validator, not of the value
+            add_note(error, f"the validator raised it for {text:.200}")
+            raise
+        self.started_at += time.perf_counter() - asked  # the time of the validator does not count
+        if isinstance(rejected, Rejected):
+            return RejectedSpan(rejected, 0, len(self.generated.text), starts_over=True)
+        return value
 
     def think(self) -> Flow[None]:
         """Generate the thinking until the model or the budget ends it, then append the end of thinking."""
@@ -248,6 +272,7 @@ class Attempt:
             sampling=self.settings.sampling,
             generator=self.generator,
             rollback_count=self.rollback_count,
+            reread_count=self.reread_count,
             transform=self.transform if self.settings.processors else None,
             with_logprobs=self.settings.confidence,
             candidates=candidates,
@@ -255,7 +280,7 @@ class Attempt:
             draft=self.draft if self.can_draft and not candidates else None,
         )
         self.read_tokens += len(self.unread)
-        self.unread, self.rollback_count = [], 0
+        self.unread, self.rollback_count, self.reread_count = [], 0, 0
         return request
 
     @property
@@ -355,11 +380,11 @@ class Attempt:
             self.remaining -= 1
 
     def retract(self, text: str, rejection: RejectedSpan) -> bool:
-        """Take a rejected value back; return whether another may be generated."""
+        """Take a rejected value back, unless the next attempt starts over; return whether another may be generated."""
         self.rejection = rejection
         self.rejected.append(text)
         self.rejected_texts.add(bytes(self.generated.text), rejection.start, rejection.end)
-        if len(self.rejected) > self.settings.retries:
+        if rejection.starts_over or len(self.rejected) >= self.settings.retries:
             return False
         self.rejected_paths[rejection.start] = rejection.path
         self.rewind(rejection.start)
@@ -417,9 +442,19 @@ class Attempt:
             rejection=self.rejection,
             cause=cause,
             read_tokens=self.read_tokens + self.rollback_count,
+            read_ids=tuple([*self.prompt_ids, *self.generated.token_ids][: self.read_tokens]),
             choices={} if self.choice_scorer is None else self.choice_scorer.probabilities(),
             thinking=self.thinking,
         )
+
+
+def common_length(read_ids: Sequence[int], prompt_ids: Sequence[int]) -> int:
+    """Return the length of the common prefix of the tokens that a model has read and of a prompt.
+
+    The last token of the prompt does not count: its logits are needed.
+    """
+    most = min(len(read_ids), len(prompt_ids) - 1)
+    return next((at for at in range(most) if read_ids[at] != prompt_ids[at]), most)
 
 
 def _text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:

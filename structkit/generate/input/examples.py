@@ -33,6 +33,7 @@ def render_examples(
     target: Target[object],
     compile_settings: CompileSettings,
     source: str | None = None,
+    context: object = None,
 ) -> list[Example]:
     """Serialize the answers of examples in the form that the target's guide allows.
 
@@ -41,6 +42,7 @@ def render_examples(
         target: Target of the values.
         compile_settings: How values are written.
         source: Source of quotes; by default the text of the example.
+        context: The `context` of `pydantic.ValidationInfo` in validators.
 
     Raises:
         ValueError: A value does not match the target or has no text in its language, or a text is not Unicode.
@@ -58,7 +60,8 @@ def render_examples(
     accepts = membership_test(target, compile_settings)
     return [
         Example(
-            text, _answer(value, target, compile_settings, accepts, source or text, f"examples[{number}]")
+            text,
+            _answer(value, target, compile_settings, accepts, source or text, f"examples[{number}]", context),
         )
         for number, (text, value) in enumerate(examples)
     ]
@@ -89,8 +92,9 @@ def _answer(
     accepts: MembershipTest,
     source: str,
     path: str,
+    context: object,
 ) -> str:
-    text = write_value(value, target, compile_settings, accepts, source)
+    text = write_value(value, target, compile_settings, accepts, source, context)
     if isinstance(text, Rejected):
         steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in text.path)
         raise ValueError(
@@ -111,18 +115,20 @@ def write_value(
     compile_settings: CompileSettings,
     accepts: MembershipTest,
     source: str = "",
+    context: object = None,
 ) -> str | Rejected | None:
     """Return a value as a text of the target's language, or why the target rejects it.
 
     Returns:
         `None` if the value is valid and the language has no text for it.
     """
-    for form in target.json_forms(value, exclude_unset=compile_settings.defaults == "may_omit"):
+    exclude_unset = compile_settings.defaults == "may_omit"
+    for form in target.json_forms(value, exclude_unset=exclude_unset, context=context):
         if isinstance(form, Rejected):
             return form
         parsed, json_value = form
         text = _text(json_value, target, compile_settings)
-        if text is not None and accepts(source, text) and _parses_to(target, text, parsed):
+        if text is not None and accepts(source, text) and _parses_to(target, text, parsed, context):
             return text
     return None
 
@@ -140,7 +146,7 @@ def _text(json_value: object, target: Target[object], compile_settings: CompileS
     return text
 
 
-def _parses_to(target: Target[object], text: str, value: object) -> bool:
+def _parses_to(target: Target[object], text: str, value: object, context: object) -> bool:
     """Whether a text parses to a value; for a value without `__eq__`, whether the text parses."""
-    parsed = target.parse(text)
+    parsed = target.parse(text, context)
     return not isinstance(parsed, Rejected) and (parsed == value or type(parsed).__eq__ is object.__eq__)

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TypedDict, cast
 
+from structkit.generate.input.validator import OutputValidator, read_validator
 from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample.sample import Sampling, check_int, check_number
 from structkit.limits import Limits
 from structkit.models.protocols import LogitsModel
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 
-__all__ = ["BatchSettings", "CompileSettings", "Options", "Settings", "check_samples"]
+__all__ = [
+    "BatchSettings",
+    "ClassifyOptions",
+    "CommonOptions",
+    "CompileSettings",
+    "Options",
+    "ResultOptions",
+    "Settings",
+    "ValidationOptions",
+    "check_samples",
+]
 
 
-class Options(TypedDict, total=False):
-    """Keyword arguments of `extract`, `generate` and the other functions that run a model."""
+class CommonOptions(TypedDict, total=False):
+    """Keyword arguments of all functions that run a model."""
 
     max_tokens: int | None
     """Maximum number of tokens of the answer; the value is always complete and valid within it. Default: 1,024, or the
@@ -55,9 +66,6 @@ class Options(TypedDict, total=False):
     """Texts with their answers, placed before the prompt: `[(text, Person(...)), ...]`. Answers are validated and
     serialized in the form that the guide allows. Models with a chat template read examples as messages."""
 
-    system: str | None
-    """System message, placed before the prompt."""
-
     thinking: bool | int
     """Maximum number of tokens of unconstrained reasoning before the answer, for models trained for it; `True` is
     1,024. Default: none."""
@@ -83,13 +91,10 @@ class Options(TypedDict, total=False):
     output. It pays if it is much faster than the model."""
 
     retries: int
-    """How often a value that the type's validators reject is removed and another one generated; the default is 2. After
-    that, one more attempt starts over, with the error in the prompt. No rejected text is generated twice. 0 disables
-    both."""
-
-    confidence: bool
-    """Whether the result contains the model's confidence in each value. Default: true for functions that return a
-    result for one prompt. Costs one pass over the logits per sampled token, and one forward pass per choice."""
+    """Maximum number of attempts after the first, if validators reject the value; the default is 3. While more than one
+    retry is left, a rejected part is removed and generated again. The last retry starts over with the error in the
+    prompt, and so does each retry of a complete value, such as one that `validate` rejects. No rejected text is
+    generated twice."""
 
     whitespace: Whitespace
     """`"spaced"`, the default, writes JSON like `json.dumps`; `"compact"` writes no spaces."""
@@ -116,6 +121,38 @@ class Options(TypedDict, total=False):
     environment variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, or else no."""
 
 
+class ClassifyOptions(CommonOptions, total=False):
+    """Keyword arguments of functions that read one prompt, in addition to `CommonOptions`."""
+
+    system: str | None
+    """System message, placed before the prompt."""
+
+
+class ValidationOptions(CommonOptions, total=False):
+    """Keyword arguments of functions and agents that return a value of the type, in addition to `CommonOptions`."""
+
+    validate: Callable[..., object] | None
+    """Validator of the complete value, after those of its type: `f(value)` or `f(context, value)`, sync or async. It
+    raises `structkit.Retry` or another `ValueError` to reject the value, and returns `None` or its argument to accept
+    the value. Before the next attempt the model reads the error. Any other exception is raised to the caller."""
+
+    context: object
+    """The first argument of `validate`, and the `context` of `pydantic.ValidationInfo` in the validators of the type.
+    In an agent, `validate` receives the `structkit.Context` of the step instead, and the default is the `deps`."""
+
+
+class Options(ClassifyOptions, ValidationOptions, total=False):
+    """Keyword arguments of `extract` and its versions."""
+
+
+class ResultOptions(Options, total=False):
+    """Keyword arguments of the functions that return a result or a stream, in addition to `Options`."""
+
+    confidence: bool
+    """Whether the result contains the model's confidence in each value. The default is true, except with many prompts.
+    Costs one pass over the logits per sampled token, and one forward pass per choice."""
+
+
 _DEFAULT_DRAFT_TOKENS = 24
 """Draft tokens with `prompt_lookup=True`."""
 
@@ -125,7 +162,7 @@ _DEFAULT_THINKING_TOKENS = 1_024
 _MAX_SAMPLES = 100_000
 """All samples stay in memory until the last is complete; a larger number is probably a mistake."""
 
-_WITH_CONFIDENCE = frozenset({"generate", "agenerate", "stream", "astream", "classify", "aclassify"})
+_WITH_CONFIDENCE = frozenset({"generate", "agenerate", "stream", "astream"})
 """Functions whose `confidence` is true by default."""
 
 
@@ -165,7 +202,9 @@ class Settings:
     fast_forward: bool = True
     prompt_lookup: int = _DEFAULT_DRAFT_TOKENS
     assistant_model: LogitsModel | None = None
-    retries: int = 2
+    retries: int = 3
+    validate: OutputValidator | None = None
+    context: object = None
     confidence: bool = False
     timeout: float | None = None
     max_thinking_tokens: int = 0
@@ -193,12 +232,19 @@ class Settings:
         _check_type("trace_content", self.trace_content, (bool, type(None)), "True, False or None")
 
     @classmethod
-    def read(cls, function: str, options: Options, extra: Sequence[str] = ()) -> Settings:
+    def read(
+        cls,
+        function: str,
+        given: Mapping[str, object],
+        accepted: type[CommonOptions] = Options,
+        extra: Sequence[str] = (),
+    ) -> Settings:
         """Check the keyword arguments of a public function.
 
         Args:
             function: Name of the function, for messages.
-            options: The arguments.
+            given: The arguments.
+            accepted: The arguments that the function accepts.
             extra: Names of further arguments of the function, for messages.
 
         Raises:
@@ -211,11 +257,13 @@ class Settings:
         Traceback (most recent call last):
         TypeError: extract() has no argument 'max_token'; it takes max_tokens, temperature, top_k, ...
         """
-        known = Options.__annotations__
-        unknown = [name for name in options if name not in known]
+        known = accepted.__annotations__
+        unknown = [name for name in given if name not in known]
         if unknown:
             names = ", ".join([*known, *extra])
-            raise TypeError(f"{function}() has no argument {unknown[0]!r}; it takes {names}")
+            hint = "; structkit.generate returns it" if unknown[0] == "confidence" else ""
+            raise TypeError(f"{function}() has no argument {unknown[0]!r}{hint}; it takes {names}")
+        options = cast("ResultOptions", given)
         thinking = options.get("thinking", False)
         prompt_lookup = options.get("prompt_lookup", True)
         for name, value in (("thinking", thinking), ("prompt_lookup", prompt_lookup)):
@@ -245,7 +293,9 @@ class Settings:
             fast_forward=options.get("fast_forward", True),
             prompt_lookup=_DEFAULT_DRAFT_TOKENS if prompt_lookup is True else int(prompt_lookup),
             assistant_model=options.get("assistant_model"),
-            retries=options.get("retries", 2),
+            retries=options.get("retries", 3),
+            validate=read_validator(options.get("validate"), options.get("context")),
+            context=options.get("context"),
             timeout=options.get("timeout"),
             max_thinking_tokens=_DEFAULT_THINKING_TOKENS if thinking is True else int(thinking),
             processors=_processors(options),
@@ -304,7 +354,7 @@ def check_samples(settings: Settings, count: int) -> None:
         raise ValueError("n above 1 needs a temperature above 0: at 0 all samples are the same")
 
 
-def _examples(options: Options) -> tuple[tuple[str, object], ...]:
+def _examples(options: CommonOptions) -> tuple[tuple[str, object], ...]:
     examples: object = options.get("examples", ())
     if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Sequence):
         raise TypeError(f"examples must be a list of (text, answer) pairs, not {examples!r:.60}")
@@ -315,7 +365,7 @@ def _examples(options: Options) -> tuple[tuple[str, object], ...]:
     return tuple((text, value) for text, value in examples)
 
 
-def _processors(options: Options) -> tuple[AnyProcessor, ...]:
+def _processors(options: CommonOptions) -> tuple[AnyProcessor, ...]:
     processors = options.get("processors", ())
     if not isinstance(processors, (list, tuple)):
         raise TypeError(f"processors must be a list, not {processors!r}")

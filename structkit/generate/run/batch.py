@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TypeAlias, cast
 
 from structkit.error_notes import add_location
 from structkit.errors import GenerationError
+from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.options import BatchSettings, Settings, check_samples
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
-from structkit.generate.run.outcome import result_of
+from structkit.generate.run.outcome import Outcome, result_of
 from structkit.generate.run.progress import Progress
 from structkit.generate.run.request import (
     Prepared,
@@ -25,12 +27,12 @@ from structkit.generate.run.request import (
     unhealed_ids,
     write,
 )
-from structkit.generate.run.scheduler import MODEL_LOCKS, run_flows, until_cancelled
+from structkit.generate.run.scheduler import MODEL_LOCKS, FlowResult, run_flows, until_cancelled
 from structkit.models.protocols import Batch, LogitsModel, SupportsLookahead
 from structkit.models.single_row import new_batch
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "save_guides", "start_batch"]
+__all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "run_steps", "start_batch"]
 
 _Queue: TypeAlias = "list[tuple[int, Prepared | Exception]]"
 """Requests with their numbers; an error takes the place of a request that could not be prepared."""
@@ -157,7 +159,7 @@ def _outcomes(
 def run_request(
     request: Request, prepared: Prepared | Exception, batch: Batch, cancelled: threading.Event | None = None
 ) -> Result[object]:
-    """Generate the value of one request; its models are locked during the call.
+    """Generate the value of one request; its models are locked during the call, except while validators run.
 
     Args:
         request: The request.
@@ -168,14 +170,53 @@ def run_request(
     Raises:
         StructkitError: See `structkit.generate`.
     """
-    outcome: Result[object] | Exception | None = None
-    with MODEL_LOCKS.acquire(*request.models):
-        for flow_result in run_flows([write(prepared)], batch, 1, cancelled):
-            outcome = outcome if flow_result is None else result_of(flow_result)
+    with (
+        MODEL_LOCKS.acquire(*request.models),
+        closing(run_steps(request, prepared, batch, cancelled)) as steps,
+    ):
+        *_, outcome = steps
     if not isinstance(outcome, Result):
         raise cast("Exception", outcome)
-    save_guides([prepared])
     return outcome
+
+
+def run_steps(
+    request: Request,
+    prepared: Prepared | Exception,
+    batch: Batch | None = None,
+    cancelled: threading.Event | None = None,
+    generated: GeneratedTokens | None = None,
+) -> Generator[Result[object] | Exception | None, None, None]:
+    """Generate the value of one request; its models are locked only while the next item is computed.
+
+    Args:
+        request: The request.
+        prepared: The prepared request.
+        batch: See `run_request`; by default a new batch.
+        cancelled: See `run_flows`.
+        generated: The record that receives the tokens.
+
+    Yields:
+        `None` before each step of the model, and last the result or the error.
+    """
+    flows: Generator[FlowResult[Outcome] | None, None, None] | None = None
+    flow_result: FlowResult[Outcome] | None = None
+    try:
+        while flow_result is None:
+            with MODEL_LOCKS.acquire(*request.models):
+                if flows is None:
+                    rows = start_batch(request.model, request.settings) if batch is None else batch
+                    flows = run_flows([write(prepared, generated)], rows, 1, cancelled)
+                flow_result = next(flows)
+            if flow_result is None:
+                yield None
+    finally:
+        if flows is not None:
+            flows.close()
+    outcome = result_of(flow_result)
+    if isinstance(outcome, Result):
+        save_guides([prepared])
+    yield outcome
 
 
 def save_guides(prepared: Sequence[Prepared | Exception]) -> None:

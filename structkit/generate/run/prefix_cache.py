@@ -8,6 +8,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.generate.decode.decode import common_length
 from structkit.models.protocols import Batch, Logits, SupportsLookahead, SupportsShrink
 
 __all__ = ["CachedRow", "PrefixCache", "with_cached_row"]
@@ -47,7 +48,7 @@ class CachedRow:
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
         """Start a sequence; the model reads only the tokens after the common prefix with the last sequence."""
         (ids,) = sequences
-        shared = _common_length(self._token_ids, ids)
+        shared = common_length(self._token_ids, ids)
         if not shared:
             self._reset()
             self.read_tokens += len(ids)
@@ -115,7 +116,7 @@ class PrefixCache:
         Return `None` if there is no row, or if at most half of the tokens of that row are in the prefix.
         """
         with self._lock:
-            shared = [_common_length(row.token_ids, ids) for row in self._rows]
+            shared = [common_length(row.token_ids, ids) for row in self._rows]
             best = max(range(len(shared)), key=shared.__getitem__, default=0)
             if not shared or 2 * shared[best] <= len(self._rows[best].token_ids):
                 return None
@@ -132,9 +133,3 @@ class PrefixCache:
 
     def __len__(self) -> int:
         return len(self._rows)
-
-
-def _common_length(cached: Sequence[int], ids: Sequence[int]) -> int:
-    """Return the length of the common prefix, without the last token of `ids`, whose logits are needed."""
-    most = min(len(cached), len(ids) - 1)
-    return next((at for at in range(most) if cached[at] != ids[at]), most)

@@ -35,14 +35,29 @@ def locate_rejected(rejected: Rejected, values: Sequence[Field]) -> RejectedSpan
 
 
 def retry_prompt(prompt: Prompt, text: str, message: str) -> Prompt:
-    r"""Return the prompt of another attempt, with the rejected answer and the reason.
+    r"""Return the prompt of another attempt, with the rejected answer and the errors.
 
     >>> retry_prompt("How old?", "-1", "it is negative")
     'How old?\n\nThe answer -1 is wrong: it is negative. Give another.'
+    >>> print(retry_prompt("Who?", "{}", "name: unknown\nage: it is negative"))
+    Who?
+    <BLANKLINE>
+    The answer {} is wrong:
+    - name: unknown
+    - age: it is negative
+    Give another.
+
+    Args:
+        prompt: The prompt of the rejected answer.
+        text: The rejected answer.
+        message: The errors, one in each line.
     """
-    reason = message.strip().rstrip(".")
+    lines = message.strip().splitlines() or ["it is not valid"]
+    reason = (
+        f" {lines[0].rstrip('.')}. " if len(lines) == 1 else "".join(f"\n- {line}" for line in lines) + "\n"
+    )
     if isinstance(prompt, str):
-        return f"{prompt}\n\nThe answer {display_text(text)} is wrong: {reason}. Give another."
-    wrong = Message(role="user", content=f"This answer is wrong: {reason}. Give another.")
+        return f"{prompt}\n\nThe answer {display_text(text)} is wrong:{reason}Give another."
+    wrong = Message(role="user", content=f"This answer is wrong:{reason}Give another.")
     messages = (*prompt, Message(role="assistant", content=display_text(text)), wrong)
     return Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else list(messages)

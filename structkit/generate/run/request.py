@@ -133,7 +133,8 @@ def unhealed_ids(prepared: Prepared, compiled: CompiledTarget | None) -> Sequenc
 def write(prepared: Prepared | Exception, generated: GeneratedTokens | None = None) -> Flow[Outcome]:
     """Generate the value of a request.
 
-    After a rejection that leaves no other value, a last attempt starts from the prompt and the reason of the rejection.
+    An attempt takes a rejected part back and generates it again. After the rejection of a complete value, and for the
+    last retry, the next attempt starts over, from the prompt with the rejected answer and the reason.
 
     Args:
         prepared: The request, or the error of its preparation, which is raised at the start.
@@ -156,20 +157,28 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> Flow[Outcome]:
         prepared = replace(prepared, request=replace(prepared.request, requested_at=time.perf_counter()))
     prepared = encode_request(prepared)
     compiled = prepared.compiled or _compile(prepared.request, prepared.source)
-    decoded = yield from _attempt(prepared, compiled, generated)
-    last = _last_settings(prepared.request.settings, generated, compiled.guide)
-    if decoded.rejection is not None and decoded.cause is None and last is not None:
+    decoded = yield from _attempt(prepared, compiled, generated).run()
+    settings = prepared.request.settings
+    rejected: tuple[str, ...] = ()
+    # An attempt that adds no rejected text found that all texts are rejected.
+    while decoded.rejection is not None and decoded.cause is None and rejected != decoded.rejected:
+        rejected = decoded.rejected
+        left = _retry_settings(settings, generated, compiled.guide)
+        if len(rejected) > settings.retries or left is None:
+            break
         try:
-            prepared = _retry(prepared, last, decoded.rejected[-1], decoded.rejection)
-            decoded = yield from _attempt(prepared, compiled, generated, decoded)
+            prepared = _retry(prepared, left, rejected[-1], decoded.rejection)
+            attempt = _attempt(prepared, compiled, generated, decoded)
         except GenerationError as error:  # for example, the prompt of the retry is too long
             decoded = replace(decoded, cause=error)
+        else:
+            decoded = yield from attempt.run()
     return Outcome(prepared.request, compiled, prepared.source, len(prepared.prompt_ids), generated, decoded)
 
 
 def _attempt(
     prepared: Prepared, compiled: CompiledTarget, generated: GeneratedTokens, previous: Decoded | None = None
-) -> Flow[Decoded]:
+) -> Attempt:
     generated.truncate(0, 0)
     prompt_ids, cursor, budget = _start(prepared, compiled)
     target = compiled.target
@@ -179,10 +188,10 @@ def _attempt(
         cursor,
         budget,
         target=target,
-        validate=partial(_validate, target, generated),
+        validate=partial(_parse, target, generated, prepared.request.settings.context),
         generated=generated,
         previous=previous,
-    ).run()
+    )
 
 
 def _start(prepared: Prepared, compiled: CompiledTarget) -> tuple[Sequence[int], Cursor, int]:
@@ -200,36 +209,35 @@ def _start(prepared: Prepared, compiled: CompiledTarget) -> tuple[Sequence[int],
     return ids, guide.cursor(), token_budget(guide, settings.max_tokens, context, length)
 
 
-def _validate(target: Target[object], generated: GeneratedTokens, text: str) -> object:
+def _parse(target: Target[object], generated: GeneratedTokens, context: object, text: str) -> object:
     """Return the value of a text, or its rejection."""
     try:
-        value = target.parse(text)
+        value = target.parse(text, context)
     except Exception as error:  # validators are user code
         add_note(error, f"a validator of {target.name} raised it for {text:.200}")
         raise
     if isinstance(value, Rejected):
-        return locate_rejected(value, generated.values(is_json=target.is_json))
+        span = locate_rejected(value, generated.values(is_json=target.is_json))
+        return replace(span, starts_over=not span.path)
     return value
 
 
 def _retry(prepared: Prepared, settings: Settings, text: str, rejection: RejectedSpan) -> Prepared:
-    """Return the request of the last attempt, with the rejected answer and the reason in its prompt."""
+    """Return the request of another attempt, with the rejected answer and the reason in its prompt."""
     request = replace(prepared.request, settings=settings)
     prompt = retry_prompt(prepared.prompt, text, rejection.rejected.message)
     return replace(prepared, request=request, prompt=prompt, prompt_ids=_encode(prepared.request, prompt))
 
 
-def _last_settings(settings: Settings, generated: GeneratedTokens, guide: Guide) -> Settings | None:
-    """Return the settings of the last attempt; `None` without retries, or without budget for one."""
-    if not settings.retries:
+def _retry_settings(settings: Settings, generated: GeneratedTokens, guide: Guide) -> Settings | None:
+    """Return the settings of another attempt; `None` without budget for one."""
+    if not settings.charge_discarded or settings.max_tokens is None:
+        return settings
+    left = settings.max_tokens - generated.discarded_tokens - len(generated.token_ids)
+    thoughts = settings.max_thinking_tokens - generated.thinking_tokens
+    if left < 0 or not guide.cursor().fits(left) or thoughts < bool(settings.max_thinking_tokens):
         return None
-    if settings.charge_discarded and settings.max_tokens is not None:
-        left = settings.max_tokens - generated.discarded_tokens - len(generated.token_ids)
-        thoughts = settings.max_thinking_tokens - generated.thinking_tokens
-        if left < 0 or not guide.cursor().fits(left) or thoughts < bool(settings.max_thinking_tokens):
-            return None
-        settings = replace(settings, max_tokens=left, max_thinking_tokens=thoughts)
-    return replace(settings, retries=0)
+    return replace(settings, max_tokens=left, max_thinking_tokens=thoughts)
 
 
 def _compile(request: Request, source: str) -> CompiledTarget:
@@ -240,7 +248,9 @@ def _examples(prepared: Prepared) -> Sequence[Example]:
     settings = prepared.request.settings
     if not settings.examples:
         return ()
-    return render_examples(settings.examples, prepared.target, settings.compile_settings, settings.source)
+    return render_examples(
+        settings.examples, prepared.target, settings.compile_settings, settings.source, settings.context
+    )
 
 
 def _encode(request: Request, prompt: Prompt) -> list[int]:

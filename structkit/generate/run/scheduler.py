@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Generic, TypeVar
@@ -16,11 +15,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from structkit.errors import ModelError
-from structkit.generate.decode.config import Flow, ScoreRequest
+from structkit.generate.decode.config import Flow, FlowRequest
+from structkit.generate.input.validator import ValidateOutput
+from structkit.generate.run.event_loop import EventLoopThread, await_on_loop
 from structkit.generate.sample.select import select_tokens
 from structkit.generate.sample.step import Draft, SampleRequest
 from structkit.models.protocols import Batch, Logits, LogitsModel, SupportsLookahead
 from structkit.models.single_row import call_model, checked_logits
+from structkit.rejected import Rejected
 
 __all__ = [
     "MODEL_LOCKS",
@@ -28,7 +30,6 @@ __all__ = [
     "FlowResult",
     "ModelLocks",
     "check_cancelled",
-    "in_thread",
     "run_flows",
     "until_cancelled",
 ]
@@ -77,6 +78,7 @@ class ModelLocks:
     def __init__(self) -> None:
         self._locks: WeakKeyDictionary[LogitsModel, threading.RLock] = WeakKeyDictionary()
         self._guard = threading.Lock()
+        self._held = threading.local()
 
     def lock_of(self, model: LogitsModel) -> threading.RLock:
         """Return the lock of a model, which is reentrant."""
@@ -91,10 +93,35 @@ class ModelLocks:
     def acquire(self, *models: LogitsModel | None) -> Iterator[None]:
         """Hold the locks of multiple models; a fixed order avoids deadlocks."""
         locks = {id(lock): lock for lock in (self.lock_of(model) for model in models if model is not None)}
+        held = self._locks_of_thread()
         with ExitStack() as stack:
             for _, lock in sorted(locks.items()):
                 stack.enter_context(lock)
+                held.append(lock)
+                stack.callback(held.remove, lock)
             yield
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Release all locks that this thread holds, so that code of the user can use the models in any thread."""
+        held = self._locks_of_thread()
+        locks = held.copy()
+        held.clear()
+        for lock in locks:
+            lock.release()
+        try:
+            yield
+        finally:
+            for lock in sorted(locks, key=id):
+                lock.acquire()
+            held.extend(locks)
+
+    def _locks_of_thread(self) -> list[threading.RLock]:
+        """Return the locks that this thread holds; a lock that is held twice occurs twice."""
+        found: list[threading.RLock] | None = getattr(self._held, "locks", None)
+        if found is None:
+            found = self._held.locks = []
+        return found
 
 
 MODEL_LOCKS = ModelLocks()
@@ -119,7 +146,7 @@ def run_flows(
         Cancelled: `cancelled` was set.
     """
     batch: _Scheduler[R] = _Scheduler(
-        rows, max_rows if rows.max_rows is None else min(max_rows, rows.max_rows)
+        rows, max_rows if rows.max_rows is None else min(max_rows, rows.max_rows), cancelled
     )
     waiting = enumerate(until_cancelled(flows, cancelled))
     try:
@@ -204,6 +231,17 @@ class _AcceptanceRate:
         return (1 + _TYPICAL_DRAFT * self.rate) * (overhead + rows) > overhead + (1 + _TYPICAL_DRAFT) * rows
 
 
+def _without_reread(request: SampleRequest) -> SampleRequest:
+    """Return a request that keeps tokens which it would otherwise remove and read again."""
+    count = request.reread_count
+    return replace(
+        request,
+        token_ids=request.token_ids[count:],
+        rollback_count=request.rollback_count - count,
+        reread_count=0,
+    )
+
+
 class _Row(Generic[R]):
     """A flow, its current request, and the tokens that the model has not read.
 
@@ -263,12 +301,14 @@ class _Row(Generic[R]):
 class _Scheduler(Generic[R]):
     """The active rows, in the order of the rows of the batch."""
 
-    def __init__(self, batch: Batch, max_rows: int) -> None:
+    def __init__(self, batch: Batch, max_rows: int, cancelled: threading.Event | None) -> None:
         self.active: list[_Row[R]] = []
         self._batch = batch
         self._max_rows = max_rows
         self._finished: list[FlowResult[R]] = []
         self._acceptance = _AcceptanceRate()
+        self._cancelled = cancelled
+        self._event_loop = EventLoopThread("structkit-validators")
 
     def take_finished(self) -> list[FlowResult[R]]:
         """Return and clear the results of flows that ended."""
@@ -281,6 +321,7 @@ class _Scheduler(Generic[R]):
             row.flow.close()
         self.active = []
         self._batch.select([])
+        self._event_loop.close()
 
     def start_flows(self, waiting: Iterator[tuple[int, Flow[R]]]) -> bool:
         """Start flows until the batch is full, if a quarter of it is free; return whether any started."""
@@ -400,22 +441,32 @@ class _Scheduler(Generic[R]):
             self._advance(row, first + number, go_on)
         return [number for number in complete if rows[number].request is not None and not rows[number].unread]
 
-    def _advance(self, row: _Row[R], number: int, resume: Callable[[], SampleRequest | ScoreRequest]) -> None:
+    def _advance(self, row: _Row[R], number: int, resume: Callable[[], FlowRequest]) -> None:
         """Resume a flow until it requests a token or ends."""
         row.request = None
         try:
             ask = resume()
-            while isinstance(ask, ScoreRequest):
+            while not isinstance(ask, SampleRequest):
+                if isinstance(ask, ValidateOutput):
+                    ask = row.flow.send(self._validate(ask))
+                    continue
                 self._rollback(number, row.drop_draft())
                 begin = time.perf_counter()
                 scores = call_model(partial(self._batch.score, number, ask.branches))
                 row.seconds += time.perf_counter() - begin
                 ask = row.flow.send(scores)
+            if ask.reread_count and isinstance(self._batch, SupportsLookahead):  # rolling back costs little
+                ask = _without_reread(ask)
             self._rollback(number, row.set_request(ask, self._acceptance))
         except StopIteration as end:
             self._finish(row, end.value)
         except Exception as error:  # the other flows continue
             self._fail(row, error)
+
+    def _validate(self, request: ValidateOutput) -> Rejected | None:
+        """Call a validator. It can run for long and use the models, so it holds no locks."""
+        with MODEL_LOCKS.released():
+            return request.perform(lambda work: await_on_loop(work, self._event_loop, self._cancelled))
 
     def _rollback(self, number: int, count: int) -> None:
         if count:
@@ -445,17 +496,3 @@ class _Scheduler(Generic[R]):
             self._fail(row, error)
         self.active = []
         self._batch.select([])
-
-
-async def in_thread(work: Callable[[threading.Event], R]) -> R:
-    """Run blocking work in a worker thread, so that the event loop is not blocked.
-
-    Args:
-        work: A function of an event. The event is set when the task is cancelled; the function should then return soon.
-    """
-    cancelled = threading.Event()
-    try:
-        return await asyncio.to_thread(work, cancelled)
-    except asyncio.CancelledError:
-        cancelled.set()
-        raise

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Generator
+from contextlib import closing
 from typing import Generic, TypeVar, cast
 
 from structkit.generate.decode.config import GeneratedTokens
@@ -13,12 +14,11 @@ from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
-from structkit.generate.run.batch import save_guides, start_batch
+from structkit.generate.run.batch import run_steps
+from structkit.generate.run.event_loop import in_thread
 from structkit.generate.run.events import Event, EventEmitter, StreamEnd
-from structkit.generate.run.outcome import Outcome, result_of
-from structkit.generate.run.request import compile_request, settle, write
+from structkit.generate.run.request import compile_request, settle
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
-from structkit.generate.run.scheduler import MODEL_LOCKS, FlowResult, run_flows
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget
 
@@ -39,13 +39,23 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         )
         self._prepared = settle(compile_request, self._request)
         self._generated = GeneratedTokens()
+        self._cancelled = threading.Event()
         self._emitter: EventEmitter | None = None
         if not isinstance(self._prepared, Exception):
-            read = self._prepared.target
-            self._emitter = EventEmitter(
-                self._generated, read.validators(), read.choices, is_json=read.is_json
-            )
+            target, part = self._prepared.target, self._prepared.target.validators()
+            if part is not None:
+                part = part.with_context(settings.context)
+            self._emitter = EventEmitter(self._generated, part, target.choices, is_json=target.is_json)
         self._events = self._run()
+
+    @property
+    def has_validator(self) -> bool:
+        """Whether a function of the user validates the complete value."""
+        return self._request.settings.validate is not None
+
+    def cancel(self) -> None:
+        """Stop the generation before its next step, and a validator that another thread awaits."""
+        self._cancelled.set()
 
     @property
     def partial(self) -> object:
@@ -70,33 +80,16 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         return event.result if isinstance(event, StreamEnd) else None
 
     def _run(self) -> Generator[Event[T_co], None, None]:
-        steps = None
-        try:
-            while True:
-                with MODEL_LOCKS.acquire(
-                    *self._request.models
-                ):  # other threads may use the model between steps
-                    if steps is None:
-                        batch = start_batch(self._request.model, self._request.settings)
-                        steps = run_flows([write(self._prepared, self._generated)], batch, 1)
-                    step = next(steps)
-                if step is not None:
-                    yield from self._finish(step)
-                    return
+        with closing(
+            run_steps(self._request, self._prepared, None, self._cancelled, self._generated)
+        ) as steps:
+            for outcome in steps:
+                if isinstance(outcome, Exception):
+                    raise outcome
                 if self._emitter is not None:
-                    yield from self._emitter.poll()
-        finally:
-            if steps is not None:
-                steps.close()
-
-    def _finish(self, flow_result: FlowResult[Outcome]) -> Generator[Event[T_co], None, None]:
-        outcome = result_of(flow_result)
-        if isinstance(outcome, Exception):
-            raise outcome
-        if self._emitter is not None:
-            yield from self._emitter.finish()
-        save_guides([self._prepared])
-        yield StreamEnd(cast("Result[T_co]", outcome))
+                    yield from self._emitter.poll() if outcome is None else self._emitter.finish()
+                if outcome is not None:
+                    yield StreamEnd(cast("Result[T_co]", outcome))
 
 
 class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
@@ -137,13 +130,14 @@ class _InThread(Generic[T_co]):
 
     async def __anext__(self) -> Event[T_co]:
         # StopIteration cannot cross a thread.
-        event = await asyncio.to_thread(self._next)
+        event = await in_thread(lambda _: self._next(), own_thread=self._stream.has_validator)
         if event is None:
             raise StopAsyncIteration
         return event
 
     async def aclose(self) -> None:
         """Close the stream, after a running step of the model has ended."""
+        self._stream.cancel()
         await asyncio.to_thread(self._close)
 
     def _next(self) -> Event[T_co] | None:

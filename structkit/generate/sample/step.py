@@ -46,6 +46,7 @@ class SampleRequest:
         sampling: Sampling parameters.
         generator: Random generator of the sequence.
         rollback_count: Number of tokens to remove from the sequence first.
+        reread_count: Number of the first of `token_ids` that equal the first removed tokens.
         transform: Logits processors.
         with_logprobs: Whether log-probabilities are computed.
         candidates: With `with_logprobs`, tokens whose unmasked log-probability is computed.
@@ -59,6 +60,7 @@ class SampleRequest:
     sampling: Sampling = _GREEDY
     generator: np.random.Generator = field(default_factory=np.random.default_rng)
     rollback_count: int = 0
+    reread_count: int = 0
     transform: LogitsTransform | None = None
     with_logprobs: bool = False
     candidates: tuple[int, ...] = ()

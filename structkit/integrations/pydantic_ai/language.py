@@ -62,7 +62,7 @@ class StepLanguage:
                 name=tool.name,
                 description=tool.description,
                 schema=_json_schema(tool.parameters_json_schema),
-                retries=_NO_LIMIT,
+                tool_retries=_NO_LIMIT,
             )
             for tool in self.tools
         ]

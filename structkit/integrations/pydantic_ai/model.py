@@ -19,7 +19,7 @@ from structkit.agent.agent import Agent
 from structkit.agent.formats.detect import FormatName
 from structkit.agent.tools.context import Context
 from structkit.errors import OutputValidationError
-from structkit.generate.input.options import Options
+from structkit.generate.input.options import ValidationOptions
 from structkit.integrations.pydantic_ai.conversation import instructions_of, read_conversation
 from structkit.integrations.pydantic_ai.language import StepLanguage, read_language
 from structkit.integrations.pydantic_ai.response import StepResponse, finish_reason_of, usage_of
@@ -86,7 +86,7 @@ class StructkitModel(Model[None]):
         format: FormatName = "auto",
         settings: ModelSettings | None = None,
         profile: ModelProfileSpec | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[ValidationOptions],
     ) -> None:
         """Wrap a model.
 
@@ -221,9 +221,9 @@ def _instructions(context: Context[str]) -> str:
     return context.deps
 
 
-def _options(settings: ModelSettings) -> Options:
+def _options(settings: ModelSettings) -> ValidationOptions:
     """Return the options of a step that a setting determines."""
-    options = Options()
+    options = ValidationOptions()
     if (max_tokens := settings.get("max_tokens")) is not None:
         options["max_tokens"] = max_tokens
     if (temperature := settings.get("temperature")) is not None:

@@ -5,12 +5,11 @@ The parsed JSON Schema is that of `schema/python/generator.py`; users get pydant
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 from pydantic_core import PydanticOmit
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
@@ -27,6 +26,7 @@ from structkit.schema.python.core_schema import describe_error, name_of
 from structkit.schema.python.generator import schema_generator
 from structkit.schema.python.serialize import serialize
 from structkit.schema.python.validators import PartValidator
+from structkit.schema.view.rejection import rejection_of
 
 __all__ = ["OutputType"]
 
@@ -125,44 +125,19 @@ class OutputType(Generic[T]):
         return dict(self._adapter.json_schema())
 
     def serialize(
-        self, value: object, *, exclude_unset: bool = False
+        self, value: object, *, exclude_unset: bool = False, context: object = None
     ) -> Iterator[tuple[object, object] | Rejected]:
         """Yield the JSON values of a Python value; see `structkit.schema.python.serialize.serialize`."""
-        return serialize(self._adapter, value, exclude_unset=exclude_unset)
+        return serialize(self._adapter, value, exclude_unset=exclude_unset, context=context)
 
-    def parse(self, text: str) -> T | Rejected:
-        """Return the instance that a JSON text represents, or why the type rejects the text."""
+    def parse(self, text: str, context: object = None) -> T | Rejected:
+        """Return the instance that a JSON text represents, or why the type rejects the text.
+
+        Args:
+            text: The text.
+            context: The `context` of `pydantic.ValidationInfo` in validators.
+        """
         try:
-            return self._adapter.validate_json(text)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            return Rejected(_path_in(text, first["loc"]), str(error), error)
-        except ValueError as error:  # from a default factory; pydantic does not wrap it
-            return Rejected((), str(error), error)
-
-
-def _path_in(text: str, location: Sequence[str | int]) -> tuple[str | int, ...]:
-    """Return the path in a JSON text that corresponds to a location in a pydantic error.
-
-    Pydantic inserts names of types, such as the members of a union, between keys and indices, and such a name can equal
-    a key. The result is therefore the path that uses the most steps of the location.
-
-    >>> _path_in('{"pet": {"cat": "Tom", "age": 99}}', ("pet", "cat", "age"))
-    ('pet', 'age')
-    >>> _path_in('{"pet": {"cat": "Tom"}}', ("pet", "cat", "[key]"))
-    ('pet',)
-    """
-    if not location:  # also a text that is not JSON
-        return ()
-    if location[-1] == "[key]":  # a rejected key; pydantic puts the key before this step
-        location = location[:-2]
-    # The paths that exist: how many steps of the location each uses, and the value there.
-    found: dict[tuple[str | int, ...], tuple[int, object]] = {(): (0, json.loads(text))}
-    for count, step in enumerate(location, 1):
-        for path, (_, value) in list(found.items()):
-            inner = (*path, step)
-            if isinstance(value, dict) and step in value:
-                found[inner] = (count, value[step])
-            if isinstance(value, list) and isinstance(step, int) and step < len(value):
-                found[inner] = (count, value[step])
-    return max(found, key=lambda path: (found[path][0], len(path)))
+            return self._adapter.validate_json(text, context=context)
+        except ValueError as error:  # pydantic does not wrap the error of a default factory
+            return rejection_of(error, text)

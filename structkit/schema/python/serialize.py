@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def serialize(
-    adapter: TypeAdapter[T], value: object, *, exclude_unset: bool
+    adapter: TypeAdapter[T], value: object, *, exclude_unset: bool, context: object = None
 ) -> Iterator[tuple[object, object] | Rejected]:
     """Yield JSON values of a Python value: first of the value itself, then of the validated value.
 
@@ -28,6 +28,7 @@ def serialize(
         adapter: The type.
         value: The value.
         exclude_unset: Whether the first attempt excludes unset fields; the second attempt does the opposite.
+        context: The `context` of `pydantic.ValidationInfo` in validators.
 
     Yields:
         The Python value, and its JSON value; last a `Rejected` if the type rejects the value.
@@ -37,7 +38,7 @@ def serialize(
     """
     for validated in (False, True):
         try:
-            candidate = adapter.validate_python(value) if validated else value
+            candidate = adapter.validate_python(value, context=context) if validated else value
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             yield Rejected(first["loc"], first["msg"], error)

@@ -34,10 +34,12 @@ class _Scope(NamedTuple):
     Attributes:
         definitions: The schemas that the part can refer to.
         config: The configuration of the enclosing class, such as `strict` or `str_strip_whitespace`.
+        context: The `context` of `pydantic.ValidationInfo` in validators.
     """
 
     definitions: Mapping[str, _Core] = {}
     config: Mapping[str, Any] | None = None
+    context: object = None
 
 
 class PartValidator:
@@ -62,6 +64,10 @@ class PartValidator:
         """Return the validator of a complete type."""
         return cls(adapter.core_schema, _Scope())._resolved
 
+    def with_context(self, context: object) -> PartValidator:
+        """Return a validator whose parts pass `context` to the validators of the user."""
+        return PartValidator(self._core, self._scope._replace(context=context))
+
     def child(self, step: str | int) -> PartValidator | None:
         """Return the part at a name or position; `None` if the type does not determine it, as in a union."""
         if step not in self._children:
@@ -81,7 +87,7 @@ class PartValidator:
         if self._validator is None:
             return json.loads(text)
         try:
-            return self._validator.validate_json(text)
+            return self._validator.validate_json(text, context=self._scope.context)
         except ValueError:
             raise
         except Exception:  # a validator of the user that reads missing fields

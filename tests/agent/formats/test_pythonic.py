@@ -102,8 +102,8 @@ def test_random_logits_write_valid_python(
     read = StepTarget.parse
     calls: list[str] = []
 
-    def checked(self: StepTarget, text: str) -> object:
-        value = read(self, text)
+    def checked(self: StepTarget, text: str, context: object = None) -> object:
+        value = read(self, text, context)
         if isinstance(value, tuple) and value and isinstance(value[0], ParsedCall):
             tree = ast.parse(text, mode="eval").body
             assert isinstance(tree, ast.List) and len(tree.elts) == len(value)

@@ -208,9 +208,9 @@ def test_a_tool_that_uses_its_retries_raises(run: Run) -> None:
     script = [call("book", city="Oslo")] * 3 + [call("search", city="Oslo")]
     agent = sk.Agent(ScriptedModel(script), [book, search], output_type=Flight)
     error = exceeded(run, agent, sk.UsageLimits())
-    assert error.limit == "retries"
+    assert error.limit == "tool_retries"
     assert str(error) == (
-        "book failed 3 times in a row, and its retries=2 are used; the last error: there is no flight to Oslo "
+        "book failed 3 times in a row, and its tool_retries=2 are used; the last error: there is no flight to Oslo "
         "at `book`"
     )
     assert isinstance(error.__cause__, sk.ToolError)
@@ -258,7 +258,7 @@ def test_the_finish_reason_names_what_ended_the_run(caplog: pytest.LogCaptureFix
         assert "timeout=0 seconds is reached" in caplog.text
         assert reason(search, max_tokens=30) == "budget"
         assert "max_tokens=30 is reached" in caplog.text
-        assert reason(sk.tool(book, name="search", retries=1)) == "no_tools"
+        assert reason(sk.tool(book, name="search", tool_retries=1)) == "no_tools"
         assert "search failed 2 times in a row" in caplog.text
     tools = sk.Toolset([search]).available(lambda context: False)
     assert sk.Agent(ScriptedModel(["Hi."]), tools).run("x").finish_reason == "no_tools"

@@ -89,7 +89,7 @@ def some_tool(chance: random.Random, number: int) -> tuple[sk.Tool[..., Any], di
     ]
     function.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
     function.__name__ = f"tool_{number}"
-    limits = {"max_calls": chance.choice([None, 1, 2]), "retries": chance.randrange(3)}
+    limits = {"max_calls": chance.choice([None, 1, 2]), "tool_retries": chance.randrange(3)}
     return sk.tool(function, **limits), limits
 
 
@@ -103,7 +103,7 @@ def check(result: sk.AgentResult[Any], agent: dict[str, Any], limits: dict[str, 
     for call in result.calls:
         assert call.name in limits
         in_a_row[call.name] = in_a_row[call.name] + 1 if call.error else 0
-        assert in_a_row[call.name] <= limits[call.name]["retries"] + agent["max_parallel_calls"]
+        assert in_a_row[call.name] <= limits[call.name]["tool_retries"] + agent["max_parallel_calls"]
         assert call.error in (None, "not today")  # otherwise the tool received invalid arguments
     for name, limit in limits.items():
         made = sum(call.name == name for call in result.calls)

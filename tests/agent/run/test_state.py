@@ -57,7 +57,7 @@ LIMITS: dict[str, Any] = {"max_steps": 6, "max_parallel_calls": 3, "max_tokens":
 def agent(model: Any, **changes: Any) -> sk.Agent[str]:
     tools: list[Any] = [
         sk.tool(pay, requires_approval=True, max_calls=2),
-        sk.tool(look, retries=1),
+        sk.tool(look, tool_retries=1),
         even,
         sk.Tool(function=fetch, name="fetch", schema=URL, requires_approval=True),
     ]

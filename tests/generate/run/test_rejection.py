@@ -102,24 +102,32 @@ def test_the_value_is_taken_back_in_the_cache_of_a_real_model() -> None:
     assert [json.loads(text)["name"] for text in result.attempts] == ["Ana Souza"] * 3
 
 
-def test_after_the_retries_the_model_is_told_what_was_wrong() -> None:
+def test_after_the_rejection_of_a_complete_value_the_model_reads_the_error() -> None:
     texts = [f'{{"name": "Ana", "start": {start}, "end": 1}}' for start in (3, 4, 5, 1)]
     model = ScriptedModel(texts)
-    result = sk.generate(model, "When?", Visit, retries=2, include_schema=False)
+    result = sk.generate(model, "When?", Visit, retries=3, include_schema=False)
     assert result.attempts == tuple(texts)
+    assert len(model.prompts) == 4
+    for number, prompt in enumerate(model.prompts):
+        assert prompt.count("it ends before it starts") == number
+        assert [text in prompt for text in texts] == [n < number for n in range(4)]
+
+
+def test_the_last_retry_of_a_part_starts_over_with_the_error() -> None:
+    texts = [f'{{"name": "{name}", "start": 1, "end": 2}}' for name in ("Eva", "Eve", "Tom")]
+    model = ScriptedModel(texts)
+    assert sk.generate(model, "When?", Visit, retries=2, include_schema=False).attempts == tuple(texts)
     assert len(model.prompts) == 2
-    assert "it ends before it starts" in model.prompts[1]
-    assert texts[2] in model.prompts[1]
+    assert model.prompts[1].endswith(f"{texts[1]} is wrong: name: nobody of this name. Give another.")
+    assert sk.generate(ScriptedModel(texts), "When?", Visit, retries=3).attempts == tuple(texts)
 
 
-def test_the_error_knows_every_attempt() -> None:
+@pytest.mark.parametrize("retries", [0, 1, 2])
+def test_the_error_knows_every_attempt(retries: int) -> None:
     texts = [f'{{"name": "Ana", "start": {start}, "end": 1}}' for start in (3, 4, 5)]
     with pytest.raises(sk.OutputValidationError, match="allow more retries") as caught:
-        sk.extract(ScriptedModel(texts), "When?", Visit, retries=1)
-    assert caught.value.attempts == tuple(texts)
-    with pytest.raises(sk.OutputValidationError) as caught:
-        sk.extract(ScriptedModel(texts), "When?", Visit, retries=0)
-    assert caught.value.attempts == (texts[0],)
+        sk.extract(ScriptedModel(texts), "When?", Visit, retries=retries)
+    assert caught.value.attempts == tuple(texts[: retries + 1])
     assert caught.value.path == ()
 
 
@@ -200,14 +208,14 @@ def test_no_text_is_written_twice(
     attempt = Attempt(request, [97], sk.compile(target, SMALL).cursor(), budget, validate=check)
     decoded = drive(attempt.run(), new_batch(model))
     assert decoded.rejection is not None
-    assert len(set(decoded.rejected)) == len(decoded.rejected) <= refusals + 1
+    assert len(set(decoded.rejected)) == len(decoded.rejected) <= refusals
     if not raw:
         values = [json.loads(text) for text in decoded.rejected]
         if not isinstance(target, sk.Choice):
             for value in values:
                 TypeAdapter(target).validate_json(json.dumps(value))
     members = {bool: 2, Level: 3, TARGETS[2]: 3}.get(target, 100)  # type: ignore[call-overload]
-    assert len(decoded.rejected) == min(refusals + 1, members) or members == 100
+    assert len(decoded.rejected) == min(refusals, members) or members == 100
 
 
 def rejected_text(target: object, text: str) -> str:
@@ -242,7 +250,7 @@ class Told(BaseModel):
     kind: Annotated[Literal["aba", "abb"], AfterValidator(never)]
 
 
-@pytest.mark.parametrize("retries", [2, 5])
+@pytest.mark.parametrize("retries", [3, 6])
 def test_a_field_of_which_every_value_is_refused_ends(retries: int) -> None:
     """A token that writes the first byte of a value with what is before it is no way around a ban."""
     texts = ['{"kind": "aba"}', '{"kind": "abb"}']
@@ -348,7 +356,7 @@ def test_the_attempt_from_the_start_has_the_time_that_is_left() -> None:
 
     model = ScriptedModel(["[1, 2]", "[3, 4]", "[5, 6]"])
     target = Annotated[list[int], AfterValidator(slow)]
-    result = sk.generate(model, "x", target, timeout=1, retries=1)
+    result = sk.generate(model, "x", target, timeout=1, retries=2)
     assert result.attempts == ("[1, 2]", "[]", "[5]")  # the shortest that was not refused
 
 
@@ -376,7 +384,7 @@ def test_the_attempt_from_the_start_writes_nothing_that_was_refused(
             temperature=1.0,
             seed=seed,
         )
-    assert len(set(caught.value.attempts)) == len(caught.value.attempts) == len(refused) <= retries + 2
+    assert len(set(caught.value.attempts)) == len(caught.value.attempts) == len(refused) <= retries + 1
     assert caught.value.text == caught.value.attempts[-1]
 
 

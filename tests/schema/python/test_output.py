@@ -145,11 +145,14 @@ def test_the_public_schema_is_pydantic_s_own() -> None:
 
 def test_validation_errors_are_pydantic_s() -> None:
     output = OutputType.of(Person)
-    for text in ('{"name": "a"}', '{"name": '):
+    for text, message in {
+        '{"name": "a"}': "age: Field required\naddress: Field required",
+        '{"name": ': "Invalid JSON: EOF while parsing a value at line 1 column 9",
+    }.items():
         rejected = output.parse(text)
         assert isinstance(rejected, Rejected)
         assert isinstance(rejected.cause, ValidationError)
-        assert (rejected.path, rejected.message) == ((), str(rejected.cause))
+        assert (rejected.path, rejected.message) == ((), message)
     assert output.parse('{"name":"a","age":3,"address":{"street":"b","number":1}}').address.street == "b"
 
 

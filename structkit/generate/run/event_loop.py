@@ -1,0 +1,170 @@
+"""The event loop on which code of a run that is not async awaits async code of the user."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import TypeAlias, TypeVar
+
+__all__ = ["EventLoopThread", "await_on_loop", "in_thread", "start_thread", "using_event_loop"]
+
+R = TypeVar("R")
+
+EventLoopFactory: TypeAlias = "Callable[[], asyncio.AbstractEventLoop]"
+
+_JOIN_SECONDS = 1.0
+"""Maximum number of seconds to wait for the tasks of an event loop that are cancelled at its end."""
+
+_POLL_SECONDS = 0.05
+"""Seconds between two checks of whether the caller cancelled."""
+
+_event_loop: ContextVar[EventLoopFactory | None] = ContextVar(
+    "structkit.generate.run.event_loop", default=None
+)
+
+
+class EventLoopThread:
+    """An event loop in a daemon thread, which starts on first use. Thread-safe."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Return the event loop, and start it if it does not run."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=_run_loop, args=(self._loop,), daemon=True, name=self._name
+                )
+                self._thread.start()
+            return self._loop
+
+    def abandon(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Leave a blocked event loop to itself; the next use starts another."""
+        with self._lock:
+            if self._loop is loop:
+                self._loop = self._thread = None
+
+    def close(self) -> None:
+        """Cancel the tasks of the event loop, and stop it."""
+        if self._loop is not None and self._thread is not None:
+            asyncio.run_coroutine_threadsafe(_stop_loop(self._loop), self._loop)
+            self._thread.join(_JOIN_SECONDS)
+
+
+@contextmanager
+def using_event_loop(factory: EventLoopFactory) -> Iterator[None]:
+    """Await async code of the user on a given event loop, in this thread and in those that copy its context."""
+    token = _event_loop.set(factory)
+    try:
+        yield
+    finally:
+        _event_loop.reset(token)
+
+
+def await_on_loop(
+    awaitable: Awaitable[R], own: EventLoopThread, cancelled: threading.Event | None = None
+) -> R:
+    """Await async code from code that is not async.
+
+    The event loop is that of the async caller, or the one that `using_event_loop` gives, so that objects that are bound
+    to a loop work in tools and validators alike. Without one, or if that loop runs in this thread, it is `own`.
+
+    Args:
+        awaitable: The code.
+        own: The loop that is used if no other can be.
+        cancelled: If set, the code is cancelled.
+
+    Raises:
+        CancelledError: The code was cancelled (`concurrent.futures.CancelledError`).
+    """
+    factory = _event_loop.get()
+    loop = None if factory is None else factory()
+    if loop is None or loop is _running_loop():
+        loop = own.loop()
+    future = asyncio.run_coroutine_threadsafe(_awaited(awaitable), loop)
+    while True:
+        try:
+            return future.result(_POLL_SECONDS if cancelled is not None else None)
+        except FutureTimeout:
+            if future.done():  # the code itself raised a timeout
+                raise
+            if cancelled is not None and cancelled.is_set():
+                future.cancel()
+
+
+async def in_thread(work: Callable[[threading.Event], R], *, own_thread: bool = False) -> R:
+    """Run blocking work in a worker thread, so that the event loop is not blocked.
+
+    Async code of the user that the work awaits runs on the event loop of the caller.
+
+    Args:
+        work: A function of an event. The event is set when the task is cancelled; the function should then return soon.
+        own_thread: Whether the work gets a thread of its own. Work that awaits code which may itself call `in_thread`
+            would otherwise occupy all threads of the pool, and wait without end.
+    """
+    cancelled = threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def run() -> R:
+        with using_event_loop(lambda: loop):
+            return work(cancelled)
+
+    try:
+        return await (
+            asyncio.wrap_future(start_thread(run, "structkit")) if own_thread else asyncio.to_thread(run)
+        )
+    except asyncio.CancelledError:
+        cancelled.set()
+        raise
+
+
+def start_thread(work: Callable[[], R], name: str) -> Future[R]:
+    """Start work in a daemon thread with the context of the caller: work that hangs must not keep the process alive."""
+    future: Future[R] = Future()
+    future.set_running_or_notify_cancel()  # cancelling the future does not stop the thread
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(work))
+        except BaseException as error:  # whoever waits raises it again
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name=name).start()
+    return future
+
+
+async def _awaited(awaitable: Awaitable[R]) -> R:
+    return await awaitable
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs in this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
+
+
+async def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the running tasks of an event loop, and stop the loop."""
+    others = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task(loop)]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    loop.stop()

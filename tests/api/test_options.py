@@ -1,0 +1,82 @@
+"""The options of the public functions: the lists in errors, the signatures, and what has an effect."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import structkit as sk
+from structkit.testing import RandomModel, ScriptedModel
+
+ONE = [sk.extract, sk.aextract, sk.generate, sk.agenerate, sk.stream, sk.astream, sk.render_prompt]
+MANY = [sk.extract_many, sk.aextract_many, sk.generate_many, sk.agenerate_many]
+CLASSIFY = [sk.classify, sk.aclassify]
+CALLS: dict[Callable[..., Any], tuple[object, ...]] = {
+    **dict.fromkeys([*ONE, *CLASSIFY], ("x", bool)),
+    **{function: (["x"], bool) for function in MANY},
+    sk.Agent: (),
+}
+
+
+def names(function: Callable[..., Any]) -> set[str]:
+    """The keyword arguments that type checkers accept."""
+    module = sys.modules[function.__module__]
+    found: set[str] = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            found.add(name)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            # The overloads of functions for many prompts have the options; their implementation has objects.
+            options = re.fullmatch(r"Unpack\[(\w+)\]", parameter.annotation)
+            results = "generate" in function.__name__
+            of_many = "ManyResultsOptions" if results else "ManyOptions"
+            found |= getattr(module, options[1] if options else of_many).__annotations__.keys()
+    return found
+
+
+def call(function: Callable[..., Any], **options: Any) -> Any:
+    result = function(RandomModel(), *CALLS[function], **options)
+    if inspect.iscoroutine(result):
+        return asyncio.run(result)
+    return result
+
+
+@pytest.mark.parametrize("function", CALLS, ids=lambda function: function.__name__)
+def test_the_list_in_the_error_is_the_signature(function: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match="has no argument 'max_token'; it takes ") as caught:
+        call(function, max_token=3)
+    listed = re.findall(r"\w+", str(caught.value).partition("it takes ")[2])
+    assert len(listed) == len(set(listed))
+    assert set(listed) == names(function)
+
+
+@pytest.mark.parametrize("function", CALLS, ids=lambda function: function.__name__)
+def test_confidence_is_given_or_refused(function: Callable[..., Any]) -> None:
+    if "confidence" not in names(function):
+        with pytest.raises(TypeError, match=r"has no argument 'confidence'; structkit\.generate returns it"):
+            call(function, confidence=True)
+        return
+    given = call(function, confidence=True)
+    if function is sk.render_prompt:
+        return
+    if isinstance(given, sk.AsyncStream):
+        result = asyncio.run(read(given))
+    else:
+        result = given.result if isinstance(given, sk.Stream) else given
+    result = result[0] if isinstance(result, list) else result
+    assert set(result.confidence["$"].choices) == {True, False}
+
+
+async def read(stream: sk.AsyncStream[Any]) -> sk.Result[Any]:
+    return await stream.result()
+
+
+def test_classify_refuses_what_it_cannot_use() -> None:
+    with pytest.raises(TypeError, match="has no argument 'validate'"):
+        sk.classify(ScriptedModel(["true"]), "x", bool, validate=print)  # type: ignore[call-overload]
