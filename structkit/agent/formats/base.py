@@ -157,8 +157,8 @@ class Format(ABC):
         answer = output.description() or output.name
         if not tools:
             return f"Answer with {answer}"
-        around = self.delimiters()
-        listed = "in a list" if around.before else "one after another"
+        delimiters = self.delimiters()
+        listed = "in a list" if delimiters.before else "one after another"
         several = f", or several {listed}, up to {max_calls}" if max_calls > 1 else ""
         begin = "Answer with JSON. To" if self.is_json and output.is_json and not allow_text else "To"
         lines = [f"{begin} call a function and be told what it returns, one of these{several}:"]
@@ -166,7 +166,7 @@ class Format(ABC):
         for tool in tools:
             first, *more = (tool.target.description() or "").split("\n", 1)[-1].split("\n")
             arguments = first.removeprefix(f"{tool.target.name} = ")
-            before, after = (around.before, around.after) if around.wraps_single else ("", "")
+            before, after = (delimiters.before, delimiters.after) if delimiters.wraps_single else ("", "")
             lines.append(f"{before}{self.call_prefix(tool.name)}{arguments}{self.call_suffix()}{after}")
             rest += [line for line in more if line not in rest]
         ends = [f"When you know the answer, {answer}", *([_PREAMBLE_HINT] if allow_text else [])]
@@ -225,12 +225,12 @@ class Format(ABC):
                 case Calls() if self.calls_as_text:
                     turns.append(Turn(role="assistant", content=self.step_text(message)))
                 case Calls(calls=calls, text=text):
-                    written = [
+                    tool_calls = [
                         (short_id(call.id), call.name, self.format_arguments(call.arguments))
                         for call in calls
                     ]
                     content = display_text(self.step_text(message))
-                    turns.append(Turn(role="assistant", content=content, tool_calls=written, text=text))
+                    turns.append(Turn(role="assistant", content=content, tool_calls=tool_calls, text=text))
                 case Output(id=id, name=name):
                     turns.append(
                         Turn(role="tool", content=_result_text(message), name=name, tool_call_id=short_id(id))
@@ -250,29 +250,31 @@ class Format(ABC):
             f"{self.call_prefix(call.name)}{self.format_arguments(call.arguments)}{self.call_suffix()}"
             for call in calls
         ]
-        around = self.delimiters()
-        if len(each) == 1 and not around.wraps_single:
+        delimiters = self.delimiters()
+        if len(each) == 1 and not delimiters.wraps_single:
             return each[0]
-        return f"{around.before}{around.between.join(each)}{around.after}"
+        return f"{delimiters.before}{delimiters.between.join(each)}{delimiters.after}"
 
     def start_delimiters(self, *, multiple: bool) -> tuple[str, ...]:
         """Return the possible delimiters before the first call of a step."""
-        around = self.delimiters()
-        if around.wraps_single:
-            return (around.before,)
-        return ("", around.before) if multiple and around.before else ("",)
+        delimiters = self.delimiters()
+        if delimiters.wraps_single:
+            return (delimiters.before,)
+        return ("", delimiters.before) if multiple and delimiters.before else ("",)
 
     def parse_calls(self, text: str, names: Sequence[str]) -> list[tuple[str, str]] | None:
         """Parse the names and arguments of the calls in the text of a step; `None` if it is the final output."""
-        opened = {to_bytes(self.call_prefix(name)): name for name in names}
+        names_by_prefix = {to_bytes(self.call_prefix(name)): name for name in names}
         after = to_bytes(self.call_suffix() + self.delimiters().between)
         encoded = to_bytes(text)
         for before in map(to_bytes, self.start_delimiters(multiple=True)):
             found: list[tuple[str, str]] = []
             rest = encoded.removeprefix(before)
-            while (prefix := next((each for each in opened if rest.startswith(each)), None)) is not None:
+            while (
+                prefix := next((each for each in names_by_prefix if rest.startswith(each)), None)
+            ) is not None:
                 end, arguments = self.arguments_reader().read(rest[len(prefix) :])
-                found.append((opened[prefix], arguments))
+                found.append((names_by_prefix[prefix], arguments))
                 rest = rest[len(prefix) + end :].removeprefix(after)
             if found:
                 return found
@@ -295,20 +297,20 @@ def _result_text(message: Output) -> str:
 
 def _grouped(messages: Sequence[Message]) -> Iterator[Message]:
     """Merge consecutive tool outputs into one user message."""
-    waiting: Output | None = None
+    outputs: Output | None = None
     for message in messages:
         if isinstance(message, Output):
             line = f"{message.name} {'failed' if message.failed else 'returned'}: {message.content}"
             line = f"{line}\n{message.note}" if message.note else line
-            content = line if waiting is None else f"{waiting.content}\n{line}"
-            waiting = replace(message, content=content, note="")
+            content = line if outputs is None else f"{outputs.content}\n{line}"
+            outputs = replace(message, content=content, note="")
             continue
-        if waiting is not None:
-            yield waiting
-            waiting = None
+        if outputs is not None:
+            yield outputs
+            outputs = None
         yield message
-    if waiting is not None:
-        yield waiting
+    if outputs is not None:
+        yield outputs
 
 
 def _split_parallel(messages: Sequence[Message]) -> Iterator[Message]:

@@ -141,8 +141,8 @@ def detect_format(
 
 def vocabulary_of(model: LogitsModel, format: Format) -> Vocabulary:
     """Return the vocabulary of a model, with the delimiters of a format that are control tokens."""
-    marks = {(_control_token(model, name), name) for name in format.control_tokens}
-    found = frozenset((token_id, name) for token_id, name in marks if token_id is not None)
+    markers = {(_control_token(model, name), name) for name in format.control_tokens}
+    found = frozenset((token_id, name) for token_id, name in markers if token_id is not None)
     return with_control_tokens(model.vocabulary, found) if found else model.vocabulary
 
 
@@ -191,16 +191,16 @@ def _renders(model: LogitsModel, signature: str, native: Format, allow_text: boo
     outputs = [Output(id=part.id, name=part.name, content=f"output {part.id}") for part in calls.calls]
     messages: Sequence[Message] = [User(content="question"), calls, *outputs]
     try:
-        written = model.encode(native.conversation(messages, "", "instructions", [_TOOL]))
+        token_ids = model.encode(native.conversation(messages, "", "instructions", [_TOOL]))
     except Exception:  # the template rejects tools, or a custom model does not support them
         return False
     tokens = vocabulary_of(model, native).tokens
-    shown = to_text(b"".join(tokens[each] for each in written if each < len(tokens)))
-    wanted = (
+    rendered = to_text(b"".join(tokens[each] for each in token_ids if each < len(tokens)))
+    expected = (
         [native.rendered_calls(calls.calls)]
         if native.multiple_calls
         else [native.rendered_calls([part]) for part in parts]
     )
-    wanted[0] = calls.text + native.text_separator + wanted[0] if allow_text else wanted[0]
-    wanted += ["instructions", "Nothing.", "question", *(each.content for each in outputs)]
-    return all(each in shown for each in wanted)
+    expected[0] = calls.text + native.text_separator + expected[0] if allow_text else expected[0]
+    expected += ["instructions", "Nothing.", "question", *(each.content for each in outputs)]
+    return all(each in rendered for each in expected)

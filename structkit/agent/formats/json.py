@@ -168,9 +168,9 @@ class MistralListFormat(Format):
 
     def rendered_calls(self, calls: Sequence[CallPart]) -> str:
         """Return the calls with their ids."""
-        around = self.delimiters()
+        delimiters = self.delimiters()
         each = [
             f'{self.call_prefix(call.name)}{call.arguments}, "id": "{short_id(call.id)}"{self.call_suffix()}'
             for call in calls
         ]
-        return f"{around.before}{around.between.join(each)}{around.after}"
+        return f"{delimiters.before}{delimiters.between.join(each)}{delimiters.after}"

@@ -41,8 +41,8 @@ _NOT_TEXT_START = frozenset(b'{["-0123456789tfn< \t\n\r')
 
 def _characters_without(characters: bytes) -> CharClass:
     """Return the characters of free text without the given ones; the tab is the only allowed control character."""
-    left = [code for code in (0x09, *range(0x20, 0x7F)) if code not in characters]
-    return char_class([*((code, code) for code in left), (0xA0, 0x10FFFF)])
+    allowed = [code for code in (0x09, *range(0x20, 0x7F)) if code not in characters]
+    return char_class([*((code, code) for code in allowed), (0xA0, 0x10FFFF)])
 
 
 def preamble_language(format: Format, joiner: RuleMerger) -> Node:
@@ -50,11 +50,13 @@ def preamble_language(format: Format, joiner: RuleMerger) -> Node:
 
     If delimiters are text, `<` is only allowed before a space, a digit or `=`, so that the text contains no delimiter.
     """
-    spelled = any(mark.startswith("<") and mark not in format.control_tokens for mark in format.markers)
+    has_text_delimiters = any(
+        mark.startswith("<") and mark not in format.control_tokens for mark in format.markers
+    )
     inside: Node = _characters_without(b"")
-    if spelled:
-        compared = char_class([(0x20, 0x20), (0x30, 0x39), (0x3D, 0x3D)])
-        inside = choice([_characters_without(b"<"), seq(LiteralText("<"), compared)])
+    if has_text_delimiters:
+        comparison = char_class([(0x20, 0x20), (0x30, 0x39), (0x3D, 0x3D)])
+        inside = choice([_characters_without(b"<"), seq(LiteralText("<"), comparison)])
     rest = joiner.rule("rest of a line", Repeat(inside, 0, _MAX_LINE))
     line = joiner.rule(
         "line", seq(LiteralText("\n"), Repeat(LiteralText(" "), 0, 8), _characters_without(b"{[< \t"), rest)
@@ -101,11 +103,11 @@ class PreambleReader:
 
     def read(self, more: bytes) -> tuple[int, str]:
         """Read further bytes; return the number of bytes in the text and its end, and the text that is final now."""
-        found = [(at, passed) for end, passed in self._ends.items() if (at := more.find(end)) >= 0]
+        found = [(at, length) for end, length in self._ends.items() if (at := more.find(end)) >= 0]
         if found:
             self.is_complete = True
-            at, passed = min(found)
-            return at + passed, self._decoder.decode(more[:at])
+            at, length = min(found)
+            return at + length, self._decoder.decode(more[:at])
         longest = max(map(len, self._ends), default=1) - 1
         pending = next((n for n in range(longest, 0, -1) if self._may_end(more[-n:], n)), 0)
         certain = len(more) - pending

@@ -165,8 +165,8 @@ class PythonArgumentsReader:
         else:
             self._depth += (byte in b"[{") - (byte in b"]}")
             self._quoted = byte == ord('"')
-            written, self._passed = _WORDS.get(byte, (bytes([byte]), 0))
-            json_text += written
+            replacement, self._passed = _WORDS.get(byte, (bytes([byte]), 0))
+            json_text += replacement
         return True
 
     def _read_name_byte(self, name: bytearray, byte: int, json_text: bytearray) -> bool:

@@ -23,7 +23,7 @@ OUTPUT = ""
 class Piece:
     """A part of a step: text, the name of a tool, JSON of its arguments, or the start of an output that is not text."""
 
-    kind: Literal["text", "call", "arguments", "between", "result"]
+    kind: Literal["text", "call", "arguments", "between", "output"]
     text: str = ""
 
 
@@ -61,12 +61,12 @@ class StepReader:
         self._preamble: PreambleReader | None = None
         self._arguments: ArgumentsReader | None = None
         self._separator = b""
-        self._is_result = False
+        self._is_output = False
 
     def next(self, text: bytearray) -> Piece | None:
         """Return the next part of the text so far; `None` if it is incomplete, or the output has started."""
         rest = bytes(text[self.position :])
-        if not rest or self._is_result:
+        if not rest or self._is_output:
             return None
         if self._arguments is not None:
             return self._read_arguments(self._arguments, rest)
@@ -77,8 +77,8 @@ class StepReader:
         if self._separator:
             return self._read_separator(rest)
         for before in (b"",) if self.position > self.start else self._start_delimiters:
-            for opened, name in self._call_prefixes.items():
-                prefix = before + opened
+            for call_prefix, name in self._call_prefixes.items():
+                prefix = before + call_prefix
                 if rest.startswith(prefix):
                     self.position += len(prefix)
                     self._arguments = self._format.arguments_reader()
@@ -88,14 +88,14 @@ class StepReader:
         if self._is_text is not None and self._is_text(to_text(rest)):
             self._preamble = PreambleReader(text_ends(self._format) if self._allow_text else {})
             return self._read_preamble(self._preamble, rest)
-        self._is_result = True
-        return Piece("result")
+        self._is_output = True
+        return Piece("output")
 
     def finish(self, text: bytearray) -> Piece | None:
         """Return the end of a text output, which could have been the start of a call before the step was complete."""
         rest = bytes(text[self.position :])
         is_text = self._preamble is not None or (self._is_text is not None and not self.position)
-        if not rest or self._is_result or not is_text:
+        if not rest or self._is_output or not is_text:
             return None
         self.position = len(text)
         return Piece("text", rest.decode(errors="replace"))
@@ -126,7 +126,7 @@ class StepReader:
 
 
 class StepFieldReader:
-    """Reader of the values in a step; see `JsonReader`. Paths start with the name of the tool, or `RESULT`.
+    """Reader of the values in a step; see `JsonReader`. Paths start with the name of the tool, or `OUTPUT`.
 
     Attributes:
         text: The bytes read.
@@ -158,7 +158,7 @@ class StepFieldReader:
                     self._start(piece.text)
                 elif piece.kind == "arguments":
                     self._take(piece.text.encode())
-                elif piece.kind == "result":
+                elif piece.kind == "output":
                     self._start(OUTPUT)
                     for at in range(self._reader.position, len(self.text) - 1):
                         self._take(bytes(self.text[at : at + 1]), at)

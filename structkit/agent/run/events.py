@@ -199,7 +199,7 @@ class StepEventEmitter:
             yield ToolCallDelta(self._id, piece.text)
         elif piece.kind == "text" and piece.text:
             yield TextDelta("$", piece.text) if self._is_text else PreambleDelta(piece.text)
-        elif piece.kind == "result":
+        elif piece.kind == "output":
             result, start = self._target.output, self._reader.start
             self._decoded = start
             if isinstance(result, TextOutput) and result.json is not None:
