@@ -35,6 +35,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
+    PartEndEvent,
     PartStartEvent,
     TextPart,
     TextPartDelta,
@@ -44,6 +45,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.settings import ToolOrOutput
 from pydantic_ai.tools import Tool, ToolDefinition
@@ -141,6 +143,21 @@ def test_outputs_of_several_types_are_distinguished_by_their_tools() -> None:
     assert run(agent).output == Person(name="Ana", job="nurse")
     assert "A city." in model.prompts[0]
     assert run(agent).output == City(name="Porto", people=1)
+
+
+def test_text_can_stand_beside_output_types() -> None:
+    tagged = call("final_result_City", name="Porto", people=1)
+    for output_type, city in [([str, City], PORTO), ([str, City, Person], tagged)]:
+        agent, _ = agent_of(
+            ["One line.\n\nAnother line.", call("add", a=1, b=2), city], output_type, tools=[add]
+        )
+        assert run(agent).output == "One line.\n\nAnother line."
+        assert run(agent).output.name == "Porto"
+        agent, _ = agent_of(["A text, streamed.", city], output_type)
+        texts, response = asyncio.run(deltas(agent))
+        assert (texts, response.finish_reason) == (["A text, streamed."], "stop")
+        texts, response = asyncio.run(deltas(agent))
+        assert texts == [part.args for part in response.tool_calls]
 
 
 def test_an_output_function_can_ask_for_another_call() -> None:
@@ -377,6 +394,47 @@ def test_calls_are_streamed_with_their_arguments() -> None:
         return found
 
     assert asyncio.run(collect()) == {0: '{"a": 1, "b": 2}', 1: '{"a": 30, "b": 40}'}
+
+
+def test_text_before_calls_is_a_part_of_the_response() -> None:
+    """In a format that marks the start of calls."""
+    script = [f"Let me see.\n<tool_call>\n{call('add', a=1, b=2)}\n</tool_call>", "It is 3."]
+    model = ScriptedModel(script * 2)
+    agent: Agent[None, str] = Agent(StructkitModel(model, format="hermes"), tools=[add])
+
+    async def parts() -> list[object]:
+        async with agent.run_stream_events("Go.") as events:
+            return [
+                event.part for event in [each async for each in events] if isinstance(event, PartEndEvent)
+            ]
+
+    result = run(agent)
+    responses = [message for message in result.all_messages() if isinstance(message, ModelResponse)]
+    found = [part for response in responses for part in response.parts]
+    streamed = asyncio.run(parts())
+    for each in (found, streamed):
+        assert [part.content for part in each if isinstance(part, TextPart)] == ["Let me see.", "It is 3."]
+        assert [part.args for part in each if isinstance(part, ToolCallPart)] == ['{"a": 1, "b": 2}']
+    assert "assistant: Let me see.\n<tool_call>" in model.prompts[1]
+
+
+def test_spans_are_inside_those_of_pydantic_ai(monkeypatch: pytest.MonkeyPatch) -> None:
+    sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="pip install opentelemetry-sdk")
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    agent, _ = agent_of([call("add", a=2, b=3), PORTO], City, tools=[add])
+    agent.instrument = InstrumentationSettings(tracer_provider=provider)
+    run(agent)
+    spans = {span.context.span_id: span for span in exporter.get_finished_spans()}
+    ours = [span for span in spans.values() if span.instrumentation_scope.name == "structkit"]
+    assert [span.name for span in ours] == ["chat scripted"] * 2
+    assert [spans[span.parent.span_id].name for span in ours] == ["chat scripted"] * 2
 
 
 def test_outputs_are_streamed_with_partial_validation() -> None:

@@ -13,6 +13,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings, ToolOrOutput
 from pydantic_ai.tools import ToolDefinition
 
+from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.state import AgentStep
 from structkit.agent.tools.tool import Tool
 from structkit.errors import UnsupportedKeyword
@@ -69,12 +70,19 @@ class StepLanguage:
 
     def output_type(self) -> AnyTarget:
         """Return the output type for an agent."""
+        json_schema = self._json_schema()
+        if json_schema is None:
+            return str
+        if self.schema is None and self.allow_text:
+            return TextOutput(read_target(json_schema), excluded_starts="{[")
+        return json_schema
+
+    def _json_schema(self) -> JsonSchema | None:
+        """Return the target of a result that is JSON; `None` if the result is text."""
         if self.schema is not None:
             return _json_schema(self.schema)
         if not self.result_tools:
-            return str
-        if self.allow_text:
-            raise UserError("a structkit model cannot choose between text and an output tool")
+            return None
         if len(self.result_tools) == 1:
             (tool,) = self.result_tools
             return _json_schema(_described(tool.parameters_json_schema, tool.description))
@@ -93,14 +101,9 @@ class StepLanguage:
         return _json_schema({"anyOf": members}, resources)
 
     @property
-    def is_text(self) -> bool:
-        """Whether the result is plain text."""
-        return self.schema is None and not self.result_tools
-
-    @property
     def can_be_retracted(self) -> bool:
         """Whether a value can be rejected after it was generated, because a keyword cannot be enforced."""
-        targets = [*(tool.schema for tool in self.agent_tools()), self.output_type()]
+        targets = [*(tool.schema for tool in self.agent_tools()), self._json_schema()]
         return any(isinstance(each, JsonSchema) and not each.strict for each in targets)
 
     def response_parts(self, step: AgentStep[object]) -> list[ModelResponsePart]:
@@ -111,8 +114,8 @@ class StepLanguage:
             parts.append(TextPart(message.text))
         if isinstance(message, Calls):
             return [*parts, *(ToolCallPart(call.name, call.arguments) for call in message.calls)]
-        if not self.result_tools:
-            return [*parts, TextPart(f"{step.value}" if self.is_text else message.content)]
+        if not self.result_tools or (self.allow_text and not message.content.startswith("{")):
+            return [*parts, TextPart(message.content)]
         if len(self.result_tools) == 1:
             return [*parts, ToolCallPart(self.result_tools[0].name, message.content)]
         call = cast("Mapping[str, object]", step.value)

@@ -33,6 +33,9 @@ from structkit.generate.run.events import TextDelta
 from structkit.integrations.pydantic_ai.language import StepLanguage
 from structkit.messages import Calls
 
+_PART_IDS: dict[type, str] = {ThinkingPart: "thinking", TextPart: "text"}
+"""The ids of the parts that a response has at most once."""
+
 __all__ = ["StepResponse", "finish_reason_of", "usage_of"]
 
 
@@ -130,7 +133,7 @@ class StepResponse(StreamedResponse):
             case ToolCallDelta(id, text):
                 yield from self._add(id, ToolCallPart("", text))
             case PartialOutput(_, text) if not results:
-                yield from self._add("result", TextPart(text))
+                yield from self._add("text", TextPart(text))
             case PartialOutput(_, text) if len(results) == 1:
                 yield from self._add("result", ToolCallPart(results[0].name, text))
 
@@ -138,10 +141,9 @@ class StepResponse(StreamedResponse):
         """Send the parts of a step that have not been sent."""
         self._usage = usage_of(step)
         self.finish_reason = finish_reason_of(step)
-        output = "text" if self._language.is_text else "result"
-        calls = [call.id for call in step.message.calls] if isinstance(step.message, Calls) else [output]
-        ids = [*(["thinking"] if step.thinking else []), *(["text"] if step.message.text else []), *calls]
-        for id, part in zip(ids, self._language.response_parts(step), strict=True):
+        calls = iter(step.message.calls if isinstance(step.message, Calls) else ())
+        for part in self._language.response_parts(step):
+            id = _PART_IDS.get(type(part)) or next((call.id for call in calls), "result")
             sent, text = self._sent.get(id), _text_of(part)
             if sent is None or text.startswith(sent):
                 yield from self._add(id, _with_text(part, text[len(sent or "") :]))
