@@ -307,7 +307,7 @@ def test_random_runs_have_a_span_for_each_step_and_call(spans: Spans, seed: int)
 
     agent = sk.Agent(
         RandomModel(seed),
-        [sk.tool(divide, retries=9), visit],
+        [sk.tool(divide, tool_retries=9), visit],
         output_type=bool,
         max_parallel_calls=3,
         max_tokens=600,
