@@ -11,13 +11,14 @@ from typing_extensions import TypeForm, TypeVar, Unpack
 
 from structkit.agent.formats.detect import FormatName, choose_notation
 from structkit.agent.formats.output import read_output
+from structkit.agent.nested import drive_nested, nested_limits
 from structkit.agent.prompt.instructions import AnyInstructions, read_instructions
 from structkit.agent.resumable import Resumable
-from structkit.agent.run.budget import UsageLimits, min_limit
-from structkit.agent.run.config import AgentConfig, OnLimit
+from structkit.agent.run.budget import UsageLimits
+from structkit.agent.run.config import AgentConfig, OnError, OnLimit
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Run
-from structkit.agent.run.state import AgentResult, RunState, RunSuspended
+from structkit.agent.run.state import AgentResult, RunState
 from structkit.agent.steps import Steps
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.context import Context
@@ -25,7 +26,7 @@ from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.agent.validate import check_history
-from structkit.errors import AgentError, ToolError
+from structkit.errors import AgentError
 from structkit.generate.input.options import Settings, ValidationOptions
 from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.generate.sample.sample import check_int
@@ -56,6 +57,7 @@ class AgentOptions(ValidationOptions, total=False):
     max_parallel_calls: int
     allow_text: bool
     on_limit: OnLimit
+    errors: OnError
     format: FormatName
 
 
@@ -152,6 +154,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         max_parallel_calls: int = 1,
         allow_text: bool = False,
         on_limit: OnLimit = "raise",
+        errors: OnError = "raise",
         format: FormatName = "auto",
         **options: Unpack[ValidationOptions],
     ) -> None:
@@ -181,6 +184,9 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
                 model gives a result. `"raise"`: raise `UsageLimitExceeded`. `"answer"`: the limit forbids further calls
                 and shortens the result, which is a valid value that the model did not choose; `finish_reason` and a
                 warning of the logger `structkit` say so.
+            errors: What a run does with an exception of a tool. `"raise"`: raise it; `run_record` returns what the run
+                did before. `"report"`: write its type and message into the conversation, where the model reads them.
+                A `ToolError` is always reported. The `reraise` of a tool overrides this option.
             format: The format of calls. `"auto"`: that of the model's chat template, or JSON if structkit does not
                 know it. `"json"`: `{"name": "f", "arguments": {...}}`, in plain turns. `"hermes"`: the same between
                 `<tool_call>` and `</tool_call>`. `"llama"`: `{"name": "f", "parameters": {...}}`, one per step.
@@ -208,6 +214,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             raise TypeError(f"allow_text must be True or False, not {allow_text!r:.60}")
         if on_limit not in ("raise", "answer"):
             raise ValueError(f'on_limit must be "raise" or "answer", not {on_limit!r:.60}')
+        if errors not in ("raise", "report"):
+            raise ValueError(f'errors must be "raise" or "report", not {errors!r:.60}')
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options, ValidationOptions, _own_arguments())
@@ -236,6 +244,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             max_steps=max_steps,
             max_parallel_calls=max_parallel_calls,
             on_limit=on_limit,
+            errors=errors,
             settings=settings,
             deps_type=deps_type,
             prefix_cache=PrefixCache(writing.limits.prefix_cache_tokens),
@@ -273,7 +282,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             StructkitError: See `structkit.generate`.
             TypeError: The prompt is not a string, the messages are not those of an agent, or `deps` has the wrong
                 type for a tool.
-            Exception: An exception in the `reraise` of a tool.
+            Exception: An exception of a tool, except `ToolError`; see `errors` and `structkit.run_record`.
         """
         return self._typed(drive_sync(self._start(prompt, messages, deps, usage_limits), self._config.model))
 
@@ -367,7 +376,9 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         """Return this agent as a tool of another agent: the argument is the prompt, and the output is the value.
 
         The tool receives the dependencies of the calling run, but not its conversation. Its usage counts as usage of
-        the calling run, and the remaining tokens and seconds of that run bound it.
+        the calling run, and the remaining tokens and seconds of that run bound it. Its exceptions are those of any
+        tool. A `UsageLimitExceeded` ends the calling run too, or, if the calling agent has `on_limit="answer"`, is
+        reported to its model.
 
         Args:
             name: The name of the tool.
@@ -382,19 +393,9 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
                 raise AgentError(f"{each.name} {what}, so an agent that has it cannot be a tool", place=name)
 
         def ask(context: Context[object], prompt: str) -> T_co:
-            own = self._config.settings
-            allowed = UsageLimits(
-                max_tokens=min_limit(own.max_tokens, context.tokens_left),
-                timeout=min_limit(own.timeout, context.seconds_left),
-            )
-            run = self._start(prompt, (), context.deps, allowed)
-            try:
-                return self._typed(drive_sync(run, self._config.model, cancelled=context.cancelled)).value
-            except RunSuspended as paused:
-                reason = paused.state.pending[0].reason
-                raise ToolError(f"it paused ({reason}), and nobody can be asked there") from paused
-            finally:
-                context.spend(run.usage)
+            config = self._config
+            run = self._start(prompt, (), context.deps, nested_limits(config.settings, context))
+            return self._typed(drive_nested(run, config.model, context, name)).value
 
         ask.__annotations__["context"] = Context[self._config.expected_deps_type]  # type: ignore[name-defined]
         return tool(ask, name=name, description=description or self._config.instructions.static or "")

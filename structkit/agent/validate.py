@@ -36,18 +36,18 @@ def check_history(messages: object, tools: Collection[str] | None = None) -> tup
     known: list[Message] = []
     if not isinstance(messages, Iterable):
         raise TypeError(
-            f"messages are those of an AgentResult, and not {messages!r:.60}; write result.messages"
+            f"messages must be a sequence of messages, such as result.messages, not {messages!r:.60}"
         )
     for message in messages:
         if not isinstance(message, (User, Calls, Output, Answer)):
             raise TypeError(
-                f"messages are those of an AgentResult, or of structkit.messages; {message!r:.60} is none of them"
+                f"messages must be instances of the classes in structkit.messages, not {message!r:.60}"
             )
         known.append(message)
     waiting = _check(known, "messages")
     if waiting:
         raise AgentError(
-            f"the call {waiting[0].id} among the messages has no output; go on with Agent.resume(state)",
+            f"the call {waiting[0].id} in the messages has no output; continue its run with Agent.resume(state)",
             place="messages",
         )
     if tools is not None:
@@ -67,16 +67,16 @@ def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> Ru
     try:
         state = RunState.loads(given.dumps())  # it may be handwritten
     except ValueError as error:
-        raise _wrong(f"this is no state of a run: {error}") from error
+        raise _wrong(f"invalid state of a run: {error}") from error
     if state.agent_fingerprint != setup.fingerprint:
-        raise _wrong("the state is that of an agent with other tools or another result")
+        raise _wrong("the state belongs to an agent with other tools or another output type")
     _check(state.messages, "state")
     _check_waiting(state)
     room = RunBudget(setup, state, allowed)
     if state.steps >= room.max_steps:
         raise _wrong(
-            f"the run in the state has made {state.steps} steps, and max_steps={room.max_steps} leaves none for the "
-            "result"
+            f"the run in the state has used {state.steps} steps, and max_steps={room.max_steps} leaves none for the "
+            "result; increase it"
         )
     room.check()
     return state
@@ -199,20 +199,20 @@ def _check(messages: Sequence[Message], place: str) -> list[CallPart]:
     try:
         dumps(messages)  # checks the types of the fields
     except ValueError as error:
-        raise AgentError(f"the messages are not of their types: {error}", place=place) from error
+        raise AgentError(f"a field of the messages has the wrong type: {error}", place=place) from error
     waiting: list[CallPart] = []
     seen: set[str] = set()
     for message in messages:
         if isinstance(message, Output):
             if not waiting or (message.id, message.name) != (waiting[0].id, waiting[0].name):
                 raise AgentError(
-                    f"the output {message.id} of {message.name} is not that of the call before it",
+                    f"the output {message.id} of {message.name} does not follow its call",
                     place=place,
                 )
             del waiting[0]
             continue
         if waiting:
-            raise AgentError(f"the call {waiting[0].id} among the messages has no output", place=place)
+            raise AgentError(f"the call {waiting[0].id} in the messages has no output", place=place)
         if isinstance(message, Calls):
             _check_calls(message.calls, seen, place)
             waiting = list(message.calls)
@@ -233,30 +233,30 @@ def _check_tools(messages: Sequence[Message], tools: Collection[str]) -> None:
 
 def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:
     if not calls:
-        raise AgentError("a message of calls has none", place=place)
+        raise AgentError("a Calls message has no calls", place=place)
     for call in calls:
         if call.id in seen:
-            raise AgentError(f"two calls are named {call.id}", place=place)
+            raise AgentError(f"two calls have the id {call.id}", place=place)
         seen.add(call.id)
         try:
             arguments: object = json.loads(call.arguments)
         except (ValueError, RecursionError) as error:
             raise AgentError(f"the arguments of {call.id} are not JSON: {error}", place=place) from error
         if not isinstance(arguments, dict):
-            raise AgentError(f"the arguments of {call.id} are no object", place=place)
+            raise AgentError(f"the arguments of {call.id} are not a JSON object", place=place)
 
 
 def _check_waiting(state: RunState) -> None:
     """Check that each call of the last step is pending or has an output."""
     last = state.messages[-1] if state.messages else None
     if not isinstance(last, Calls):
-        raise _wrong("the last message of the state has no calls to decide about")
+        raise _wrong("the last message of the state has no calls")
     calls = {call.id: (call.name, call.arguments) for call in last.calls}
     found = [*(each.id for each in state.pending), *(each.id for each in state.tool_results)]
     if sorted(found) != sorted(calls) or any(
         calls[each.id] != (each.name, each.arguments) for each in state.pending
     ):
-        raise _wrong("the calls that wait in the state are not those of its last message")
+        raise _wrong("the pending calls of the state are not the calls of its last message")
 
 
 def _wrong(message: str) -> AgentError:

@@ -307,7 +307,7 @@ class Connection:
                     name=name,
                     description=each.description or each.title,
                     timeout=self._timeout,
-                    reraise=(AgentError,),
+                    reraise=(Exception,),
                     available=self._is_available,
                     schema=JsonSchema(each.input_schema, additional="closed", strict=strict),
                 )

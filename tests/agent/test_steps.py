@@ -138,7 +138,7 @@ def test_a_step_follows_the_user_or_an_output() -> None:
     for messages, said in [
         ((), "there are no messages"),
         ((*ASK, Answer(content="5")), "the last message is a result"),
-        ((*ASK, open_call), "the call call_1 among the messages has no output"),
+        ((*ASK, open_call), "the call call_1 in the messages has no output"),
     ]:
         with pytest.raises(sk.AgentError, match=said):
             agent.step(messages)

@@ -193,7 +193,7 @@ def test_a_call_with_finally_rejected_arguments_is_finished(retries: int) -> Non
     stream = agent.stream("x")
     done = [event.call for event in stream if isinstance(event, sk.ToolResult)]
     assert tuple(done) == stream.result.calls
-    assert "refused" in (done[0].error or "")
+    assert "invalid arguments" in (done[0].error or "")
 
 
 def test_calls_before_a_suspension_are_streamed() -> None:

@@ -106,6 +106,32 @@ def test_arguments_follow_the_schema(server: Connection) -> None:
     assert 0 <= cast("int", called(server, "add", a=1, b=77).arguments["b"]) <= 9
 
 
+def test_errors_of_the_server_are_reported_until_the_retries_are_used(server: Connection) -> None:
+    assert "Error executing tool fail" in (called(server, "fail", why="too late").error or "")
+    with pytest.raises(sk.UsageLimitExceeded, match=r"fail failed 3 times in a row") as caught:
+        agent_of(server, *[call("fail", why="too late")] * 3).run("Go.")
+    assert (caught.value.limit, len(caught.value.calls)) == ("tool_retries", 3)
+    limits = sk.UsageLimits(max_tool_calls=1)
+    with pytest.raises(sk.UsageLimitExceeded, match="max_tool_calls=1"):
+        asyncio.run(agent_of(server, *[call("add", a=1)] * 2).arun("Go.", usage_limits=limits))
+
+
+@pytest.mark.parametrize("errors", ["raise", "report"])
+def test_a_fault_of_the_client_is_raised(
+    stdio: Connection, monkeypatch: pytest.MonkeyPatch, errors: Any
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a fault")
+
+    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "tool_result", broken)
+    agent = sk.Agent(ScriptedModel([call("add", a=1)]), stdio.tools(), errors=errors)
+    with pytest.raises(KeyError, match="a fault") as caught:
+        agent.run("Go.")
+    record = sk.run_record(caught.value)
+    assert record is not None
+    assert [each.name for each in record.calls] == ["add"]
+
+
 def test_an_async_run_in_a_running_loop(server: Connection) -> None:
     async def main() -> list[object]:
         tools = await server.atools()
@@ -147,7 +173,7 @@ def test_an_error_is_reported_to_the_model(server: Connection) -> None:
 
 def test_a_call_that_times_out_is_cancelled(stdio: Connection) -> None:
     agent = agent_of(stdio, call("slow", seconds=60, note="late"), timeout=0.3)
-    assert agent.run("Go.").calls[0].error == "there was no output within 0.3 seconds"
+    assert agent.run("Go.").calls[0].error == "the call did not return within 0.3 seconds"
 
     async def main() -> None:
         task = asyncio.create_task(agent_of(stdio, call("slow", seconds=60, note="early")).arun("Go."))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from structkit.agent.run.actions import CallOutcome, PreparedCall
-from structkit.agent.run.config import OnLimit
+from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.record import UsageLimitExceeded
 from structkit.agent.run.state import ToolCall
 from structkit.agent.tools.prepared import PreparedTool
@@ -30,8 +30,7 @@ class CallLog:
     """The calls of a run and their outcomes.
 
     Args:
-        tools: The tools of the agent.
-        on_limit: What the agent does at a limit.
+        config: The configuration of the agent.
         context: The `context` of `pydantic.ValidationInfo` in validators of arguments.
 
     Attributes:
@@ -39,11 +38,11 @@ class CallLog:
         outputs: The outputs of the current step so far, by the ids of their calls.
     """
 
-    def __init__(self, tools: Sequence[PreparedTool], on_limit: OnLimit, context: object = None) -> None:
+    def __init__(self, config: AgentConfig, context: object = None) -> None:
         self.records: dict[str, ToolCall] = {}
         self.outputs: dict[str, Output] = {}
-        self._by_name = {tool.name: tool for tool in tools}
-        self._on_limit = on_limit
+        self._by_name = {tool.name: tool for tool in config.tools}
+        self._config = config
         self._context = context
 
     def add_outcome(self, call: PreparedCall, outcome: CallOutcome) -> Output:
@@ -55,7 +54,7 @@ class CallLog:
         """
         name = call.tool.name
         if outcome.error is not None:
-            error = _reported_error(outcome.error, call.tool, self._on_limit)
+            error = _reported_error(outcome.error, call.tool, self._config)
             text = error.message if isinstance(error, ToolError) else _error_text(error)
             return self.add_error(call, text.strip(), outcome.seconds, error)
         try:
@@ -137,19 +136,34 @@ def writable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _reported_error(error: BaseException, tool: PreparedTool, on_limit: OnLimit) -> Exception:
+def _reported_error(error: BaseException, tool: PreparedTool, config: AgentConfig) -> Exception:
     """Return an exception of a tool that is reported to the model; raise any other."""
-    if isinstance(error, UsageLimitExceeded) and on_limit == "raise":
-        raise error
-    # After a reported RecursionError the model would call again, at every depth.
-    fatal = isinstance(error, (*tool.tool.reraise, RecursionError))
-    if isinstance(error, CancelledError) and not fatal:
-        return ToolError("the call was cancelled")
-    if isinstance(error, Exception) and not fatal:
-        return error
+    if not _is_fatal(error, tool.tool.reraise, config):
+        if isinstance(error, CancelledError):
+            return ToolError("the call was cancelled")
+        if isinstance(error, Exception):
+            return error
     if isinstance(error, _SIGNALS):
-        raise AgentError(f"{tool.name} raised {type(error).__name__}", place=tool.name) from error
+        raise AgentError(
+            f"{tool.name} raised {type(error).__name__}, which ends generators and tasks; raise another exception",
+            place=tool.name,
+        ) from error
     raise error
+
+
+def _is_fatal(
+    error: BaseException, reraise: tuple[type[BaseException], ...] | None, config: AgentConfig
+) -> bool:
+    """Whether an exception of a tool ends the run."""
+    if isinstance(error, RecursionError):  # the model would call again, at every depth
+        return True
+    if isinstance(
+        error, ToolError
+    ):  # only a tool that names it makes it fatal, not one that names `Exception`
+        return any(issubclass(each, ToolError) and isinstance(error, each) for each in reraise or ())
+    if isinstance(error, UsageLimitExceeded):
+        return config.on_limit == "raise"
+    return config.errors == "raise" if reraise is None else isinstance(error, reraise)
 
 
 def _error_text(error: Exception) -> str:

@@ -29,9 +29,10 @@ from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["NO_MORE_CALLS", "AgentConfig", "OnLimit"]
+__all__ = ["NO_MORE_CALLS", "AgentConfig", "OnError", "OnLimit"]
 
 OnLimit: TypeAlias = Literal["raise", "answer"]
+OnError: TypeAlias = Literal["raise", "report"]
 
 NO_MORE_CALLS = "No function can be called any more; give the answer."
 """The note before the step that can only generate the result."""
@@ -71,6 +72,7 @@ class AgentConfig:
         max_steps: Maximum number of steps in a run, including the last.
         max_parallel_calls: Maximum number of calls in a step.
         on_limit: What a run does at a limit: raise, or generate the result.
+        errors: What a run does with exceptions of tools: raise them, or report them to the model.
         settings: Generation settings; its token limit and timeout apply to a whole run.
         deps_type: The type of the dependencies; `object` if undeclared.
         prefix_cache: The prefix cache of finished runs.
@@ -85,6 +87,7 @@ class AgentConfig:
     max_steps: int
     max_parallel_calls: int
     on_limit: OnLimit
+    errors: OnError
     settings: Settings
     deps_type: object
     prefix_cache: PrefixCache

@@ -194,7 +194,7 @@ def _nested() -> Iterator[None]:
     try:
         if _depth.get() > _DEEPEST:
             raise RecursionError(
-                f"agents run inside each other {_DEEPEST} deep: does a tool run its own agent, without an end?"
+                f"tool calls are nested more than {_DEEPEST} deep; a tool probably runs its own agent again and again"
             )
         yield
     finally:
@@ -237,5 +237,5 @@ def _timeout_of(call: PreparedCall) -> float | None:
 
 def _timeout_error(call: PreparedCall) -> ToolError:
     if call.context.seconds_left != call.tool.tool.timeout:
-        return ToolError("there was no output before the time of the run was over")
-    return ToolError(f"there was no output within {call.tool.tool.timeout:g} seconds")
+        return ToolError("the call did not return before the timeout of the run")
+    return ToolError(f"the call did not return within {call.tool.tool.timeout:g} seconds")

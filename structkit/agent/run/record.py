@@ -76,13 +76,13 @@ def run_record(error: BaseException) -> RunRecord | None:
     Returns:
         The calls, messages and usage so far; `None` if no run raised the exception.
 
-    >>> from structkit import Agent, run_record, tool
+    >>> from structkit import Agent, run_record
     >>> from structkit.testing import ScriptedModel
     >>> def price(title: str) -> float:
     ...     return {"Salt": 9.25}[title]
     >>> model = ScriptedModel(['{"name": "price", "arguments": {"title": "Sugar"}}'])
     >>> try:
-    ...     Agent(model, tools=[tool(price, reraise=KeyError)]).run("How much is Sugar?")
+    ...     Agent(model, tools=[price]).run("How much is Sugar?")
     ... except KeyError as error:
     ...     record = run_record(error)
     ...     print([(call.name, call.arguments) for call in record.calls], record.steps)

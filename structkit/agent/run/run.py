@@ -61,7 +61,7 @@ __all__ = ["Run"]
 
 _log = logging.getLogger("structkit")
 
-_OVERDUE = "the call was not made, for the time of the run is over"
+_OVERDUE = "the call was not executed, because the timeout of the run has passed"
 
 
 class Run:
@@ -86,7 +86,7 @@ class Run:
         self._budget = RunBudget(config, state, usage_limits)
         self._first = state.first_message
         self._validation_context = config.validation_context(deps)
-        self._log = CallLog(config.tools, config.on_limit, self._validation_context)
+        self._log = CallLog(config, self._validation_context)
         self._contexts: list[Context[object]] = []
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None
@@ -358,18 +358,18 @@ class Run:
         """Return the calls of the suspended step."""
         message = self.messages[-1]
         if not isinstance(message, Calls):
-            raise AgentError("the last message of the state has no calls to decide about", place="state")
+            raise AgentError("the last message of the state has no calls", place="state")
         due = []
         for part in message.calls:
             ready = self._by_name.get(part.name)
             call = None if ready is None else ready.parse(part.arguments, self._validation_context)
             if isinstance(call, Rejected):
                 raise AgentError(
-                    f"the arguments of {part.id} in the state: {call.message}", place="state"
+                    f"invalid arguments of {part.id} in the state: {call.message}", place="state"
                 ) from call.cause
             if ready is None or call is None:
                 raise AgentError(
-                    f"the state has a call of {part.name}, which is no tool of this agent", place="state"
+                    f"the state calls {part.name}, which is not a tool of this agent", place="state"
                 )
             due.append(self._prepare_call(part, ready, call))
         return due
@@ -447,7 +447,7 @@ class Run:
                 self._by_name[part.name].tool.function, part.name, json.loads(part.arguments)
             )
             due = self._prepare_call(part, self._by_name[part.name], call)
-            outputs.append(self._log.add_error(due, f"the arguments are refused: {rejected.message}"))
+            outputs.append(self._log.add_error(due, f"invalid arguments: {rejected.message}"))
         yield from self._append_results(self._budget.truncate_results(self.messages, outputs, self._header))
 
     def _append_results(
@@ -475,7 +475,7 @@ class Run:
         )
         waiting = ", ".join(f"{each.id} ({each.name}: {each.reason})" for each in pending)
         return RunSuspended(
-            f"calls wait for somebody to decide: {waiting}; go on with agent.resume(error.state, approvals=...)",
+            f"calls require approval: {waiting}; continue with agent.resume(error.state, approvals=...)",
             state=state,
         )
 

@@ -131,7 +131,7 @@ class RunState:
         try:
             return _json_codec().loads(text)
         except ValueError as error:
-            raise AgentError(f"this is no state of a run: {error}", place="state") from error
+            raise AgentError(f"invalid state of a run: {error}", place="state") from error
 
 
 class RunSuspended(StructkitError):

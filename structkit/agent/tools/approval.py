@@ -36,7 +36,7 @@ class Deny:
     Deny(reason='more than the budget of this month')
     """
 
-    reason: str = "nobody approved of this call"
+    reason: str = "the call was denied"
     """Why the call is denied."""
 
     def __post_init__(self) -> None:

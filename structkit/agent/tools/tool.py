@@ -53,10 +53,12 @@ class Tool(Generic[P, R_co]):
     max_calls: int | None = None
     """Maximum number of calls per run; then the tool becomes unavailable."""
 
-    reraise: tuple[type[BaseException], ...] = ()
-    """Exceptions that end the run instead of being returned to the model. `StopIteration`, `GeneratorExit` and
-    `asyncio.CancelledError` are raised as the cause of an `AgentError`, because they would end the caller's loop or
-    task. Other `BaseException`s, such as `KeyboardInterrupt`, always end the run."""
+    reraise: tuple[type[BaseException], ...] | None = None
+    """Exceptions that end the run; all others are reported to the model. `None`: the agent's option `errors` decides. A
+    `ToolError` ends the run only if a type listed here is `ToolError` or one of its subclasses. `StopIteration`,
+    `GeneratorExit` and `asyncio.CancelledError` are raised as the cause of an `AgentError`, because they would end the
+    caller's loop or task. `RecursionError`, and other `BaseException`s such as `KeyboardInterrupt`, always end the
+    run."""
 
     requires_approval: bool | Callable[[Call[object]], bool] = False
     """Whether the run suspends before the tool is called, until the call is approved; or a predicate of the call."""
@@ -103,7 +105,7 @@ class Tool(Generic[P, R_co]):
         check_int("max_calls", self.max_calls, 1)
         if self.timeout is not None:
             check_number("timeout", self.timeout, 0, float("inf"), exclusive=True)
-        for error in cast("tuple[object, ...]", self.reraise):
+        for error in cast("tuple[object, ...]", self.reraise or ()):
             if not (isinstance(error, type) and issubclass(error, BaseException)):
                 raise TypeError(f"reraise takes exception types, such as KeyError, not {error!r:.60}")
         approval: object = self.requires_approval
@@ -135,7 +137,7 @@ def tool(
     tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
-    reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
+    reraise: type[BaseException] | tuple[type[BaseException], ...] | None = None,
     requires_approval: bool | Callable[[Call[object]], bool] = False,
     defer: bool = False,
     available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
@@ -148,7 +150,7 @@ def tool(
     tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
-    reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
+    reraise: type[BaseException] | tuple[type[BaseException], ...] | None = None,
     requires_approval: bool | Callable[[Call[object]], bool] = False,
     defer: bool = False,
     available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
@@ -162,7 +164,7 @@ def tool(
     tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
-    reraise: type[BaseException] | tuple[type[BaseException], ...] = (),
+    reraise: type[BaseException] | tuple[type[BaseException], ...] | None = None,
     requires_approval: bool | Callable[[Call[object]], bool] = False,
     defer: bool = False,
     available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
@@ -177,7 +179,8 @@ def tool(
             `UsageLimitExceeded`, or makes the tool unavailable if the agent has `on_limit="answer"`.
         timeout: Timeout of a call in seconds, after which the model reads an error.
         max_calls: Maximum number of calls per run.
-        reraise: One or more exceptions that end the run instead of being returned to the model.
+        reraise: One or more exceptions that end the run; all others are reported to the model. By default the agent's
+            option `errors` decides.
         requires_approval: Whether the run suspends before the call until it is approved; or a predicate of the call.
         defer: Whether the caller executes the calls: the run suspends, and `Agent.resume` takes the result.
         available: A predicate of the context, sync or async, evaluated before each step. While it is false, the model
@@ -203,7 +206,7 @@ def tool(
             tool_retries=tool_retries,
             timeout=timeout,
             max_calls=max_calls,
-            reraise=reraise if isinstance(reraise, tuple) else (reraise,),
+            reraise=reraise if reraise is None or isinstance(reraise, tuple) else (reraise,),
             requires_approval=requires_approval,
             defer=defer,
             available=cast("Availability | None", available),

@@ -294,7 +294,7 @@ def test_rejected_arguments_are_retried(qwen: TransformersModel) -> None:
     model = Script([_call("check", n=2), "Odd."], qwen)
     result = sk.Agent(model, tools=[check], max_steps=4, retries=0).run("Check.")
     assert result.calls[0].error is not None
-    assert "<tool_response>\nError: the arguments are refused" in model.prompts[-1]
+    assert "<tool_response>\nError: invalid arguments" in model.prompts[-1]
 
 
 def test_a_rejected_output_is_reported_after_the_conversation(qwen: TransformersModel) -> None:

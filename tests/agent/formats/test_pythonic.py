@@ -182,7 +182,7 @@ def test_a_stored_call_that_is_not_unicode_is_rejected() -> None:
     with pytest.raises(sk.RunSuspended) as paused:
         agent('[say(text="x")]').run("Go.")
     changed = paused.value.state.dumps().replace(r"\"x\"", r"\"\\ud800\"")
-    with pytest.raises(sk.AgentError, match=r"(?s)the arguments of call_1 in the state: .*Invalid JSON"):
+    with pytest.raises(sk.AgentError, match=r"(?s)invalid arguments of call_1 in the state: .*Invalid JSON"):
         agent().resume(sk.RunState.loads(changed), approvals=True)
 
 

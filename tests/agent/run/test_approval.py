@@ -96,7 +96,7 @@ def test_an_approved_call_is_made() -> None:
 
 @pytest.mark.parametrize(
     ("decision", "said"),
-    [(False, "nobody approved"), (sk.Deny(), "nobody"), (sk.Deny("too much"), "too much")],
+    [(False, "the call was denied"), (sk.Deny(), "denied"), (sk.Deny("too much"), "too much")],
 )
 def test_a_denied_call_is_told(decision: bool | sk.Deny, said: str) -> None:
     PAID.clear()
@@ -171,13 +171,13 @@ def test_wrong_states_are_refused() -> None:
     run = agent(call("pay", euros=20), "done")
     state = paused(run)
     other = sk.Agent(ScriptedModel([]), tools=[sk.tool(pay, requires_approval=True)])
-    with pytest.raises(sk.AgentError, match="other tools or another result"):
+    with pytest.raises(sk.AgentError, match="other tools or another output type"):
         other.resume(state, approvals=True)
     with pytest.raises(sk.AgentError, match=r"no call call_7 waits.*call_1"):
         run.resume(state, approvals={"call_7": True})
-    with pytest.raises(sk.AgentError, match="calls that wait in the state are not those"):
+    with pytest.raises(sk.AgentError, match="pending calls of the state are not"):
         run.resume(replace(state, pending=()), approvals=True)
-    with pytest.raises(sk.AgentError, match="no calls to decide"):
+    with pytest.raises(sk.AgentError, match="has no calls"):
         run.resume(replace(state, messages=state.messages[:1]), approvals=True)
     with pytest.raises(TypeError, match="RunState"):
         run.resume({"agent": "x"}, approvals=True)  # type: ignore[arg-type]

@@ -156,7 +156,9 @@ def test_what_a_failed_agent_took_is_counted() -> None:
     inner = sk.Agent(
         ScriptedModel(['{"title": "ab", "body": "abc"}'], byte_vocabulary()), output_type=Report, retries=0
     )
-    outer = sk.Agent(ScriptedModel([call("helper", prompt="a"), "ok"]), tools=[inner.as_tool("helper")])
+    outer = sk.Agent(
+        ScriptedModel([call("helper", prompt="a"), "ok"]), tools=[inner.as_tool("helper")], errors="report"
+    )
     result = outer.run("x")
     assert "OutputValidationError" in (result.calls[0].error or "")
     assert result.usage.discarded_tokens == len('{"title": "ab", "body": "abc"}')
@@ -209,7 +211,7 @@ def test_no_tool_is_waited_for_when_the_time_is_over(
     )
     assert time.perf_counter() - begun < 5
     assert [each.error for each in result.calls] == [
-        "there was no output before the time of the run was over"
+        "the call did not return before the timeout of the run"
     ] * count
     assert result.finish_reason == "budget"
 
@@ -225,7 +227,9 @@ def test_a_call_that_is_written_too_late_is_not_made() -> None:
     with pytest.raises(sk.RunSuspended) as paused:
         agent.run("x")
     result = agent.resume(paused.value.state, approvals=True, usage_limits=sk.UsageLimits(timeout=0))
-    assert [each.error for each in result.calls] == ["the call was not made, for the time of the run is over"]
+    assert [each.error for each in result.calls] == [
+        "the call was not executed, because the timeout of the run has passed"
+    ]
     assert not made
     assert result.finish_reason == "budget"
 
@@ -257,7 +261,7 @@ def test_what_a_tool_took_that_nobody_waited_for_is_counted() -> None:
     tools = [sk.tool(costly, timeout=0.05), wait]
     model = ScriptedModel([call("costly"), call("wait"), "ok"], byte_vocabulary())
     result = sk.Agent(model, tools).run("x")
-    assert result.calls[0].error == "there was no output within 0.05 seconds"
+    assert result.calls[0].error == "the call did not return within 0.05 seconds"
     written = call("costly") + call("wait") + "ok" + '"abcdefgh"'
     assert computed(result.usage) == len(written)
 
@@ -420,7 +424,7 @@ def test_a_function_sees_that_nobody_waits_for_it(later: bool) -> None:
 
     agent = sk.Agent(ScriptedModel([call("slow"), "ok"]), [sk.tool(slow, timeout=0.1)])
     result = asyncio.run(agent.arun("x")) if later else agent.run("x")
-    assert "no output" in (result.calls[0].error or "")
+    assert "did not return" in (result.calls[0].error or "")
     for _ in range(200):
         if seen:
             break

@@ -108,7 +108,7 @@ RESUMES: list[Resume] = [
             ("pay", 12, date(2026, 2, 3), Note(text="x")),
             "paid 12",
         ),
-        (False, None, "nobody approved of this call"),
+        (False, None, "the call was denied"),
         (sk.Deny("too much"), None, "too much"),
         (sk.Return("paid by hand"), None, "paid by hand"),
         (sk.Return({"paid": 4}), None, {"paid": 4}),
@@ -253,7 +253,7 @@ def test_a_result_is_taken_after_the_timeout_of_the_run() -> None:
     decisions: Mapping[str, Any] = {"call_1": sk.Return("B-17"), "call_2": True}
     result = agent("done", on_limit="answer").resume(state, approvals=decisions, usage_limits=late)
     assert result.calls[0].tool_result == "B-17"
-    assert "time of the run is over" in (result.calls[1].error or "")
+    assert "timeout of the run has passed" in (result.calls[1].error or "")
 
 
 @given(

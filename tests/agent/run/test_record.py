@@ -59,7 +59,7 @@ def test_an_exception_of_a_tool_keeps_its_type_and_carries_the_record(
     run: Callable[[sk.Agent[Any]], sk.AgentResult[Any]],
 ) -> None:
     script = [call("sold", title="Salt"), call("stock", title="Sugar")]
-    agent = sk.Agent(ScriptedModel(script), [sk.tool(stock, reraise=KeyError), sold])
+    agent = sk.Agent(ScriptedModel(script), [stock, sold])
     with pytest.raises(KeyError, match="Sugar") as caught:
         run(agent)
     record = record_of(caught.value)
@@ -78,7 +78,7 @@ def test_the_other_calls_of_the_step_are_recorded(
         raise sk.ApprovalRequired("why not")
 
     both = f"[{call('stock', title='Sugar')}, {call('asking')}, {call('sold', title='Salt')}]"
-    tools = [sk.tool(stock, reraise=KeyError), asking, sold]
+    tools = [stock, asking, sold]
     with pytest.raises(KeyError) as caught:
         run(sk.Agent(ScriptedModel([both]), tools, max_parallel_calls=3))
     record = record_of(caught.value)
@@ -93,7 +93,7 @@ def test_the_other_calls_of_the_step_are_recorded(
 
 
 def test_another_run_continues_with_the_messages() -> None:
-    agent = sk.Agent(ScriptedModel([call("stock", title="Sugar")]), [sk.tool(stock, reraise=KeyError)])
+    agent = sk.Agent(ScriptedModel([call("stock", title="Sugar")]), [stock])
     with pytest.raises(KeyError) as caught:
         agent.run("How many?")
     model = ScriptedModel(["None."])
@@ -140,8 +140,8 @@ def test_a_rejected_output_carries_the_record() -> None:
 
 
 def test_the_record_is_that_of_the_outer_run() -> None:
-    inner = sk.Agent(ScriptedModel([call("stock", title="Sugar")]), [sk.tool(stock, reraise=KeyError)])
-    helper = sk.tool(inner.as_tool("helper", "Helps.").function, name="helper", reraise=KeyError)
+    inner = sk.Agent(ScriptedModel([call("stock", title="Sugar")]), [stock])
+    helper = inner.as_tool("helper", "Helps.")
     with pytest.raises(KeyError) as caught:
         sk.Agent(ScriptedModel([call("helper", prompt="Sugar?")]), [helper]).run("x")
     record = record_of(caught.value)
@@ -158,7 +158,7 @@ def test_every_exception_can_carry_a_record_and_be_pickled(error: Exception) -> 
     def fail() -> None:
         raise error
 
-    agent = sk.Agent(ScriptedModel([call("fail")]), [sk.tool(fail, reraise=Exception)])
+    agent = sk.Agent(ScriptedModel([call("fail")]), [fail])
     with pytest.raises(type(error)) as caught:
         agent.run("x")
     assert record_of(caught.value).calls[0].raised is error

@@ -102,23 +102,23 @@ def state_of(number: int) -> sk.RunState:
 
 
 CHANGES: list[tuple[Callable[[sk.RunState], sk.RunState], str]] = [
-    (lambda s: replace(s, elapsed_seconds=float("nan")), "no state of a run.*`elapsed_seconds`"),
-    (lambda s: replace(s, agent_fingerprint=3), "no state of a run"),  # type: ignore[arg-type]
-    (lambda s: replace(s, tool_results=s.tool_results * 2), "calls that wait"),
-    (lambda s: replace(s, pending=s.pending * 2), "calls that wait"),
+    (lambda s: replace(s, elapsed_seconds=float("nan")), "invalid state of a run.*`elapsed_seconds`"),
+    (lambda s: replace(s, agent_fingerprint=3), "invalid state of a run"),  # type: ignore[arg-type]
+    (lambda s: replace(s, tool_results=s.tool_results * 2), "pending calls"),
+    (lambda s: replace(s, pending=s.pending * 2), "pending calls"),
     (
         lambda s: replace(s, messages=(*s.messages[:2], *s.messages[3:])),
-        "call_1 among the messages has no output",
+        "call_1 in the messages has no output",
     ),
-    (lambda s: replace(s, messages=(*s.messages[:1], *s.messages[2:])), "not that of the call before it"),
+    (lambda s: replace(s, messages=(*s.messages[:1], *s.messages[2:])), "does not follow its call"),
     (
         lambda s: replace(s, messages=s.messages[:2] + s.messages[1:]),
-        "call_1 among the messages has no output",
+        "call_1 in the messages has no output",
     ),
-    (lambda s: replace(s, messages=s.messages[:3] + s.messages[1:]), "two calls are named call_1"),
+    (lambda s: replace(s, messages=s.messages[:3] + s.messages[1:]), "two calls have the id call_1"),
     (lambda s: text(s, '{\\"name\\": \\"fail\\"}', "{"), "arguments of call_1 are not JSON"),
     (lambda s: text(s, '{\\"name\\": \\"fail\\"}', "[" * 100_000), "arguments of call_1 are not JSON"),
-    (lambda s: text(s, '{\\"name\\": \\"fail\\"}', "3"), "arguments of call_1 are no object"),
+    (lambda s: text(s, '{\\"name\\": \\"fail\\"}', "3"), "arguments of call_1 are not a JSON object"),
 ]
 
 
@@ -141,7 +141,7 @@ def test_what_is_wrong_with_a_state_is_said(change: Callable[[sk.RunState], sk.R
 @pytest.mark.parametrize(
     ("limits", "kind", "said"),
     [
-        ({"max_steps": 3}, sk.AgentError, "has made 3 steps, and max_steps=3 leaves none"),
+        ({"max_steps": 3}, sk.AgentError, "has used 3 steps, and max_steps=3 leaves none"),
         ({"max_tokens": 20}, sk.BudgetTooSmall, "max_tokens of the run"),
     ],
 )
@@ -154,11 +154,11 @@ def test_an_agent_of_tighter_limits(limits: dict[str, Any], kind: type[Exception
 
 
 HISTORIES: list[tuple[list[messages.Message], str]] = [
-    ([messages.Output(id="call_1", name="look", content="x")], "not that of the call before it"),
-    ([messages.Calls(calls=())], "has none"),
+    ([messages.Output(id="call_1", name="look", content="x")], "does not follow its call"),
+    ([messages.Calls(calls=())], "has no calls"),
     ([messages.Calls(calls=(messages.CallPart(id="a", name="look", arguments="nothing"),))], "not JSON"),
     ([messages.Calls(calls=(messages.CallPart(id="a", name="look", arguments="{}"),))], "has no output"),
-    ([messages.User(content=5)], "not of their types"),  # type: ignore[arg-type]
+    ([messages.User(content=5)], "has the wrong type"),  # type: ignore[arg-type]
 ]
 
 
