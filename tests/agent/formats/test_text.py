@@ -166,6 +166,7 @@ def test_random_text_is_never_a_call(name: Any) -> None:
             format=name,
             max_steps=3,
             max_tokens=120,
+            on_limit="answer",
             temperature=1.0,
             seed=seed,
         )
@@ -180,5 +181,5 @@ def test_random_text_is_never_a_call(name: Any) -> None:
 
 def test_text_ends_within_its_tokens() -> None:
     model = ScriptedModel(["é" * 100], BYTES)
-    result = sk.Agent(model, max_tokens=20).run("x")
+    result = sk.Agent(model, max_tokens=20, on_limit="answer").run("x")
     assert result.value == "é" * 10 and result.finish_reason == "budget"
