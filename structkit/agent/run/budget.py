@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from structkit.agent.prompt.header import PromptHeader
 from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentConfig
-from structkit.agent.run.record import LimitName
-from structkit.agent.run.state import RunState, add_usage, with_note
+from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded
+from structkit.agent.run.state import RunState, with_note
 from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.errors import BudgetTooSmall
 from structkit.generate.input.options import Settings
@@ -82,6 +82,7 @@ class RunBudget:
 
     Attributes:
         usage: The usage so far.
+        step_usage: The usage of each step so far.
         max_steps: Maximum number of steps.
         max_tool_calls: Maximum number of calls; `None` for no limit.
         max_tokens: Maximum number of tokens; `None` for no limit.
@@ -93,6 +94,7 @@ class RunBudget:
             raise TypeError(f"usage_limits must be a structkit.UsageLimits, not {usage_limits!r:.60}")
         own = config.settings
         self.usage = state.usage
+        self.step_usage = list(state.step_usage)
         self.max_steps = config.max_steps if usage_limits.max_steps is None else usage_limits.max_steps
         self.max_tool_calls = usage_limits.max_tool_calls
         self.max_tokens = own.max_tokens if usage_limits.max_tokens is None else usage_limits.max_tokens
@@ -137,7 +139,12 @@ class RunBudget:
 
     def add_usage(self, usage: Usage) -> None:
         """Add usage to that of the run."""
-        self.usage = add_usage(self.usage, usage)
+        self.usage += usage
+
+    def add_step(self, usage: Usage) -> None:
+        """Add the usage of a step to that of the run."""
+        self.step_usage.append(usage)
+        self.usage += usage
 
     def check(self) -> None:
         """Check that a result fits into the remaining tokens.
@@ -198,6 +205,16 @@ class RunBudget:
         }
         default = " for one step, the default" if limit == "max_tokens" and self.max_tokens is None else ""
         return f"{limit}={values[limit]}{default}"
+
+    def exceeded(self, limit: LimitName, record: RunRecord) -> UsageLimitExceeded:
+        """Return the error for a limit that the run has reached."""
+        return UsageLimitExceeded(
+            f"the run reached {self.describe(limit)} before a result (after {record.steps} steps with "
+            f"{len(record.calls)} calls); increase the limit, or make the agent with on_limit='answer' for a result "
+            "within it",
+            limit=limit,
+            record=record,
+        )
 
     def next_step(
         self, tools: Sequence[AvailableTool], turns: Prompt, limit: LimitName | None, calls: int

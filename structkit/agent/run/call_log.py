@@ -14,6 +14,7 @@ from structkit.agent.run.state import ToolCall
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError, ToolError
 from structkit.functions.call import Call
+from structkit.generate.output.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output
 from structkit.schema.python.json_codec import json_text_of
 
@@ -71,6 +72,7 @@ class CallLog:
             arguments=call.arguments,
             tool_result=outcome.result,
             seconds=outcome.seconds,
+            usage=_usage_of(call),
         )
         return Output(id=call.id, name=name, content=writable(content))
 
@@ -89,6 +91,7 @@ class CallLog:
             error=message,
             raised=exception,
             seconds=seconds,
+            usage=_usage_of(call),
         )
         return Output(id=call.id, name=call.tool.name, content=writable(message), failed=True)
 
@@ -129,6 +132,11 @@ class CallLog:
         if isinstance(call, Call):
             return dict(call.arguments)
         return dict(cast("Mapping[str, object]", json.loads(part.arguments)))
+
+
+def _usage_of(call: PreparedCall) -> Usage:
+    """Return the usage that a call reported and that the run has not collected yet."""
+    return sum(call.context.nested_usage, Usage())
 
 
 def writable(text: str) -> str:

@@ -42,6 +42,7 @@ from structkit.agent.run.state import (
     failure_counts,
     last_call_number,
     new_calls,
+    pending_call,
     with_note,
 )
 from structkit.agent.run.step import AvailableTool, ParsedCall, RejectedCalls, calls_or_result, with_contexts
@@ -182,7 +183,7 @@ class Run:
             result, plan = yield from self.generate()
         except OutputValidationError as failed:
             if isinstance(failed.usage, Usage):
-                self._budget.add_usage(failed.usage)
+                self._budget.add_step(failed.usage)
             if not isinstance(failed.rejected, RejectedCalls):
                 raise
             yield from self._record_rejected(failed.rejected)
@@ -201,6 +202,7 @@ class Run:
             calls=self._log.calls(self.messages[self._first :]),
             messages=tuple(self.messages),
             usage=self.usage,
+            step_usage=tuple(self._budget.step_usage),
             steps=self._steps,
             finish_reason=self.finish_reason(plan, result),
         )
@@ -214,7 +216,7 @@ class Run:
         settings = with_contexts(plan.settings, self._contexts[-1], self._validation_context)
         action = GenerateStep(plan.target, turns, settings, self._steps, self._observer.span)
         result = cast("Result[object]", (yield action))
-        self._budget.add_usage(result.usage)
+        self._budget.add_step(result.usage)
         if self._raises and result.finish_reason == "budget":
             raise self._limit_exceeded(self._budget.limit_of_tokens(plan))
         return result, plan
@@ -276,14 +278,7 @@ class Run:
             raise self._limit_exceeded("timeout")
 
     def _limit_exceeded(self, limit: LimitName) -> UsageLimitExceeded:
-        record = self.record()
-        return UsageLimitExceeded(
-            f"the run reached {self._budget.describe(limit)} before a result (after {record.steps} steps with "
-            f"{len(record.calls)} calls); increase the limit, or make the agent with on_limit='answer' for a result "
-            "within it",
-            limit=limit,
-            record=record,
-        )
+        return self._budget.exceeded(limit, self.record())
 
     def _check_retries(self, results: Sequence[Output], denied: Collection[str]) -> None:
         """Raise if a tool has failed more often in a row than its retries allow, and limits raise."""
@@ -392,23 +387,23 @@ class Run:
             elif self._budget.is_overdue:
                 outputs[each.id] = self._log.add_error(each, _OVERDUE)
             elif decision is None and (reason := each.tool.pending_reason(each.call)) is not None:
-                pending.append(_pending(each, calls, self.messages, reason))
+                pending.append(self._pending_call(each, reason))
             else:
                 now.append(each)
         now = [self._with_context(each, each.id in decisions, len(now)) for each in now]
         self._contexts += [each.context for each in now]
         outcomes = cast("Sequence[CallOutcome]", (yield ExecuteCalls(tuple(now)))) if now else ()
-        self._collect_usage()
         faults: list[BaseException] = []
         for each, outcome in zip(now, outcomes, strict=True):
             if isinstance(outcome.error, ApprovalRequired):
-                pending.append(_pending(each, calls, self.messages, outcome.error.message))
+                pending.append(self._pending_call(each, outcome.error.message))
                 continue
             try:
                 outputs[each.id] = self._log.add_outcome(each, outcome)
             except BaseException as fault:  # raised after the outcomes of the other calls are recorded
                 outputs[each.id] = self._log.add_fault(each, outcome, fault)
                 faults.append(fault)
+        self._collect_usage()
         if faults:
             raise faults[0]
         if pending:
@@ -417,6 +412,9 @@ class Run:
             self._budget.truncate_results(self.messages, [outputs[each.id] for each in calls], self._header),
             [each for each, decision in decisions.items() if isinstance(decision, Deny)],
         )
+
+    def _pending_call(self, call: PreparedCall, reason: str) -> PendingCall:
+        return pending_call(self.messages, call.id, writable(reason), deferred=call.tool.tool.defer)
 
     def _collect_usage(self) -> None:
         """Add the usage of models that tools called; abandoned calls can report usage later."""
@@ -471,6 +469,7 @@ class Run:
             pending=tuple(pending),
             tool_results=tool_results,
             usage=self.usage,
+            step_usage=tuple(self._budget.step_usage),
             elapsed_seconds=self._budget.elapsed_seconds,
         )
         waiting = ", ".join(f"{each.id} ({each.name}: {each.reason})" for each in pending)
@@ -478,21 +477,3 @@ class Run:
             f"calls require approval: {waiting}; continue with agent.resume(error.state, approvals=...)",
             state=state,
         )
-
-
-def _pending(
-    call: PreparedCall, calls: Sequence[PreparedCall], messages: Sequence[Message], reason: str
-) -> PendingCall:
-    (arguments,) = (
-        part.arguments
-        for message in messages[-1:]
-        for part in (message.calls if isinstance(message, Calls) else ())
-        if part.id == call.id
-    )
-    return PendingCall(
-        id=call.id,
-        name=call.tool.name,
-        arguments=arguments,
-        reason=writable(reason),
-        deferred=call.tool.tool.defer,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Generic, Literal, TypeAlias, TypeVar
 
@@ -29,14 +29,7 @@ RunFinishReason: TypeAlias = Literal["stop", "no_tools", "steps", "budget"]
 
 T_co = TypeVar("T_co", covariant=True)
 
-NO_USAGE = Usage(
-    prompt_tokens=0,
-    generated_tokens=0,
-    forced_tokens=0,
-    mask_seconds=0.0,
-    model_seconds=0.0,
-    compile_seconds=0.0,
-)
+NO_USAGE = Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +56,10 @@ class ToolCall:
 
     seconds: float = 0.0
     """The duration of the call."""
+
+    usage: Usage = NO_USAGE
+    """The usage that the call reported with `Context.spend`, such as that of an agent as a tool; zero for calls before
+    the run was resumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +100,9 @@ class RunState:
 
     usage: Usage = NO_USAGE
     """The usage so far."""
+
+    step_usage: tuple[Usage, ...] = ()
+    """The usage of each step so far."""
 
     elapsed_seconds: float = 0.0
     """How long the run was active, without the time it was suspended."""
@@ -160,10 +160,13 @@ class AgentResult(Generic[T_co]):
     """The complete conversation, including earlier runs; see `structkit.messages`."""
 
     usage: Usage
-    """Tokens and seconds of all steps together; the prompt of each step contains the earlier steps."""
+    """Tokens and seconds of all steps and calls together; the prompt of each step contains the earlier steps."""
 
     steps: int
     """Number of steps, including the one that generated the result."""
+
+    step_usage: tuple[Usage, ...] = ()
+    """Tokens and seconds of each step, in order, without those of calls, which are in `ToolCall.usage`."""
 
     finish_reason: RunFinishReason
     """Why the run ended.
@@ -208,11 +211,6 @@ class AgentStep(Generic[T_co]):
     """The thoughts of the model before the step; `None` without `thinking=...`."""
 
 
-def add_usage(one: Usage, other: Usage) -> Usage:
-    """Return the sum of two usages."""
-    return Usage(**{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(Usage)})
-
-
 def call_counts(messages: Sequence[Message]) -> Counter[str]:
     """Return the number of calls of each tool."""
     return Counter(call.name for each in messages if isinstance(each, Calls) for call in each.calls)
@@ -244,6 +242,13 @@ def new_calls(messages: Sequence[Message], calls: Sequence[tuple[str, str]], pre
         ),
         text=preamble,
     )
+
+
+def pending_call(messages: Sequence[Message], id: str, reason: str, *, deferred: bool) -> PendingCall:
+    """Return a call of the last message as a pending call."""
+    last = messages[-1]
+    (part,) = [each for each in (last.calls if isinstance(last, Calls) else ()) if each.id == id]
+    return PendingCall(id=id, name=part.name, arguments=part.arguments, reason=reason, deferred=deferred)
 
 
 def with_note(results: Sequence[Output], note: str) -> tuple[Output, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from structkit.generate.output.confidence import Confidence
@@ -18,15 +18,20 @@ FinishReason: TypeAlias = Literal["stop", "budget"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens and seconds of a generation."""
+    """Tokens and seconds of a generation, or of several: usages can be added.
 
-    prompt_tokens: int
+    >>> one, two = Usage(prompt_tokens=20, generated_tokens=3), Usage(prompt_tokens=30, generated_tokens=4)
+    >>> (one + two).prompt_tokens, sum([one, two], Usage()).generated_tokens
+    (50, 7)
+    """
+
+    prompt_tokens: int = 0
     """Tokens of the prompt, including the chat template and the description of the target."""
 
-    generated_tokens: int
+    generated_tokens: int = 0
     """Tokens of the answer, without the end-of-sequence token."""
 
-    forced_tokens: int
+    forced_tokens: int = 0
     """Tokens of the answer that were appended without sampling, as the only continuation."""
 
     drafted_tokens: int = 0
@@ -41,19 +46,27 @@ class Usage:
     thinking_tokens: int = 0
     """Tokens of thinking before the answer; see `thinking`."""
 
-    mask_seconds: float
+    mask_seconds: float = 0.0
     """Time for masks, cursors and fast-forwarding."""
 
-    model_seconds: float
+    model_seconds: float = 0.0
     """Time in the model."""
 
-    compile_seconds: float
+    compile_seconds: float = 0.0
     """Time for compiling the target; about 0 if the guide is cached."""
 
     @property
     def written_tokens(self) -> int:
         """All tokens written: answer, discarded and thinking tokens."""
         return self.generated_tokens + self.discarded_tokens + self.thinking_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum of two usages."""
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(
+            **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(Usage)}
+        )
 
 
 class Token(NamedTuple):
