@@ -163,6 +163,7 @@ class _Lowering:
         self.uses = usages(document, any_order=order == "any")
         self.order = order
         self.bounded = document.bounded
+        self.bounded_numbers = document.bounded or document.bounded_numbers
         self.limits = limits
         self.comma, self.colon = _SEPARATORS[whitespace]
         self.rules: dict[str, Node] = {}
@@ -374,7 +375,7 @@ class _Lowering:
         written = partial(
             integral_numbers,
             schema,
-            bounded=self.bounded,
+            bounded=self.bounded_numbers,
             canonical=self.canonical,
             limits=self.limits,
             path=path,
@@ -394,7 +395,7 @@ class _Lowering:
             precision = DISTINCT_DIGITS if self.canonical else ROUND_TRIP_DIGITS
             node = numbers(
                 schema,
-                bounded=self.bounded,
+                bounded=self.bounded_numbers,
                 canonical=canonical,
                 precision=precision,
                 limits=self.limits,
@@ -403,7 +404,7 @@ class _Lowering:
             node = without_multiples(node, schema.not_multiple_of, self.limits, path)
             return self.range_rule(node, schema, path)
         if "number" not in self.rules:
-            self.add("number", numbers(schema, bounded=self.bounded, limits=self.limits), small=True)
+            self.add("number", numbers(schema, bounded=self.bounded_numbers, limits=self.limits), small=True)
         return RuleRef("number")
 
     def range_rule(self, node: Node, schema: Integer | Number, path: str) -> Node:

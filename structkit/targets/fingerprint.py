@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from structkit.errors import SchemaError
 from structkit.targets.specs import Choice, JsonSchema, Regex
@@ -53,7 +53,7 @@ class TargetFingerprint:
             return Regex(parts)
         if isinstance(spec, JsonSchema):
             schema, resources = parts
-            return JsonSchema(schema, spec.additional, spec.strict, resources)
+            return replace(spec, schema=schema, resources=resources)
         return Choice(parts)
 
 
@@ -62,19 +62,19 @@ def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
 
     >>> found = fingerprint_of({"type": "integer"})
     >>> found.deserialize(found.serialize())
-    JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
+    JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={}, bounded_numbers=False)
     """
     try:
         if type(target) is dict:  # the most frequent case; equal to that of `JsonSchema(target)`
-            return TargetFingerprint(_schema_text("open", True, target, {}), target)
+            return TargetFingerprint(_schema_text("open", True, False, target, {}), target)
         spec = spec_of(target)
         return None if spec is None else TargetFingerprint(_text_of(spec), spec)
     except RecursionError:
         return None  # parsing reports the error
 
 
-def _schema_text(additional: str, strict: bool, schema: object, resources: object) -> str:
-    return f"JsonSchema {additional} {strict} {schema!r} {resources!r}"
+def _schema_text(additional: str, strict: bool, bounded: bool, schema: object, resources: object) -> str:
+    return f"JsonSchema {additional} {strict} {bounded} {schema!r} {resources!r}"
 
 
 def _text_of(spec: Regex | Choice[object] | JsonSchema) -> str:
@@ -85,7 +85,9 @@ def _text_of(spec: Regex | Choice[object] | JsonSchema) -> str:
         case Choice():
             return f"Choice {spec.options!r}"
         case _:
-            return _schema_text(spec.additional, spec.strict, spec.schema, spec.resources)
+            return _schema_text(
+                spec.additional, spec.strict, spec.bounded_numbers, spec.schema, spec.resources
+            )
 
 
 def cache_key(target: AnyTarget) -> Hashable | None:
@@ -106,7 +108,8 @@ def cache_key(target: AnyTarget) -> Hashable | None:
             )  # only JSON has a key; the key is the repr, which distinguishes the keys 1 and "1"
             return ("schema", repr(target))
         if isinstance(target, JsonSchema):
-            return (cache_key(target.schema), cache_key(target.resources), target.additional, target.strict)
+            options = (target.additional, target.strict, target.bounded_numbers)
+            return (cache_key(target.schema), cache_key(target.resources), *options)
         key = (target, "" if isinstance(target, (type, Target)) else repr(target))
         hash(key)
     except (TypeError, ValueError, RecursionError):

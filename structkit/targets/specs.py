@@ -100,6 +100,8 @@ class JsonSchema(TextTarget[object]):
             defines. With `"closed"`, they may not unless the schema allows them, as in strict structured outputs.
         strict: Whether a keyword that cannot be enforced while decoding is an error. Otherwise the package `jsonschema`
             checks it after decoding, and an invalid value raises `OutputValidationError`.
+        bounded_numbers: Whether numbers have the bounds of Python types: an integer has at most `Limits.integer_digits`
+            digits, and other numbers fit a float. Otherwise a model can write digits until its budget ends.
         resources: Other documents that the schema refers to, by URI. Nothing is fetched.
 
     >>> JsonSchema({"type": "object"}, additional="closed").additional
@@ -110,6 +112,7 @@ class JsonSchema(TextTarget[object]):
     additional: Literal["open", "closed"] = "open"
     strict: bool = True
     resources: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    bounded_numbers: bool = False
 
     def __post_init__(self) -> None:
         for schema in (self.schema, self.resources, *self.resources.values()):

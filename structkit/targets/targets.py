@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeAlias, TypedDict, TypeVar, cast
 
@@ -187,7 +187,7 @@ def read_target(
             strict=target.strict,
             resources=target.resources,
         )
-        return _SchemaTarget(target, document)
+        return _SchemaTarget(target, replace(document, bounded_numbers=target.bounded_numbers))
     if isinstance(target, Target):
         return target
     if isinstance(target, Regex):
@@ -217,7 +217,7 @@ def spec_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
     """Return the `Regex`, `Choice` or `JsonSchema` of a target, parsed or not; `None` for a Python type.
 
     >>> spec_of({"type": "integer"})
-    JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={})
+    JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={}, bounded_numbers=False)
     """
     if isinstance(target, (_SchemaTarget, _ChoiceTarget, _RegexTarget)):
         return target.spec

@@ -482,14 +482,17 @@ def test_random_models_make_no_invalid_call(seed: int) -> None:
     def note(text: Annotated[str, Field(max_length=20)]) -> None:
         return None
 
+    def scale(factor: float, times: int) -> str:
+        return str(factor * times)
+
     model = StructkitModel(RandomModel(seed), temperature=1.0, seed=seed, max_tokens=400)
-    output: Any = [City, Order] if seed % 2 else Order
-    agent: Agent[None, Any] = Agent(model, output_type=output, tools=[book, note], retries=0)
+    output: Any = [City, Order, int] if seed % 2 else Order
+    agent: Agent[None, Any] = Agent(model, output_type=output, tools=[book, note, scale], retries=0)
     try:
         result = run(agent, usage_limits=UsageLimits(request_limit=8))
     except UsageLimitExceeded:  # a random model may call tools forever
         return
-    assert isinstance(result.output, (City, Order))
+    assert isinstance(result.output, (City, Order, int))
     with agent.override(tools=[]):
         texts, response = asyncio.run(deltas(agent))
     assert texts == [part.args for part in response.tool_calls]

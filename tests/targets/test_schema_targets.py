@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema_specifications
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import Field
 
 import structkit as sk
 from structkit import testing
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
+from structkit.targets.fingerprint import cache_key, fingerprint_of
 from structkit.targets.targets import AnyTarget, read_target
 
 OPEN = {
@@ -341,3 +343,17 @@ def test_an_empty_type_and_options_that_are_no_list_are_rejected() -> None:
     options: Any = 3
     with pytest.raises(sk.SchemaError, match="Choice takes a list of options, not 3"):
         sk.Choice(options)
+
+
+def test_bounded_numbers_are_those_of_python_types() -> None:
+    positive = Annotated[int, Field(ge=5)]
+    pairs: list[tuple[dict[str, object], Any]] = [
+        ({"type": "integer"}, int),
+        ({"type": "number"}, float),
+        ({"type": "integer", "minimum": 5}, positive),
+    ]
+    for schema, python in pairs:
+        bounded, free = (sk.JsonSchema(schema, bounded_numbers=each) for each in (True, False))
+        assert sk.to_regex(bounded) == sk.to_regex(python) != sk.to_regex(free)
+        assert fingerprint_of(bounded) != fingerprint_of(free)
+        assert cache_key(bounded) != cache_key(free)

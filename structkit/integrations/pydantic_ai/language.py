@@ -187,7 +187,7 @@ def _json_schema(
     schema: Mapping[str, object], resources: Mapping[str, Mapping[str, object]] | None = None
 ) -> JsonSchema:
     """Return a target for a schema; values are checked after decoding if a keyword cannot be enforced."""
-    target = JsonSchema(schema, additional="closed", resources=resources or {})
+    target = JsonSchema(schema, additional="closed", resources=resources or {}, bounded_numbers=True)
     try:
         read_target(target).rules()
     except UnsupportedKeyword:

@@ -267,6 +267,7 @@ class Document:
         definitions: Schemas by name.
         bounded: Whether numbers have a bounded number of digits. True for Python types, so that a model cannot write
             digits forever; false for JSON Schemas, which follow the specification.
+        bounded_numbers: Whether the numbers of a JSON Schema are bounded, too.
         unenforced: The keywords and validators that are checked after decoding.
     """
 
@@ -274,3 +275,4 @@ class Document:
     definitions: Mapping[str, Schema] = field(default_factory=dict)
     bounded: bool = True
     unenforced: tuple[Unenforced, ...] = ()
+    bounded_numbers: bool = False
