@@ -12,6 +12,7 @@ from typing_extensions import TypeForm, TypeVar, Unpack
 from structkit.agent.formats.detect import FormatName, choose_notation
 from structkit.agent.formats.output import read_output
 from structkit.agent.nested import drive_nested, nested_limits
+from structkit.agent.prompt.history import AnyHistory, check_history, read_history_options
 from structkit.agent.prompt.instructions import AnyInstructions, read_instructions
 from structkit.agent.resumable import Resumable
 from structkit.agent.run.budget import UsageLimits
@@ -25,7 +26,6 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
-from structkit.agent.validate import check_history
 from structkit.errors import AgentError
 from structkit.generate.input.options import Settings, ValidationOptions
 from structkit.generate.run.prefix_cache import PrefixCache
@@ -52,6 +52,7 @@ class AgentOptions(ValidationOptions, total=False):
     """The keyword arguments of an agent, except those that determine its types."""
 
     instructions: AnyInstructions | None
+    history: AnyHistory | None
     name: str | None
     max_steps: int
     max_parallel_calls: int
@@ -149,6 +150,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         output_type: AnyTarget = str,
         deps_type: object = object,
         instructions: AnyInstructions | None = None,
+        history: AnyHistory | None = None,
         name: str | None = None,
         max_steps: int = 8,
         max_parallel_calls: int = 1,
@@ -173,6 +175,11 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             instructions: The system message: a string, a function of the run's `structkit.Context` or without a
                 parameter, sync or async, or a list of both. A run calls the functions once, before its first step.
                 Strings come before what functions return, so the prompts of all runs have a common prefix.
+            history: What the model reads of the `messages` of earlier runs: a function of these messages, or of the
+                context and the messages, sync or async, which returns messages; `"cut"` to drop the oldest turns when
+                the prompt needs more than half of the context; or a list. A run calls the functions once, before its
+                first step, and its own messages stay complete. By default the model reads all, and a run raises
+                if they do not fit into the context.
             name: The name of the agent in logs and spans.
             max_steps: Maximum number of steps, including the one that generates the result.
             max_parallel_calls: Maximum number of calls in one step, if the format supports more than one. They are
@@ -241,6 +248,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             output_functions=functions,
             notation=notation,
             instructions=read_instructions(instructions, deps_type),
+            history=read_history_options(history, deps_type),
             max_steps=max_steps,
             max_parallel_calls=max_parallel_calls,
             on_limit=on_limit,
@@ -415,7 +423,9 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             raise TypeError(
                 f"the prompt of an agent is a text, not {prompt!r:.60}; a conversation goes into messages="
             )
-        history = check_history(messages, [tool.name for tool in self.tools])
+        names = [tool.name for tool in self.tools]
+        # Functions of the history can remove the calls of another agent; their result is checked in the run.
+        history = check_history(messages, None if self._config.history.functions else names)
         state = RunState(
             agent_fingerprint=self._config.fingerprint,
             messages=(*history, User(content=prompt)),

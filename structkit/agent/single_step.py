@@ -18,7 +18,7 @@ class SingleStep(Run):
     def flow(self, decisions: Decisions | None = None) -> RunFlow:
         """Generate the step; see `Run.flow`."""
         try:
-            yield from self._read_instructions()
+            yield from self._read_prompt()
             return (yield from self._steps_to_result(decisions))
         except Exception as error:  # the model is user code
             attach_record(error, self.record())

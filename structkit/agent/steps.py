@@ -7,13 +7,13 @@ from typing import Generic, cast
 
 from typing_extensions import TypeVar
 
+from structkit.agent.prompt.history import check_history
 from structkit.agent.run.budget import UsageLimits
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.state import AgentStep, RunState
 from structkit.agent.single_step import SingleStep
 from structkit.agent.stream import AsyncStepStream, StepStream
-from structkit.agent.validate import check_history
 from structkit.errors import AgentError
 from structkit.messages import Answer, Message
 

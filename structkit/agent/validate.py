@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
+from structkit.agent.prompt.history import check_messages
 from structkit.agent.run.actions import Decisions
 from structkit.agent.run.budget import RunBudget, UsageLimits
 from structkit.agent.run.config import AgentConfig
@@ -14,45 +14,11 @@ from structkit.agent.tools.approval import Approvals, Approve, Decision, Deny, R
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError
 from structkit.generate.input.examples import membership_test, write_value
-from structkit.messages import Answer, CallPart, Calls, Message, Output, User, dumps
+from structkit.messages import Calls
 from structkit.rejected import Rejected
 from structkit.schema.python.json_codec import json_text_of
 
-__all__ = ["check_decisions", "check_history", "check_state"]
-
-
-def check_history(messages: object, tools: Collection[str] | None = None) -> tuple[Message, ...]:
-    """Validate the messages of earlier runs.
-
-    Args:
-        messages: The messages.
-        tools: The names of the tools that they may call; by default any.
-
-    Raises:
-        TypeError: An object is not a message.
-        AgentError: A chat template cannot render the messages: a call has no output, an output has no call, or
-            arguments are not JSON; or they call another tool.
-    """
-    known: list[Message] = []
-    if not isinstance(messages, Iterable):
-        raise TypeError(
-            f"messages must be a sequence of messages, such as result.messages, not {messages!r:.60}"
-        )
-    for message in messages:
-        if not isinstance(message, (User, Calls, Output, Answer)):
-            raise TypeError(
-                f"messages must be instances of the classes in structkit.messages, not {message!r:.60}"
-            )
-        known.append(message)
-    waiting = _check(known, "messages")
-    if waiting:
-        raise AgentError(
-            f"the call {waiting[0].id} in the messages has no output; continue its run with Agent.resume(state)",
-            place="messages",
-        )
-    if tools is not None:
-        _check_tools(known, tools)
-    return tuple(known)
+__all__ = ["check_decisions", "check_state"]
 
 
 def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> RunState:
@@ -70,7 +36,7 @@ def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> Ru
         raise _wrong(f"invalid state of a run: {error}") from error
     if state.agent_fingerprint != setup.fingerprint:
         raise _wrong("the state belongs to an agent with other tools or another output type")
-    _check(state.messages, "state")
+    check_messages(state.messages, "state")
     _check_waiting(state)
     room = RunBudget(setup, state, allowed)
     if state.steps >= room.max_steps:
@@ -192,58 +158,6 @@ def _with_arguments(state: RunState, id: str, arguments: str) -> RunState:
         last = replace(last, calls=tuple(parts))
     pending = (replace(each, arguments=arguments) if each.id == id else each for each in state.pending)
     return replace(state, messages=(*before, last), pending=tuple(pending))
-
-
-def _check(messages: Sequence[Message], place: str) -> list[CallPart]:
-    """Check that outputs follow their calls in order; return the calls without an output at the end."""
-    try:
-        dumps(messages)  # checks the types of the fields
-    except ValueError as error:
-        raise AgentError(f"a field of the messages has the wrong type: {error}", place=place) from error
-    waiting: list[CallPart] = []
-    seen: set[str] = set()
-    for message in messages:
-        if isinstance(message, Output):
-            if not waiting or (message.id, message.name) != (waiting[0].id, waiting[0].name):
-                raise AgentError(
-                    f"the output {message.id} of {message.name} does not follow its call",
-                    place=place,
-                )
-            del waiting[0]
-            continue
-        if waiting:
-            raise AgentError(f"the call {waiting[0].id} in the messages has no output", place=place)
-        if isinstance(message, Calls):
-            _check_calls(message.calls, seen, place)
-            waiting = list(message.calls)
-    return waiting
-
-
-def _check_tools(messages: Sequence[Message], tools: Collection[str]) -> None:
-    for position, message in enumerate(messages):
-        for call in message.calls if isinstance(message, Calls) else ():
-            if call.name not in tools:
-                raise AgentError(
-                    f"the history is that of another agent: it has a call of {call.name}, and the tools of this agent "
-                    f"are {', '.join(tools) or 'none'}; pass the messages of its own runs, or only those whose kind is "
-                    "'user' or 'answer'",
-                    place=f"messages[{position}]",
-                )
-
-
-def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:
-    if not calls:
-        raise AgentError("a Calls message has no calls", place=place)
-    for call in calls:
-        if call.id in seen:
-            raise AgentError(f"two calls have the id {call.id}", place=place)
-        seen.add(call.id)
-        try:
-            arguments: object = json.loads(call.arguments)
-        except (ValueError, RecursionError) as error:
-            raise AgentError(f"the arguments of {call.id} are not JSON: {error}", place=place) from error
-        if not isinstance(arguments, dict):
-            raise AgentError(f"the arguments of {call.id} are not a JSON object", place=place)
 
 
 def _check_waiting(state: RunState) -> None:

@@ -201,6 +201,12 @@ async def about_tea_async() -> str | None:
     return None
 
 
+async def two_turns(
+    context: sk.Context[object], messages: Sequence[sk.messages.Message]
+) -> Sequence[sk.messages.Message]:
+    return messages[-4:]
+
+
 async def always(context: sk.Context[object]) -> bool:
     return True
 
@@ -214,6 +220,8 @@ async def tools(model: sk.testing.ScriptedModel, context: sk.Context[dict[str, i
     assert_type(sk.Toolset([stocked]).available(lambda context: context.deps is not None), sk.Toolset)
     sk.Agent(model, instructions=["Be brief.", lambda: "Be kind.", about_tea, about_tea_async])
     sk.Agent(model, instructions=about_tea)
+    sk.Agent(model, history=["cut", lambda messages: messages[-4:], two_turns])
+    sk.Agent(model, history="drop")  # type: ignore[arg-type]
     sk.Agent(model, instructions=3)  # type: ignore[call-overload]
     sk.tool(weather, available=weather)  # type: ignore[arg-type]
     agent = sk.Agent(model, [stocked, sk.tool(weather)], output_type=Person)

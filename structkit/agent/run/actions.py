@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from inspect import isawaitable
 from typing import TypeAlias, cast
 
-from structkit.agent.prompt.instructions import Instruction
+from structkit.agent.prompt.callback import Callback
+from structkit.agent.prompt.history import check_history
 from structkit.agent.run.state import AgentResult, AgentStep
 from structkit.agent.run.step import StepTarget
 from structkit.agent.tools.approval import Decision
@@ -21,6 +21,7 @@ from structkit.functions.call import Call
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
+from structkit.messages import Message
 from structkit.tracing import Span
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "PreparedCall",
     "RunFlow",
     "is_available",
+    "process_history",
     "read_texts",
 ]
 
@@ -127,7 +129,7 @@ def is_available(tool: Tool[..., object], context: Context[object]) -> Generator
 
 
 def read_texts(
-    instructions: Sequence[Instruction], context: Context[object]
+    instructions: Sequence[Callback], context: Context[object]
 ) -> Generator[Action, object, list[object]]:
     """Return what the functions of the instructions return.
 
@@ -137,13 +139,35 @@ def read_texts(
     """
     texts: list[object] = []
     for each in instructions:
-        outcome = yield from _call(partial(each, context), context, each.location)
-        if outcome is None:
-            raise AgentError(
-                "the function returned no text within the timeout of the run", place=each.location
-            )
-        texts.append(outcome.result)
+        texts.append((yield from _value(each, context)))
     return texts
+
+
+def process_history(
+    functions: Sequence[Callback], messages: Sequence[Message], tools: Sequence[str], context: Context[object]
+) -> Generator[Action, object, tuple[Message, ...]]:
+    """Return the messages of earlier runs after all functions of the history.
+
+    Raises:
+        AgentError: A function returned inconsistent messages, calls of tools that the agent does not have, or nothing
+            before the timeout of the run.
+        TypeError: A function returned something other than messages.
+        Exception: A function raised it; it gets the place of the function.
+    """
+    history = tuple(messages)
+    for each in functions:
+        returned = yield from _value(each, context, history)
+        history = check_history(returned, tools, f"the messages that {each.location} returns")
+    return history
+
+
+def _value(
+    callback: Callback, context: Context[object], *arguments: object
+) -> Generator[Action, object, object]:
+    outcome = yield from _call(lambda: callback(context, *arguments), context, callback.location)
+    if outcome is None:
+        raise AgentError("the function did not return within the timeout of the run", place=callback.location)
+    return outcome.result
 
 
 def _call(

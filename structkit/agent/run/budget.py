@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from structkit.agent.prompt.header import PromptHeader
+from structkit.agent.prompt.history import turn_starts
 from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentConfig
 from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded
 from structkit.agent.run.state import RunState, with_note
 from structkit.agent.run.step import AvailableTool, StepTarget
-from structkit.errors import BudgetTooSmall
+from structkit.errors import BudgetTooSmall, GenerationError
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Usage
@@ -23,6 +26,8 @@ from structkit.messages import Message, Output
 __all__ = ["RunBudget", "StepPlan", "UsageLimits", "min_limit"]
 
 N = TypeVar("N", int, float)
+
+_log = logging.getLogger("structkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +282,46 @@ class RunBudget:
             charge_discarded=self.max_tokens is not None,
             include_schema=False,
         )
+
+    def fit_history(
+        self, history: Sequence[Message], messages: Sequence[Message], header: PromptHeader
+    ) -> Sequence[Message]:
+        """Return the messages of earlier runs that the prompt of the first step has room for.
+
+        With `history="cut"`, the oldest turns are dropped until the prompt needs at most half of the context.
+
+        Raises:
+            GenerationError: Without it, the prompt leaves no room for the shortest result.
+        """
+        setup, context = self._config, self._config.model.context_length
+        if context is None or not history:
+            return history
+        needed = self._prompt_length([*history, *messages], header)
+        if setup.history.cut:
+            if needed <= context // 2:
+                return history
+            starts = turn_starts(history)
+            dropped = bisect_left(
+                starts,
+                True,
+                key=lambda start: self._prompt_length([*history[start:], *messages], header) <= context // 2,
+            )
+            start = starts[min(dropped, len(starts) - 1)]
+            _log.info(
+                "agent: the history is cut to the last %d of %d messages", len(history) - start, len(history)
+            )
+            return history[start:]
+        if needed + setup.min_output_tokens > context:
+            raise GenerationError(
+                f"the prompt has {needed} tokens with the messages of earlier runs, and {setup.model.name} has a "
+                f"context of {context}, which leaves no room for the result; pass fewer messages, or make the "
+                "agent with history='cut' or with a function that shortens them",
+                place="messages",
+            )
+        return history
+
+    def _prompt_length(self, messages: Sequence[Message], header: PromptHeader) -> int:
+        return len(self._config.model.encode(self._config.turns(messages, header)))
 
     def truncate_results(
         self, messages: Sequence[Message], results: Sequence[Output], header: PromptHeader | None = None

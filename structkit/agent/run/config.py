@@ -13,7 +13,9 @@ from structkit.agent.formats.base import Format
 from structkit.agent.formats.detect import StepNotation, function_schema, vocabulary_of
 from structkit.agent.formats.output import OutputFunction
 from structkit.agent.formats.text import TextOutput
+from structkit.agent.prompt.callback import Callback
 from structkit.agent.prompt.header import PromptHeader
+from structkit.agent.prompt.history import HistoryOptions
 from structkit.agent.prompt.instructions import Instructions
 from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.agent.tools.prepared import PreparedTool, matches_type, type_name
@@ -69,6 +71,7 @@ class AgentConfig:
         notation: How steps are written: the format of calls and the target of the output.
         output_functions: The functions in the output type that a run calls.
         instructions: The instructions: texts, and functions that a run calls.
+        history: How a run processes the messages of earlier runs.
         max_steps: Maximum number of steps in a run, including the last.
         max_parallel_calls: Maximum number of calls in a step.
         on_limit: What a run does at a limit: raise, or generate the result.
@@ -84,6 +87,7 @@ class AgentConfig:
     notation: StepNotation
     output_functions: tuple[OutputFunction, ...]
     instructions: Instructions
+    history: HistoryOptions
     max_steps: int
     max_parallel_calls: int
     on_limit: OnLimit
@@ -213,7 +217,7 @@ class AgentConfig:
     def expected_deps_type(self) -> object:
         """The declared type of the dependencies, or else the only type that tools and instructions expect."""
         wanted = {each.expected_deps_type for each in self._functions}
-        wanted = wanted.union(each.deps_type for each in self.instructions.functions) - {object}
+        wanted = wanted.union(each.deps_type for each in self._callbacks) - {object}
         return wanted.pop() if self.deps_type is object and len(wanted) == 1 else self.deps_type
 
     def validation_context(self, deps: object) -> object:
@@ -232,8 +236,12 @@ class AgentConfig:
             )
         for function in self._functions:
             function.check_deps(deps)
-        for instruction in self.instructions.functions:
-            instruction.check_deps(deps)
+        for callback in self._callbacks:
+            callback.check_deps(deps)
+
+    @property
+    def _callbacks(self) -> tuple[Callback, ...]:
+        return (*self.instructions.functions, *self.history.functions)
 
     @property
     def _functions(self) -> tuple[PreparedTool, ...]:

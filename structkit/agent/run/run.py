@@ -23,6 +23,7 @@ from structkit.agent.run.actions import (
     PreparedCall,
     RunFlow,
     is_available,
+    process_history,
     read_texts,
 )
 from structkit.agent.run.budget import RunBudget, StepPlan, UsageLimits, min_limit
@@ -91,6 +92,7 @@ class Run:
         self._contexts: list[Context[object]] = []
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None
+        self._history: Sequence[Message] = self.messages[: self._first]
         self._header: PromptHeader | None = None
         self._next_header = config.header
         self._observer = RunObserver(config)
@@ -147,7 +149,7 @@ class Run:
         """
         self._observer.start()
         try:
-            yield from self._read_instructions()
+            yield from self._read_prompt()
             result = yield from self._steps_to_result(decisions)
         except BaseException as error:  # a tool can raise any
             if not isinstance(
@@ -159,11 +161,19 @@ class Run:
         self._observer.end(self.usage, self._steps, result)
         return result
 
-    def _read_instructions(self) -> Generator[Action, object, None]:
-        """Call the functions of the instructions, before the first step and before pending calls."""
-        instructions = self._config.instructions
-        texts = yield from read_texts(instructions.functions, self._context(step=self._steps + 1))
-        self._next_header = PromptHeader(instructions.text(texts), self._config.tools)
+    def _read_prompt(self) -> Generator[Action, object, None]:
+        """Call the functions of the instructions and of the history, before the first step and before pending calls."""
+        config, context = self._config, self._context(step=self._steps + 1)
+        texts = yield from read_texts(config.instructions.functions, context)
+        self._next_header = PromptHeader(config.instructions.text(texts), config.tools)
+        before, messages = self.messages[: self._first], self.messages[self._first :]
+        history = yield from process_history(config.history.functions, before, list(self._by_name), context)
+        self._history = self._budget.fit_history(history, messages, self._next_header)
+
+    @property
+    def _read_messages(self) -> list[Message]:
+        """The messages that the model reads."""
+        return [*self._history, *self.messages[self._first :]]
 
     def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
         if self._state.pending:
@@ -253,11 +263,11 @@ class Run:
             limit = None
         elif limit is not None:
             offers = ()
-        turns = self._config.turns(self.messages, self._next_header)
+        turns = self._config.turns(self._read_messages, self._next_header)
         plan = self._budget.next_step(offers, turns, limit, self._call_count)
         if not plan.target.tools and self._header is not None:
             # The step before reserved tokens for a last step with its own header.
-            turns = self._config.turns(self.messages, self._header)
+            turns = self._config.turns(self._read_messages, self._header)
         else:
             self._header = self._next_header
         return plan, turns
@@ -409,7 +419,9 @@ class Run:
         if pending:
             raise self._suspended(pending, tuple(outputs.values()))
         yield from self._append_results(
-            self._budget.truncate_results(self.messages, [outputs[each.id] for each in calls], self._header),
+            self._budget.truncate_results(
+                self._read_messages, [outputs[each.id] for each in calls], self._header
+            ),
             [each for each, decision in decisions.items() if isinstance(decision, Deny)],
         )
 
@@ -446,7 +458,9 @@ class Run:
             )
             due = self._prepare_call(part, self._by_name[part.name], call)
             outputs.append(self._log.add_error(due, f"invalid arguments: {rejected.message}"))
-        yield from self._append_results(self._budget.truncate_results(self.messages, outputs, self._header))
+        yield from self._append_results(
+            self._budget.truncate_results(self._read_messages, outputs, self._header)
+        )
 
     def _append_results(
         self, results: Sequence[Output], denied: Collection[str] = ()

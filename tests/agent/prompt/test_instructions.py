@@ -167,7 +167,7 @@ def test_a_function_without_a_text_is_an_error(instructions: Any, error: type[Ex
         (str, "instructions must be a string"),
         (
             lambda context, more: "",
-            r"instructions \(<lambda>\) takes context, more; write a function of the run's",
+            r"instructions \(<lambda>\) takes context, more; write a function of \(context\) or of \(\)",
         ),
         ([lambda *, name: ""], r"instructions\[0\] \(<lambda>\) takes name"),
     ],

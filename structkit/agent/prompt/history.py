@@ -1,0 +1,154 @@
+"""The history of a run: validation of the messages of earlier runs, and the functions that process them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from structkit.agent.prompt.callback import Callback, read_callback
+from structkit.errors import AgentError
+from structkit.messages import Answer, CallPart, Calls, Message, Output, User, dumps
+
+__all__ = [
+    "AnyHistory",
+    "HistoryOptions",
+    "check_history",
+    "check_messages",
+    "read_history_options",
+    "turn_starts",
+]
+
+HistoryFunction: TypeAlias = "Callable[..., Sequence[Message] | Awaitable[Sequence[Message]]]"
+"""A function, sync or async, of the messages of earlier runs, or of the run's context and these messages."""
+
+AnyHistory: TypeAlias = "Literal['cut'] | HistoryFunction | Sequence[Literal['cut'] | HistoryFunction]"
+"""The types that an agent accepts as `history`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOptions:
+    """How an agent processes the messages of earlier runs.
+
+    Attributes:
+        functions: The functions, in order.
+        cut: Whether a history that is too long for the context of the model is cut.
+    """
+
+    functions: tuple[Callback, ...] = ()
+    cut: bool = False
+
+
+def read_history_options(given: AnyHistory | None, deps_type: object) -> HistoryOptions:
+    """Read the `history` of an agent.
+
+    Raises:
+        TypeError: A part is neither `"cut"` nor a function of the messages.
+        AgentError: A function expects other dependencies than `deps_type`.
+    """
+    if given is None:
+        return HistoryOptions()
+    listed = given if isinstance(given, (list, tuple)) else [cast("Literal['cut'] | HistoryFunction", given)]
+    functions: list[Callback] = []
+    for position, part in enumerate(listed):
+        location = f"history[{position}]" if listed is given else "history"
+        if callable(part) and not isinstance(part, type):
+            functions.append(read_callback(part, location, ("messages",), deps_type))
+        elif part != "cut":
+            raise TypeError(f"{location} must be 'cut', or a function of messages, not {part!r:.60}")
+    return HistoryOptions(tuple(functions), "cut" in listed)
+
+
+def turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return where a history can be cut: before each message of the user, and after the last message."""
+    return [*(at for at, each in enumerate(messages) if isinstance(each, User)), len(messages)]
+
+
+def check_history(
+    messages: object, tools: Collection[str] | None = None, place: str = "messages"
+) -> tuple[Message, ...]:
+    """Validate the messages of earlier runs.
+
+    Args:
+        messages: The messages.
+        tools: The names of the tools that they may call; by default any.
+        place: Where the messages come from, for errors.
+
+    Raises:
+        TypeError: An object is not a message.
+        AgentError: A chat template cannot render the messages: a call has no output, an output has no call, or
+            arguments are not JSON; or they call another tool.
+    """
+    known: list[Message] = []
+    if not isinstance(messages, Iterable):
+        raise TypeError(
+            f"{place} must be a sequence of messages, such as result.messages, not {messages!r:.60}"
+        )
+    for message in messages:
+        if not isinstance(message, (User, Calls, Output, Answer)):
+            raise TypeError(
+                f"{place} must be instances of the classes in structkit.messages, not {message!r:.60}"
+            )
+        known.append(message)
+    waiting = check_messages(known, place)
+    if waiting:
+        raise AgentError(
+            f"the call {waiting[0].id} in the messages has no output; continue its run with Agent.resume(state)",
+            place=place,
+        )
+    if tools is not None:
+        _check_tools(known, tools, place)
+    return tuple(known)
+
+
+def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:
+    """Check that outputs follow their calls in order; return the calls without an output at the end."""
+    try:
+        dumps(messages)  # checks the types of the fields
+    except ValueError as error:
+        raise AgentError(f"a field of the messages has the wrong type: {error}", place=place) from error
+    waiting: list[CallPart] = []
+    seen: set[str] = set()
+    for message in messages:
+        if isinstance(message, Output):
+            if not waiting or (message.id, message.name) != (waiting[0].id, waiting[0].name):
+                raise AgentError(
+                    f"the output {message.id} of {message.name} does not follow its call",
+                    place=place,
+                )
+            del waiting[0]
+            continue
+        if waiting:
+            raise AgentError(f"the call {waiting[0].id} in the messages has no output", place=place)
+        if isinstance(message, Calls):
+            _check_calls(message.calls, seen, place)
+            waiting = list(message.calls)
+    return waiting
+
+
+def _check_tools(messages: Sequence[Message], tools: Collection[str], place: str) -> None:
+    for position, message in enumerate(messages):
+        for call in message.calls if isinstance(message, Calls) else ():
+            if call.name not in tools:
+                raise AgentError(
+                    f"the history is that of another agent: it has a call of {call.name}, and the tools of this agent "
+                    f"are {', '.join(tools) or 'none'}; pass the messages of its own runs, or only those whose kind is "
+                    "'user' or 'answer'",
+                    place=f"{place}[{position}]",
+                )
+
+
+def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:
+    if not calls:
+        raise AgentError("a Calls message has no calls", place=place)
+    for call in calls:
+        if call.id in seen:
+            raise AgentError(f"two calls have the id {call.id}", place=place)
+        seen.add(call.id)
+        try:
+            arguments: object = json.loads(call.arguments)
+        except (ValueError, RecursionError) as error:
+            raise AgentError(f"the arguments of {call.id} are not JSON: {error}", place=place) from error
+        if not isinstance(arguments, dict):
+            raise AgentError(f"the arguments of {call.id} are not a JSON object", place=place)
