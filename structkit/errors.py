@@ -19,6 +19,7 @@ StructkitError                      the message ends with the location: "... at 
    ├─ BudgetTooSmall                `max_tokens` is below the length of the shortest value
    ├─ OutputValidationError         validators rejected the value of every attempt
    └─ ModelError                    the model could not be loaded, or failed while decoding
+      └─ ScriptError                a scripted model has a reply that the target does not allow, or unused replies
 ```
 """
 
@@ -38,6 +39,7 @@ __all__ = [
     "PatternError",
     "Retry",
     "SchemaError",
+    "ScriptError",
     "StructkitError",
     "TokenRejected",
     "ToolError",
@@ -291,3 +293,7 @@ class OutputValidationError(GenerationError):
 
 class ModelError(GenerationError):
     """The model could not be loaded, or did not return logits; the cause is chained."""
+
+
+class ScriptError(ModelError):
+    """A `structkit.testing.ScriptedModel` has a reply that the target does not allow, or replies that nobody used."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import replace
 from inspect import signature
 from typing import Any, Generic, cast, overload
 
@@ -231,7 +230,6 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         output, functions = read_output(output_type, writing)
         for each in (*ready, *(one.tool for one in functions)):
             each.check_deps_type(deps_type)
-        self._format: FormatName = format
         notation = choose_notation(
             format,
             model,
@@ -240,12 +238,13 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             writing.whitespace,
             allow_text=allow_text,
         )
-        self._allow_text = allow_text
-        self._config = AgentConfig(
+        config = AgentConfig(
             model=model,
             name=name,
             tools=ready,
             output_functions=functions,
+            format_name=format,
+            requested_text=allow_text,
             notation=notation,
             instructions=read_instructions(instructions, deps_type),
             history=read_history_options(history, deps_type),
@@ -257,7 +256,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             deps_type=deps_type,
             prefix_cache=PrefixCache(writing.limits.prefix_cache_tokens),
         )
-        self._config.check()
+        config.check()
+        self._configure(config)
 
     @property
     def tools(self) -> tuple[Tool[..., object], ...]:
@@ -356,7 +356,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
     def with_model(self, model: LogitsModel) -> Agent[T_co, D_contra]:
         """Return a copy of the agent with another model, such as a scripted one in a test.
 
-        With `format="auto"`, calls use the format of the chat template of that model.
+        With `format="auto"`, calls use the format of the chat template of that model. `override` replaces the model
+        where other code calls the agent.
 
         >>> from structkit.testing import RandomModel, ScriptedModel
         >>> agent = Agent(RandomModel())
@@ -364,20 +365,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         'Hello.'
         """
         made: Agent[T_co, D_contra] = Agent.__new__(Agent)
-        setup = self._config
-        made._format, made._allow_text = self._format, self._allow_text
-        writing = setup.settings.compile_settings
-        notation = choose_notation(
-            self._format,
-            model,
-            [each.name for each in setup.tools],
-            setup.output,
-            writing.whitespace,
-            allow_text=self._allow_text,
-        )
-        shelf = PrefixCache(writing.limits.prefix_cache_tokens)
-        made._config = replace(setup, model=model, notation=notation, prefix_cache=shelf)
-        made._config.check()
+        made._configure(self._config.with_model(model))
         return made
 
     def as_tool(self, name: str, description: str | None = None) -> Tool[..., T_co]:
@@ -431,7 +419,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             messages=(*history, User(content=prompt)),
             pending=(),
         )
-        return Run(self._config, state, deps, usage_limits)
+        return Run(self._config, state, self._deps(deps), usage_limits)
 
     def _typed(self, result: object) -> AgentResult[T_co]:
         return cast("AgentResult[T_co]", result)

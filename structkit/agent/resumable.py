@@ -6,9 +6,9 @@ from typing import Generic, cast
 
 from typing_extensions import TypeVar
 
+from structkit.agent.override import Configured
 from structkit.agent.run.actions import Decisions
 from structkit.agent.run.budget import UsageLimits
-from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState
@@ -24,10 +24,8 @@ T_co = TypeVar("T_co", covariant=True)
 D_contra = TypeVar("D_contra", contravariant=True, default=object)
 
 
-class Resumable(Generic[T_co, D_contra]):
+class Resumable(Configured[D_contra], Generic[T_co, D_contra]):
     """The methods of an agent that continue a suspended run."""
-
-    _config: AgentConfig
 
     def resume(
         self,
@@ -119,6 +117,7 @@ class Resumable(Generic[T_co, D_contra]):
                 f"resume takes the state of a RunSuspended, or of RunState.loads, not {state!r:.60}"
             )
         state = check_state(state, self._config, usage_limits)
+        deps = self._deps(deps)
         context = self._config.validation_context(deps)
         state, decisions = check_decisions(state, approvals, self._config, context)
         return Run(self._config, state, deps, usage_limits), decisions

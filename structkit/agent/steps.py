@@ -7,9 +7,9 @@ from typing import Generic, cast
 
 from typing_extensions import TypeVar
 
+from structkit.agent.override import Configured
 from structkit.agent.prompt.history import check_history
 from structkit.agent.run.budget import UsageLimits
-from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.state import AgentStep, RunState
 from structkit.agent.single_step import SingleStep
@@ -25,10 +25,8 @@ T_co = TypeVar("T_co", covariant=True)
 D_contra = TypeVar("D_contra", contravariant=True, default=object)
 
 
-class Steps(Generic[T_co, D_contra]):
+class Steps(Configured[D_contra], Generic[T_co, D_contra]):
     """The methods of an agent that generate one step."""
-
-    _config: AgentConfig
 
     def step(
         self,
@@ -40,7 +38,8 @@ class Steps(Generic[T_co, D_contra]):
         """Generate the step that a run would generate after these messages, and execute nothing.
 
         Use it where the loop belongs to the caller, such as another framework. The limits of the agent apply to the
-        messages since the last one of the user: `max_steps`, and of each tool `max_calls` and `retries`.
+        messages since the last one of the user: `max_steps`, and of each tool `max_calls` and `retries`. The value of
+        an output function is its `Call`.
 
         Args:
             messages: The conversation. The last message is one of the user, or the output of a call.
@@ -121,4 +120,4 @@ class Steps(Generic[T_co, D_contra]):
                 f"{what}; a step follows a message of the user, or the output of a call", place="messages"
             )
         state = RunState(agent_fingerprint=self._config.fingerprint, messages=history, pending=())
-        return SingleStep(self._config, state, deps, usage_limits)
+        return SingleStep(self._config, state, self._deps(deps), usage_limits)

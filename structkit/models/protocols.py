@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
+    "ChecksText",
     "Conversation",
     "HasChatTemplate",
+    "HasScript",
     "Logits",
     "LogitsModel",
     "Message",
@@ -276,6 +278,41 @@ class RandomLogits(Protocol):
     @property
     def is_random(self) -> bool:
         """Whether the logits are random; if so, `LowAgreementWarning` is not issued."""
+        ...
+
+
+@runtime_checkable
+class ChecksText(Protocol):
+    """A session, or a batch of one row, that checks the chosen text: of a test model."""
+
+    def check_text(self, token_ids: Sequence[int], *, is_complete: bool) -> None:
+        """Check the tokens that were fed, followed by `token_ids`.
+
+        Args:
+            token_ids: Tokens that are chosen and not yet fed.
+            is_complete: Whether the text ends after them.
+
+        Raises:
+            ScriptError: The session has another text to write.
+        """
+        ...
+
+
+@runtime_checkable
+class HasScript(Protocol):
+    """A test model that writes given texts."""
+
+    @property
+    def checks_text(self) -> bool:
+        """Whether its sessions check the text; see `ChecksText`."""
+        ...
+
+    def check_finished(self) -> None:
+        """Check that all texts were written.
+
+        Raises:
+            ScriptError: Texts are left.
+        """
         ...
 
 

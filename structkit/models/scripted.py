@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import count
+from types import TracebackType
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelError
+from structkit.errors import ModelError, ScriptError
 from structkit.models.protocols import Message
-from structkit.vocabulary.control_tokens import to_bytes
+from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["RandomModel", "Reply", "ScriptedModel", "byte_vocabulary", "small_vocabulary"]
@@ -124,9 +125,12 @@ class _WeightlessModel:
 class ScriptedModel(_WeightlessModel):
     """A model that writes given texts, in order: one per generation, and one per retry.
 
-    The logits favour tokens that continue the reply from the current text, then the end token. White space that
-    differs from the reply is ignored. If the target forces a different text, the logits favour tokens that close open
-    values and end.
+    The logits favour tokens that continue the reply from the current text, then the end token. White space outside of
+    strings may differ from the reply. Where a text differs otherwise, because the mask of the target or a budget
+    excludes the reply, the generation raises `ScriptError`. With `strict=False` it goes on instead: the logits favour
+    tokens that close open values and end.
+
+    As a context manager, the model raises `ScriptError` at the end if replies are left; so does `Agent.override`.
 
     Attributes:
         prompts: The prompt of each sequence so far.
@@ -137,6 +141,9 @@ class ScriptedModel(_WeightlessModel):
     {'name': 'Ana', 'age': 34}
     >>> len(model.prompts)
     1
+    >>> sk.extract(ScriptedModel(["[1, x]"]), "x", list[int])
+    Traceback (most recent call last):
+    structkit.errors.ScriptError: the reply '[1, x]' cannot be written: after '[1, ' the target, or ...
     """
 
     def __init__(
@@ -144,6 +151,7 @@ class ScriptedModel(_WeightlessModel):
         replies: Sequence[Reply],
         vocabulary: Vocabulary | None = None,
         *,
+        strict: bool = True,
         context_length: int | None = None,
         name: str = "scripted",
     ) -> None:
@@ -154,6 +162,7 @@ class ScriptedModel(_WeightlessModel):
                 prompt and returns a text, or the logits of each step as float32[steps, width], whose last row repeats
                 after the end.
             vocabulary: The tokens; by default `small_vocabulary()`.
+            strict: Whether a text that differs from its reply raises `ScriptError`.
             context_length: Reported maximum number of tokens of a sequence.
             name: Name of the model in messages.
         """
@@ -161,7 +170,36 @@ class ScriptedModel(_WeightlessModel):
         if isinstance(replies, str):
             raise TypeError(f"replies is a list with one reply per generation; write [{replies!r:.40}]")
         self._replies = list(replies)
+        self._strict = strict
         self._started = 0
+
+    @property
+    def checks_text(self) -> bool:
+        """Whether a text that differs from its reply raises `ScriptError`."""
+        return self._strict
+
+    def check_finished(self) -> None:
+        """Check that all replies were used.
+
+        Raises:
+            ScriptError: Replies are left; the error shows the first.
+        """
+        left = self._replies[self._started :]
+        if left:
+            raise ScriptError(
+                f"{len(left)} of {len(self._replies)} replies were not used, the first of them {left[0]!r:.200}; leave "
+                "them out, or find out why there were fewer generations",
+                place=self.name,
+            )
+
+    def __enter__(self) -> ScriptedModel:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.check_finished()
 
     def session(self) -> _ScriptedSession | _ArraySession:
         """Start the next reply.
@@ -175,7 +213,8 @@ class ScriptedModel(_WeightlessModel):
             return _ArraySession(reply, len(prompt_ids))
         next_reply = partial(self._next_reply, prompt)
         prompt_bytes = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
-        return _ScriptedSession(to_bytes(reply), self._vocabulary, self._tokenizer, prompt_bytes, next_reply)
+        kind = _StrictSession if self._strict else _ScriptedSession
+        return kind(to_bytes(reply), self._vocabulary, self._tokenizer, prompt_bytes, next_reply)
 
     def _next_reply(self, prompt: str) -> str | NDArray[np.float32]:
         self._started += 1
@@ -300,6 +339,26 @@ class _ScriptedSession(_FedTokens):
         return logits
 
 
+class _StrictSession(_ScriptedSession):
+    """A session that raises `ScriptError` where the text differs from the reply; see `ChecksText`."""
+
+    def check_text(self, token_ids: Sequence[int], *, is_complete: bool) -> None:
+        """Check the tokens that were fed, followed by `token_ids`."""
+        tokens = self._vocabulary.tokens
+        text = b"".join(tokens[i] for i in (*self.token_ids, *token_ids))[len(self._prompt) :]
+        length, position = _common_length(self._reply, text)
+        rest = self._reply[position:]
+        if length == len(text) and not (is_complete and rest.strip()):
+            return
+        excluded = repr(_shown(rest)[:60]) if rest.strip() else "the end"
+        allowed = f"for example {_shown(text[length:])[:60]!r}" if length < len(text) else "only the end"
+        raise ScriptError(
+            f"the reply {_shown(self._reply)[:100]!r} cannot be written: after {_shown(text[:length])[-60:]!r} the "
+            f"target, or the budget, does not allow {excluded}, but {allowed}; change the reply, or pass strict=False "
+            "to ScriptedModel"
+        )
+
+
 class _ArraySession(_FedTokens):
     """A session with given logits; see `Session`."""
 
@@ -370,19 +429,36 @@ class _GreedyTokenizer:
 def _remaining(reply: bytes, text: bytes) -> bytes:
     """Return the part of the reply after the text; empty if the reply is complete or the text differs.
 
-    White space that occurs in only one of them is skipped.
-
     >>> _remaining(b'{"a":1}', b'{"a": ')
     b'1}'
     """
-    position = 0
-    for byte in text:
-        while position < len(reply) and reply[position] != byte and reply[position : position + 1].isspace():
-            if bytes([byte]).isspace():
-                break
-            position += 1
-        if position < len(reply) and reply[position] == byte:
-            position += 1
-        elif not bytes([byte]).isspace():
-            return b""
-    return reply[position:]
+    length, position = _common_length(reply, text)
+    return reply[position:] if length == len(text) else b""
+
+
+def _common_length(reply: bytes, text: bytes) -> tuple[int, int]:
+    """Return the number of bytes of the text that agree with the reply, and the number of bytes of the reply.
+
+    White space outside of JSON strings that occurs in only one of them is skipped.
+
+    >>> _common_length(b'{"a":1}', b'{"a": 2}')
+    (6, 5)
+    """
+    position, is_string, is_escaped = 0, False, False
+    for length, byte in enumerate(text):
+        is_space = bytes([byte]).isspace()
+        found = position
+        while not (is_string or is_space) and reply[found : found + 1].isspace():
+            found += 1
+        if found < len(reply) and reply[found] == byte:
+            position = found + 1
+        elif is_string or not is_space:
+            return length, position
+        if byte == ord('"') and not is_escaped:
+            is_string = not is_string
+        is_escaped = byte == ord("\\") and not is_escaped
+    return len(text), position
+
+
+def _shown(text: bytes) -> str:
+    return text.replace(CONTROL_BYTE, b"").decode(errors="replace")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import ModelError, StructkitError
-from structkit.models.protocols import Batch, Logits, LogitsModel, Session, SupportsBatching
+from structkit.models.protocols import Batch, ChecksText, Logits, LogitsModel, Session, SupportsBatching
 
 __all__ = ["SingleRowBatch", "call_model", "checked_logits", "new_batch"]
 
@@ -69,6 +69,7 @@ class SingleRowBatch:
     def __init__(self, model: LogitsModel) -> None:
         self._model = model
         self._session: Session | None = None
+        self._checks_text = False
 
     def add(self, sequences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Start the sequence; see `Batch.add`."""
@@ -78,8 +79,7 @@ class SingleRowBatch:
     def feed(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Feed tokens; see `Batch.feed`."""
         (ids,) = token_ids
-        if self._session is None:
-            self._session = self._model.session()
+        self.check_text(ids, is_complete=False)
         row = self._logits(ids)
         if not isinstance(row, np.ndarray):
             raise ModelError(
@@ -91,6 +91,17 @@ class SingleRowBatch:
             )
         # A copy: the caller may modify the logits, but not the model's array.
         return row[None].astype(np.float32)
+
+    def check_text(self, token_ids: Sequence[int], *, is_complete: bool) -> None:
+        """Start the sequence if it has not started, and check its text; see `ChecksText`."""
+        starts = self._session is None
+        if self._session is None:
+            self._session = self._model.session()
+            self._checks_text = isinstance(self._session, ChecksText)
+        if self._checks_text:
+            cast("ChecksText", self._session).check_text(token_ids, is_complete=is_complete)
+        if starts and is_complete:  # the text was forced, so nothing was fed
+            self._session = None
 
     def score(self, row: int, branches: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
         """Score continuations; see `Batch.score`."""

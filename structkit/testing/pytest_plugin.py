@@ -63,19 +63,27 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture
-def structkit_model() -> MakeModel:
+def structkit_model(request: pytest.FixtureRequest) -> Iterator[MakeModel]:
     """Return a function that creates models without weights.
 
-    `structkit_model(["a reply", ...])` returns a `structkit.testing.ScriptedModel` that writes the replies in order.
+    `structkit_model(["a reply", ...])` returns a `structkit.testing.ScriptedModel` that writes the replies in order. A
+    reply that the target does not allow, and at the end of a passed test a reply that nobody used, is an error.
     `structkit_model(seed=0)` returns a `structkit.testing.RandomModel` that writes random values of the type.
     """
     from structkit.models.scripted import RandomModel, ScriptedModel
+
+    scripted: list[ScriptedModel] = []
+    failed = request.session.testsfailed
 
     def make(
         replies: Sequence[Reply] | None = None, *, seed: int = 0, vocabulary: Vocabulary | None = None
     ) -> ScriptedModel | RandomModel:
         if replies is None:
             return RandomModel(seed, vocabulary, brevity=4.0)
-        return ScriptedModel(replies, vocabulary)
+        scripted.append(ScriptedModel(replies, vocabulary))
+        return scripted[-1]
 
-    return make  # type: ignore[return-value]
+    yield make  # type: ignore[misc]
+    if request.session.testsfailed == failed:
+        for model in scripted:
+            model.check_finished()

@@ -135,7 +135,9 @@ def test_the_last_step_allows_only_the_output() -> None:
 
 def test_a_tool_that_reached_its_limit_disappears() -> None:
     once = sk.tool(weather, max_calls=1)
-    model = ScriptedModel([call("weather", city="A"), call("weather", city="B"), call("add", a=1), ANSWER])
+    model = ScriptedModel(
+        [call("weather", city="A"), call("weather", city="B"), call("add", a=1), ANSWER], strict=False
+    )
 
     def add(a: int) -> int:
         return a + 1
@@ -398,7 +400,7 @@ def test_a_list_of_calls_respects_the_limits_of_each_tool() -> None:
     once = sk.tool(weather, max_calls=2)
     a, b = call("weather", city="A"), call("other")
     agent = sk.Agent(
-        ScriptedModel([f"[{a}, {b}, {a}, {a}]", ANSWER]),
+        ScriptedModel([f"[{a}, {b}, {a}, {a}]", ANSWER], strict=False),
         tools=[once, other],
         output_type=Answer,
         max_parallel_calls=4,
@@ -437,7 +439,7 @@ def test_the_timeout_ends_a_run() -> None:
         time.sleep(0.2)
         return "slow"
 
-    model = ScriptedModel([call("slow")] * 7 + ["end"])
+    model = ScriptedModel([call("slow")] * 7 + ["end"], strict=False)
     result = sk.Agent(model, tools=[slow], timeout=0.3, on_limit="answer").run("x")
     assert (len(result.calls) < 7, result.finish_reason) == (True, "budget")
 
@@ -446,7 +448,7 @@ def test_a_seed_makes_a_run_reproducible_and_its_steps_differ() -> None:
     def say(word: Literal["a", "b", "c", "d", "e", "f", "g", "h"]) -> None: ...
 
     def run(seed: int) -> list[object]:
-        model = ScriptedModel([lambda _: ""] * 6)
+        model = ScriptedModel([lambda _: ""] * 6, strict=False)
         agent = sk.Agent(
             model, tools=[say], output_type=Literal["end"], max_steps=6, temperature=5.0, seed=seed
         )  # type: ignore[arg-type]

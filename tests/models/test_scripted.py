@@ -1,15 +1,26 @@
 from __future__ import annotations
 
+import re
+from typing import Annotated, Any, Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import AfterValidator, Field
 
 import structkit as sk
 from structkit.models.protocols import LogitsModel
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
 BYTES, SMALL = byte_vocabulary(), small_vocabulary()
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
 
 
 @pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=["bytes", "small"])
@@ -59,21 +70,97 @@ def test_a_string_is_not_a_list_of_replies() -> None:
         ('{"a": 1, "b": [2, 3]}', '{"a": 1, "b": [2, 3]}'),
         ('{"a":1,"b":[2,3]}', '{"a": 1, "b": [2, 3]}'),
         ('{\n  "a": 1,\n  "b": [\n    2,\n    3\n  ]\n}\n', '{"a": 1, "b": [2, 3]}'),
-        ('{"a": 1}', '{"a": 1, "b": []}'),  # the key is forced; then the model prefers to end
-        ("no JSON at all", '{"a": -1, "b": []}'),
     ],
 )
 @pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=["bytes", "small"])
 def test_a_reply_with_other_white_space_is_written_in_the_style_of_the_guide(
     reply: str, written: str, vocabulary: sk.Vocabulary
 ) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "integer"}}},
-        "required": ["a", "b"],
-        "additionalProperties": False,
-    }
-    assert sk.generate(ScriptedModel([reply], vocabulary), "x", schema, max_tokens=30).text == written
+    assert sk.generate(ScriptedModel([reply], vocabulary), "x", SCHEMA).text == written
+
+
+@pytest.mark.parametrize(
+    ("reply", "written"),
+    [
+        ('{"a": 1}', '{"a": 1, "b": []}'),  # the key is forced; then the model only wants to end
+        ("no JSON at all", '{"a": -1, "b": []}'),
+    ],
+)
+def test_a_reply_can_be_a_preference(reply: str, written: str) -> None:
+    model = ScriptedModel([reply], strict=False)
+    assert sk.generate(model, "x", SCHEMA, max_tokens=30).text == written
+
+
+@pytest.mark.parametrize(
+    ("target", "reply", "message"),
+    [
+        (
+            SCHEMA,
+            '{"a": 1}',
+            """after '{"a": 1' the target, or the budget, does not allow '}', but for example ', """,
+        ),
+        (
+            SCHEMA,
+            '{"a": 1, "b": []} more',
+            """after '{"a": 1, "b": []}' .* does not allow ' more', but only the end""",
+        ),
+        (SCHEMA, '{"a": 1, "b": [true]}', "not allow 'true]}', but"),
+        (bool, "maybe", "after '' .* not allow 'maybe'"),
+        (Literal["one"], '"on"', """not allow '"', but for example 'e"'"""),  # the model is never asked
+        (Literal["one"], '"one" two', "not allow ' two', but only the end"),
+        (Annotated[str, Field(pattern="^[^ ]*$")], '"a b"', """after '"a' .* not allow ' b"', but"""),
+        (list[int], "[1, 2]  3", "not allow '  3', but only the end"),
+        (str, "", """not allow the end, but for example '"""),
+        (dict[str, int], '{"a b": 1.5}', """after '{"a b": 1' .* not allow '.5}', but for example '}'"""),
+    ],
+)
+@pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=["bytes", "small"])
+def test_a_reply_that_the_target_excludes_is_an_error(
+    target: Any, reply: str, message: str, vocabulary: sk.Vocabulary
+) -> None:
+    for fast_forward in (True, False):
+        with pytest.raises(sk.ScriptError, match=".*".join(map(re.escape, message.split(".*")))):
+            sk.generate(ScriptedModel([reply], vocabulary), "x", target, fast_forward=fast_forward)
+        with pytest.raises(sk.ScriptError, match="cannot be written"):
+            list(sk.stream(ScriptedModel([reply], vocabulary), "x", target, fast_forward=fast_forward))
+
+
+def test_a_budget_that_cuts_a_reply_is_an_error() -> None:
+    with pytest.raises(sk.ScriptError, match="or the budget, does not allow"):
+        sk.extract(ScriptedModel(["[1, 2, 3, 4, 5]"]), "x", list[int], max_tokens=5)
+
+
+def odd(number: int) -> int:
+    if number % 2 == 0:
+        raise ValueError("not odd")
+    return number
+
+
+def test_a_reply_to_a_rejection_is_checked_too() -> None:
+    target = list[Annotated[int, AfterValidator(odd)]]
+    assert sk.extract(ScriptedModel(["[1, 2]", "[1, 3]"]), "x", target) == [1, 3]
+    for replies in (["[1, 2]", "[1, x]"], ["[1, 2, x]"], ["[2]", "[5, x]"]):
+        with pytest.raises(sk.ScriptError, match="cannot be written"):
+            sk.extract(ScriptedModel(replies), "x", target, retries=1)
+
+
+def test_replies_that_are_left_are_an_error() -> None:
+    with ScriptedModel(["1", "2"]) as model:
+        sk.extract_many(model, ["x", "y"], int)
+    left = "2 of 3 replies were not used, the first of them '2'"
+    with pytest.raises(sk.ScriptError, match=left), ScriptedModel(["1", "2", "3"]) as model:
+        sk.extract(model, "x", int)
+    with pytest.raises(KeyError), ScriptedModel(["1"]):  # not the consequence of another error
+        raise KeyError
+
+
+def test_a_forced_text_uses_its_reply() -> None:
+    with ScriptedModel(['"one"', "2", '"one"']) as model:
+        assert sk.extract_many(model, ["x", "y", "z"], [Literal["one"], int, Literal["one"]]) == [
+            "one",
+            2,
+            "one",
+        ]
 
 
 def test_replies_as_logits() -> None:

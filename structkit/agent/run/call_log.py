@@ -12,7 +12,7 @@ from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.record import UsageLimitExceeded
 from structkit.agent.run.state import ToolCall
 from structkit.agent.tools.prepared import PreparedTool
-from structkit.errors import AgentError, ToolError
+from structkit.errors import AgentError, ScriptError, ToolError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output
@@ -163,7 +163,8 @@ def _is_fatal(
     error: BaseException, reraise: tuple[type[BaseException], ...] | None, config: AgentConfig
 ) -> bool:
     """Whether an exception of a tool ends the run."""
-    if isinstance(error, RecursionError):  # the model would call again, at every depth
+    # After a RecursionError the model would call again, at every depth. A ScriptError is a fault of a test.
+    if isinstance(error, (RecursionError, ScriptError)):
         return True
     if isinstance(
         error, ToolError

@@ -5,12 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from structkit.agent.formats.base import Format
-from structkit.agent.formats.detect import StepNotation, function_schema, vocabulary_of
+from structkit.agent.formats.detect import (
+    FormatName,
+    StepNotation,
+    choose_notation,
+    function_schema,
+    vocabulary_of,
+)
 from structkit.agent.formats.output import OutputFunction
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.prompt.callback import Callback
@@ -70,6 +76,8 @@ class AgentConfig:
         tools: The tools.
         notation: How steps are written: the format of calls and the target of the output.
         output_functions: The functions in the output type that a run calls.
+        format_name: The requested format of calls.
+        requested_text: The requested `allow_text`.
         instructions: The instructions: texts, and functions that a run calls.
         history: How a run processes the messages of earlier runs.
         max_steps: Maximum number of steps in a run, including the last.
@@ -86,6 +94,8 @@ class AgentConfig:
     tools: tuple[PreparedTool, ...]
     notation: StepNotation
     output_functions: tuple[OutputFunction, ...]
+    format_name: FormatName
+    requested_text: bool
     instructions: Instructions
     history: HistoryOptions
     max_steps: int
@@ -111,6 +121,31 @@ class AgentConfig:
     def output(self) -> Target[object]:
         """The target of the output."""
         return self.notation.output
+
+    def with_model(self, model: LogitsModel) -> AgentConfig:
+        """Return the configuration with another model, checked."""
+        return self._with(model, self.tools)
+
+    def with_tools(self, tools: tuple[PreparedTool, ...]) -> AgentConfig:
+        """Return the configuration with other tools, checked."""
+        for each in tools:
+            each.check_deps_type(self.deps_type)
+        return self._with(self.model, tools)
+
+    def _with(self, model: LogitsModel, tools: tuple[PreparedTool, ...]) -> AgentConfig:
+        settings = self.settings.compile_settings
+        notation = choose_notation(
+            self.format_name,
+            model,
+            [each.name for each in tools],
+            self.output,
+            settings.whitespace,
+            allow_text=self.requested_text,
+        )
+        cache = PrefixCache(settings.limits.prefix_cache_tokens)
+        made = replace(self, model=model, tools=tools, notation=notation, prefix_cache=cache)
+        made.check()
+        return made
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypeGuard, cast, get_args
+from typing import Any, Protocol, TypeGuard, cast, get_args
 
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import AnyTool, Tool, as_tool
@@ -154,6 +154,8 @@ def type_name(given: object) -> str:
 
 
 def _is_class(given: object) -> TypeGuard[type]:
+    if given is Any:  # a class since Python 3.11
+        return False
     return isinstance(given, type) and not getattr(given, "_is_protocol", False) and not get_args(given)
 
 

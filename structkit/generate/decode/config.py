@@ -17,7 +17,16 @@ from structkit.generate.sample.step import SampledToken, SampleRequest
 from structkit.rejected import Rejected
 from structkit.schema.view.choices import Member
 
-__all__ = ["Decoded", "Flow", "FlowRequest", "GeneratedTokens", "RejectedSpan", "ScoreRequest", "Validate"]
+__all__ = [
+    "Decoded",
+    "Flow",
+    "FlowRequest",
+    "GeneratedTokens",
+    "RejectedSpan",
+    "ScoreRequest",
+    "TextEnd",
+    "Validate",
+]
 
 R = TypeVar("R")
 
@@ -31,6 +40,19 @@ class ScoreRequest:
     """
 
     branches: list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class TextEnd:
+    """The notice that a text is complete; see `ChecksText`.
+
+    Attributes:
+        token_ids: The tokens that the model has not read.
+        rollback_count: The number of tokens that the model must remove first.
+    """
+
+    token_ids: list[int]
+    rollback_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +163,9 @@ class Decoded:
     thinking: str | None
 
 
-FlowRequest: TypeAlias = SampleRequest | ScoreRequest | ValidateOutput
+FlowRequest: TypeAlias = SampleRequest | ScoreRequest | TextEnd | ValidateOutput
 """What a flow yields."""
 
 Flow: TypeAlias = Generator[FlowRequest, SampledToken | list[NDArray[np.float32]] | Rejected | None, R]
-"""A generator that is sent a `SampledToken` for a `SampleRequest`, a list of arrays for a `ScoreRequest`, and a
-`Rejected` or `None` for a `ValidateOutput`."""
+"""A generator that is sent a `SampledToken` for a `SampleRequest`, a list of arrays for a `ScoreRequest`, a
+`Rejected` or `None` for a `ValidateOutput`, and `None` for a `TextEnd`."""

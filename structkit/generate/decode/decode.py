@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.error_notes import add_location, add_note
-from structkit.errors import BudgetTooSmall, GenerationError, ModelError, TokenRejected
+from structkit.errors import BudgetTooSmall, GenerationError, ModelError, ScriptError, TokenRejected
 from structkit.generate.decode.choice_scores import ChoiceScorer
 from structkit.generate.decode.config import (
     Decoded,
@@ -23,6 +23,7 @@ from structkit.generate.decode.config import (
     GeneratedTokens,
     RejectedSpan,
     ScoreRequest,
+    TextEnd,
     Validate,
 )
 from structkit.generate.decode.field_budget import FieldBudgets
@@ -36,7 +37,7 @@ from structkit.generate.sample.processors import ProcessorStack
 from structkit.generate.sample.sample import is_allowed, only_id
 from structkit.generate.sample.step import Draft, SampledToken, SampleRequest
 from structkit.guide.guide import Cursor
-from structkit.models.protocols import SupportsThinking
+from structkit.models.protocols import HasScript, SupportsThinking
 from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_text
@@ -133,9 +134,10 @@ class Attempt:
                 if not (yield from self.write()):
                     return self.result()
             except GenerationError as error:
-                if self.rejection is None:
+                if self.rejection is None or isinstance(error, ScriptError):
                     raise
                 return self.result(cause=error)
+            yield from self.check_end()
             text = to_text(bytes(self.generated.text))
             value = yield from self.validated(text)
             if not isinstance(value, RejectedSpan):
@@ -160,6 +162,13 @@ class Attempt:
         if isinstance(rejected, Rejected):
             return RejectedSpan(rejected, 0, len(self.generated.text), starts_over=True)
         return value
+
+    def check_end(self) -> Flow[None]:
+        """Tell a scripted model that the text is complete."""
+        model = self.request.model
+        if isinstance(model, HasScript) and model.checks_text:
+            yield TextEnd(self.unread, self.rollback_count)
+            self.rollback_count = 0
 
     def think(self) -> Flow[None]:
         """Generate the thinking until the model or the budget ends it, then append the end of thinking."""

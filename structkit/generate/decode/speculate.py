@@ -26,7 +26,14 @@ from structkit.models.protocols import LogitsModel
 from structkit.models.single_row import call_model
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["AssistantDrafter", "Drafter", "DrafterFactory", "PromptLookup", "PromptLookupDrafter"]
+__all__ = [
+    "AcceptanceRate",
+    "AssistantDrafter",
+    "Drafter",
+    "DrafterFactory",
+    "PromptLookup",
+    "PromptLookupDrafter",
+]
 
 _MAX_MATCH = 32
 """Maximum bytes to search for in the prompt."""
@@ -309,3 +316,38 @@ def _argmax(logits: NDArray[np.float32], mask: NDArray[np.uint32], location: str
         raise logits_error(logits, mask, location)
     best = int(row.argmax())
     return best if ids is None else int(ids[best]), math.exp(float(row[best]) - total)
+
+
+class AcceptanceRate:
+    """Recent acceptance rate of guesses."""
+
+    def __init__(self) -> None:
+        self._accepted, self._total = _PRIOR_ACCEPTED, _PRIOR_TOTAL
+
+    @property
+    def rate(self) -> float:
+        """The probability that a guess is accepted if the guesses before it are."""
+        return self._accepted / self._total
+
+    def update(self, accepted: int, rejected: int) -> None:
+        """Count guesses; older counts decay."""
+        self._accepted = _DECAY * self._accepted + (1 - _DECAY) * _PRIOR_ACCEPTED + accepted
+        self._total = _DECAY * self._total + (1 - _DECAY) * _PRIOR_TOTAL + accepted + rejected
+
+    def probabilities(self, draft: Draft) -> list[float]:
+        """The probability of each token of a draft."""
+        return [self.rate**guesses for guesses in accumulate(draft.is_guess)]
+
+    def pays_off(self, rows: int, overhead: int) -> bool:
+        """Whether a typical draft saves time in a batch of `rows` rows."""
+        return (1 + _TYPICAL_DRAFT * self.rate) * (overhead + rows) > overhead + (1 + _TYPICAL_DRAFT) * rows
+
+
+_PRIOR_ACCEPTED, _PRIOR_TOTAL = 1.2, 2.0
+"""Prior acceptance rate of guesses: 1.2 of 2."""
+
+_DECAY = 0.97
+"""Factor by which older counts decay at each update."""
+
+_TYPICAL_DRAFT = 4
+"""Tokens of a typical useful draft."""

@@ -8,19 +8,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from structkit.errors import ModelError
-from structkit.generate.decode.config import Flow, FlowRequest
+from structkit.generate.decode.config import Flow, FlowRequest, TextEnd
+from structkit.generate.decode.speculate import AcceptanceRate
 from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.run.event_loop import EventLoopThread, await_on_loop
 from structkit.generate.sample.select import select_tokens
 from structkit.generate.sample.step import Draft, SampleRequest
-from structkit.models.protocols import Batch, Logits, LogitsModel, SupportsLookahead
+from structkit.models.protocols import Batch, ChecksText, Logits, LogitsModel, SupportsLookahead
 from structkit.models.single_row import call_model, checked_logits
 from structkit.rejected import Rejected
 
@@ -36,15 +36,6 @@ __all__ = [
 
 R = TypeVar("R")
 T = TypeVar("T")
-
-_PRIOR_ACCEPTED, _PRIOR_TOTAL = 1.2, 2.0
-"""Prior acceptance rate of guesses: 1.2 of 2."""
-
-_DECAY = 0.97
-"""Factor by which older counts decay at each update."""
-
-_TYPICAL_DRAFT = 4
-"""Tokens of a typical useful draft."""
 
 _NO_DRAFT = Draft()
 
@@ -206,31 +197,6 @@ def _width(probabilities: Sequence[Sequence[float]], overhead: int) -> int:
     return int(rates.argmax()) + 1
 
 
-class _AcceptanceRate:
-    """Recent acceptance rate of guesses."""
-
-    def __init__(self) -> None:
-        self._accepted, self._total = _PRIOR_ACCEPTED, _PRIOR_TOTAL
-
-    @property
-    def rate(self) -> float:
-        """The probability that a guess is accepted if the guesses before it are."""
-        return self._accepted / self._total
-
-    def update(self, accepted: int, rejected: int) -> None:
-        """Count guesses; older counts decay."""
-        self._accepted = _DECAY * self._accepted + (1 - _DECAY) * _PRIOR_ACCEPTED + accepted
-        self._total = _DECAY * self._total + (1 - _DECAY) * _PRIOR_TOTAL + accepted + rejected
-
-    def probabilities(self, draft: Draft) -> list[float]:
-        """The probability of each token of a draft."""
-        return [self.rate**guesses for guesses in accumulate(draft.is_guess)]
-
-    def pays_off(self, rows: int, overhead: int) -> bool:
-        """Whether a typical draft saves time in a batch of `rows` rows."""
-        return (1 + _TYPICAL_DRAFT * self.rate) * (overhead + rows) > overhead + (1 + _TYPICAL_DRAFT) * rows
-
-
 def _without_reread(request: SampleRequest) -> SampleRequest:
     """Return a request that keeps tokens which it would otherwise remove and read again."""
     count = request.reread_count
@@ -275,7 +241,7 @@ class _Row(Generic[R]):
             self.drafted_tokens += len(self.draft_ids)
         return tokens + self.draft_ids
 
-    def set_request(self, request: SampleRequest, acceptance: _AcceptanceRate) -> int:
+    def set_request(self, request: SampleRequest, acceptance: AcceptanceRate) -> int:
         """Set the request; return how many tokens the model must roll back."""
         same = 0
         if not request.rollback_count:
@@ -306,7 +272,7 @@ class _Scheduler(Generic[R]):
         self._batch = batch
         self._max_rows = max_rows
         self._finished: list[FlowResult[R]] = []
-        self._acceptance = _AcceptanceRate()
+        self._acceptance = AcceptanceRate()
         self._cancelled = cancelled
         self._event_loop = EventLoopThread("structkit-validators")
 
@@ -450,6 +416,10 @@ class _Scheduler(Generic[R]):
                 if isinstance(ask, ValidateOutput):
                     ask = row.flow.send(self._validate(ask))
                     continue
+                if isinstance(ask, TextEnd):
+                    self._check_end(number, ask)
+                    ask = row.flow.send(None)
+                    continue
                 self._rollback(number, row.drop_draft())
                 begin = time.perf_counter()
                 scores = call_model(partial(self._batch.score, number, ask.branches))
@@ -467,6 +437,12 @@ class _Scheduler(Generic[R]):
         """Call a validator. It can run for long and use the models, so it holds no locks."""
         with MODEL_LOCKS.released():
             return request.perform(lambda work: await_on_loop(work, self._event_loop, self._cancelled))
+
+    def _check_end(self, number: int, end: TextEnd) -> None:
+        self._rollback(number, end.rollback_count)
+        batch = self._batch
+        if isinstance(batch, ChecksText):
+            call_model(lambda: batch.check_text(end.token_ids, is_complete=True))
 
     def _rollback(self, number: int, count: int) -> None:
         if count:

@@ -59,8 +59,8 @@ def qwen() -> TransformersModel:
 class Script(ScriptedModel):
     """A script encoded with the tokenizer and chat template of a real model."""
 
-    def __init__(self, replies: Sequence[str], real: TransformersModel) -> None:
-        super().__init__(replies, real.vocabulary)
+    def __init__(self, replies: Sequence[str], real: TransformersModel, *, strict: bool = True) -> None:
+        super().__init__(replies, real.vocabulary, strict=strict)
         self._real = real
         self.chat_template = real.chat_template
         self.ids: list[list[int]] = []
@@ -261,7 +261,7 @@ def test_several_calls_in_a_step(qwen: TransformersModel) -> None:
 
 def test_limits_apply_to_several_calls(qwen: TransformersModel) -> None:
     three = "\n".join([_call("weather", city="Porto")] * 3)
-    model = Script([three, "Sunny.", "Sunny."], qwen)
+    model = Script([three, "Sunny.", "Sunny."], qwen, strict=False)
     agent = sk.Agent(model, tools=[sk.tool(weather, max_calls=2)], max_parallel_calls=3, max_steps=3)
     assert len(agent.run("Weather?").calls) <= 2
 

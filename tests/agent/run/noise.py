@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,15 @@ from structkit.models.protocols import Session
 from structkit.testing import RandomModel, small_vocabulary
 from structkit.vocabulary.control_tokens import display_text
 
-__all__ = ["random_runs"]
+__all__ = ["Way", "random_runs"]
 
 VOCABULARY = small_vocabulary()
 
 
-def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentResult[Any]]:
+Way = Literal["run", "arun", "stream"]
+
+
+def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0, way: Way = "run") -> list[sk.AgentResult[Any]]:
     """Return the results of `n` runs; pending calls are approved or denied at random."""
     setup = agent._config
     begins = setup.format.start_delimiters(multiple=setup.max_calls > 1)
@@ -37,7 +41,7 @@ def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentRes
         while True:
             try:
                 if state is None:
-                    results.append(noisy.run("Anything."))
+                    results.append(_run(noisy, way))
                 else:
                     approvals = {each.id: _decision(chance, each) for each in state.pending}
                     results.append(noisy.resume(state, approvals=approvals))
@@ -45,6 +49,16 @@ def random_runs(agent: sk.Agent[Any], n: int, seed: int = 0) -> list[sk.AgentRes
             except sk.RunSuspended as paused:
                 state = paused.state
     return results
+
+
+def _run(agent: sk.Agent[Any], way: Way) -> sk.AgentResult[Any]:
+    if way == "run":
+        return agent.run("Anything.")
+    if way == "arun":
+        return asyncio.run(agent.arun("Anything."))
+    *_, end = agent.stream("Anything.")
+    assert isinstance(end, sk.RunEnd)
+    return end.result
 
 
 class _Caller(RandomModel):

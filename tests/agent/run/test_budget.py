@@ -141,7 +141,7 @@ def test_an_agent_as_a_tool_keeps_to_the_tokens_of_the_caller() -> None:
             # strings that never end
             inner = inner_agent(RandomModel(seed), max_tokens=300, on_limit="answer")
             outer = sk.Agent(
-                ScriptedModel([three, "ok"]),
+                ScriptedModel([three, "ok"], strict=False),
                 tools=[inner.as_tool("helper")],
                 max_parallel_calls=3,
                 max_tokens=most,
@@ -172,9 +172,9 @@ def test_an_agent_as_a_tool_has_the_time_that_is_left() -> None:
         time.sleep(0.4)
         return "slow"
 
-    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ["x"]), tools=[slow], on_limit="answer")
+    inner = sk.Agent(ScriptedModel([call("slow")] * 6 + ["x"], strict=False), tools=[slow], on_limit="answer")
     outer = sk.Agent(
-        ScriptedModel([call("helper", prompt="a"), "ok"]),
+        ScriptedModel([call("helper", prompt="a"), "ok"], strict=False),
         tools=[inner.as_tool("helper")],
         timeout=0.6,
         on_limit="answer",
@@ -202,7 +202,7 @@ def test_no_tool_is_waited_for_when_the_time_is_over(
 ) -> None:
     script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), "ok"]
     tools = [sk.tool(function, name="f", timeout=10)]
-    agent = sk.Agent(ScriptedModel(script), tools, max_parallel_calls=2, on_limit="answer")
+    agent = sk.Agent(ScriptedModel(script, strict=False), tools, max_parallel_calls=2, on_limit="answer")
     limits, begun = sk.UsageLimits(timeout=0.2), time.perf_counter()
     result = (
         agent.run("x", usage_limits=limits)
@@ -223,7 +223,7 @@ def test_a_call_that_is_written_too_late_is_not_made() -> None:
         made.append(text)
 
     tools = [sk.tool(send, requires_approval=True)]
-    agent = sk.Agent(ScriptedModel([call("send", text="a"), "ok"]), tools, on_limit="answer")
+    agent = sk.Agent(ScriptedModel([call("send", text="a"), "ok"], strict=False), tools, on_limit="answer")
     with pytest.raises(sk.RunSuspended) as paused:
         agent.run("x")
     result = agent.resume(paused.value.state, approvals=True, usage_limits=sk.UsageLimits(timeout=0))
@@ -242,7 +242,7 @@ def test_a_tool_that_does_not_say_in_time_whether_it_is_available_is_not(run: st
 
     tool = sk.Tool(function=_never, name="f", available=unsure)
     begun = time.perf_counter()
-    agent = sk.Agent(ScriptedModel(["ok"]), [tool], timeout=0.2, on_limit="answer")
+    agent = sk.Agent(ScriptedModel(["ok"], strict=False), [tool], timeout=0.2, on_limit="answer")
     result = agent.run("x") if run == "run" else asyncio.run(agent.arun("x"))
     assert (time.perf_counter() - begun < 5, result.calls) == (True, ())
 
@@ -272,7 +272,7 @@ def test_a_tool_counts_what_it_had_a_model_do() -> None:
         context.spend(result.usage)
         return result.value
 
-    model = ScriptedModel([call("summary", text="a"), "ok"])
+    model = ScriptedModel([call("summary", text="a"), "ok"], strict=False)
     result = sk.Agent(model, tools=[summary], max_tokens=150, on_limit="answer").run("x")
     assert result.calls[0].error is None
     assert 130 < computed(result.usage) <= 150
@@ -304,7 +304,7 @@ def test_a_limit_of_a_run_replaces_that_of_its_agent() -> None:
     script = [call("_helper", prompt="a")] * 9
 
     def steps(**limits: Any) -> int:
-        return limited(ScriptedModel(script), **limits).steps
+        return limited(ScriptedModel(script, strict=False), **limits).steps
 
     assert [steps(), steps(max_steps=2), steps(max_steps=1), steps(max_steps=9)] == [5, 2, 1, 9]
     for seed in range(5):
@@ -312,7 +312,7 @@ def test_a_limit_of_a_run_replaces_that_of_its_agent() -> None:
             assert computed(limited(RandomModel(seed), max_tokens=most).usage) <= most
     with pytest.raises(sk.BudgetTooSmall):
         limited(RandomModel(), max_tokens=0)
-    late = limited(ScriptedModel([*script]), timeout=0)
+    late = limited(ScriptedModel([*script], strict=False), timeout=0)
     assert (late.steps, late.finish_reason) == (1, "budget")
 
 
@@ -336,13 +336,17 @@ def test_limits_hold_in_every_kind_of_run() -> None:
 
     script = [call("_helper", prompt="a")] * 9
     two = sk.UsageLimits(max_steps=2)
-    agent = sk.Agent(ScriptedModel(script), tools=[_helper], on_limit="answer")
+    agent = sk.Agent(ScriptedModel(script, strict=False), tools=[_helper], on_limit="answer")
 
     async def streamed() -> sk.AgentResult[str]:
-        return await agent.with_model(ScriptedModel(script)).astream("x", usage_limits=two).result()
+        return (
+            await agent.with_model(ScriptedModel(script, strict=False))
+            .astream("x", usage_limits=two)
+            .result()
+        )
 
     asking = sk.Agent(
-        ScriptedModel([call("pay"), *script]),
+        ScriptedModel([call("pay"), *script], strict=False),
         [_helper, sk.tool(pay, requires_approval=True)],
         on_limit="answer",
     )
@@ -351,7 +355,7 @@ def test_limits_hold_in_every_kind_of_run() -> None:
     state = caught.value.state
     results = [
         asyncio.run(agent.arun("x", usage_limits=two)),
-        agent.with_model(ScriptedModel(script)).stream("x", usage_limits=two).result,
+        agent.with_model(ScriptedModel(script, strict=False)).stream("x", usage_limits=two).result,
         asyncio.run(streamed()),
         asking.resume(state, approvals=True, usage_limits=two),
         asyncio.run(asking.aresume(state, approvals=True, usage_limits=two)),

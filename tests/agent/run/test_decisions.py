@@ -69,8 +69,9 @@ FETCH = {"name": "fetch", "arguments": {"url": "a"}}
 BALANCE: dict[str, object] = {"name": "balance", "arguments": {}}
 
 
-def agent(*replies: object, **options: Any) -> sk.Agent[str]:
-    model = ScriptedModel([each if isinstance(each, str) else json.dumps(each) for each in replies])
+def agent(*replies: object, strict: bool = True, **options: Any) -> sk.Agent[str]:
+    script = [each if isinstance(each, str) else json.dumps(each) for each in replies]
+    model = ScriptedModel(script, strict=strict)
     return sk.Agent(model, tools=TOOLS, max_parallel_calls=4, **options)
 
 
@@ -251,7 +252,9 @@ def test_a_result_is_taken_after_the_timeout_of_the_run() -> None:
     state = suspended([BOOK, PAY])
     late = sk.UsageLimits(timeout=0.0)
     decisions: Mapping[str, Any] = {"call_1": sk.Return("B-17"), "call_2": True}
-    result = agent("done", on_limit="answer").resume(state, approvals=decisions, usage_limits=late)
+    result = agent("done", strict=False, on_limit="answer").resume(
+        state, approvals=decisions, usage_limits=late
+    )
     assert result.calls[0].tool_result == "B-17"
     assert "timeout of the run has passed" in (result.calls[1].error or "")
 

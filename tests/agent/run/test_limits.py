@@ -137,7 +137,7 @@ def test_no_call_at_all_can_be_allowed() -> None:
 def test_a_call_or_result_that_the_tokens_shorten_raises(run: Run) -> None:
     long = "a" * 200
     for script in ([call("search", city=long)], [call("search", city="a"), long]):
-        agent = sk.Agent(ScriptedModel(script, byte_vocabulary()), [search])
+        agent = sk.Agent(ScriptedModel(script, byte_vocabulary(), strict=False), [search])
         error = exceeded(run, agent, sk.UsageLimits(max_tokens=150))
         assert error.limit == "max_tokens"
         assert "max_tokens=150" in str(error)
@@ -164,7 +164,7 @@ def test_tokens_that_a_tool_spends_beyond_the_limit_raise() -> None:
 
 
 def test_a_step_longer_than_the_default_raises() -> None:
-    agent = sk.Agent(ScriptedModel(["a" * 1_100] * 2, byte_vocabulary()), [search])
+    agent = sk.Agent(ScriptedModel(["a" * 1_100] * 2, byte_vocabulary(), strict=False), [search])
     with pytest.raises(sk.UsageLimitExceeded, match=r"max_tokens=1024 for one step, the default") as caught:
         agent.run("x")
     assert caught.value.limit == "max_tokens"
@@ -244,7 +244,7 @@ def test_the_finish_reason_names_what_ended_the_run(caplog: pytest.LogCaptureFix
     script = [call("search", city="a")] * 9
 
     def reason(*tools: Any, limits: sk.UsageLimits = sk.UsageLimits(), **options: Any) -> str:  # noqa: B008
-        agent = sk.Agent(ScriptedModel(script), list(tools), on_limit="answer", **options)
+        agent = sk.Agent(ScriptedModel(script, strict=False), list(tools), on_limit="answer", **options)
         return agent.run("x", usage_limits=limits).finish_reason
 
     with caplog.at_level(logging.WARNING, logger="structkit"):
@@ -261,26 +261,30 @@ def test_the_finish_reason_names_what_ended_the_run(caplog: pytest.LogCaptureFix
         assert reason(sk.tool(book, name="search", tool_retries=1)) == "no_tools"
         assert "search failed 2 times in a row" in caplog.text
     tools = sk.Toolset([search]).available(lambda context: False)
-    assert sk.Agent(ScriptedModel(["Hi."]), tools).run("x").finish_reason == "no_tools"
+    assert sk.Agent(ScriptedModel(["Hi."], strict=False), tools).run("x").finish_reason == "no_tools"
 
 
 def test_the_number_of_parallel_calls_keeps_to_the_limit_of_a_run() -> None:
     three = f"[{', '.join([call('search', city='a')] * 3)}]"
     for script, reason in (([three] * 3, "stop"), ([three, call("search", city="a"), "end"], "steps")):
-        agent = sk.Agent(ScriptedModel(script), [search], max_parallel_calls=3, on_limit="answer")
+        agent = sk.Agent(
+            ScriptedModel(script, strict=False), [search], max_parallel_calls=3, on_limit="answer"
+        )
         result = agent.run("x", usage_limits=sk.UsageLimits(max_tool_calls=4))
         assert (len(result.calls) <= 4, result.finish_reason) == (True, reason)
 
 
 def nested(inner: sk.Agent[Any], **options: Any) -> sk.Agent[str]:
-    model = ScriptedModel([call("helper", prompt="a"), "done"])
+    model = ScriptedModel([call("helper", prompt="a"), "done"], strict=False)
     return sk.Agent(model, [inner.as_tool("helper", "Helps.")], **options)
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_a_limit_of_an_agent_as_a_tool(run: Run) -> None:
     def inner(**options: Any) -> sk.Agent[Any]:
-        return sk.Agent(ScriptedModel([call("search", city="a")] * 3), [search], max_steps=2, **options)
+        return sk.Agent(
+            ScriptedModel([call("search", city="a")] * 3, strict=False), [search], max_steps=2, **options
+        )
 
     with pytest.raises(sk.UsageLimitExceeded) as caught:
         run(nested(inner()), sk.UsageLimits())
@@ -299,7 +303,7 @@ def test_a_limit_of_an_agent_as_a_tool(run: Run) -> None:
 @pytest.mark.parametrize("run", RUNS)
 def test_the_tokens_of_the_caller_limit_an_agent_as_a_tool(run: Run) -> None:
     def inner() -> sk.Agent[Any]:
-        return sk.Agent(ScriptedModel(["a" * 500], byte_vocabulary()))
+        return sk.Agent(ScriptedModel(["a" * 500], byte_vocabulary(), strict=False))
 
     error = exceeded_by_nested(run, nested(inner()))
     assert error.limit == "max_tokens"
@@ -317,7 +321,7 @@ def test_a_shortened_field_is_no_limit_of_the_run() -> None:
     class Note(BaseModel):
         title: Annotated[str, sk.MaxTokens(5)]
 
-    model = ScriptedModel(['{"title": "abcdefghi"}'], byte_vocabulary())
+    model = ScriptedModel(['{"title": "abcdefghi"}'], byte_vocabulary(), strict=False)
     result = sk.Agent(model, output_type=Note).run("x")
     assert (result.value.title, result.finish_reason) == ("abcd", "stop")
 

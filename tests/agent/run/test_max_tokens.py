@@ -34,12 +34,12 @@ def _arguments(word: str = '"a"', many: str = "[1]", title: str = '"b"') -> str:
 @pytest.mark.parametrize("text", [False, True], ids=["", "text"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_arguments_are_closed_after_their_tokens(name: FormatName, text: bool) -> None:
-    form, _ = detect_format(name, ScriptedModel([], BYTES), None, tools=True, allow_text=text)
+    form, _ = detect_format(name, ScriptedModel([], BYTES, strict=False), None, tools=True, allow_text=text)
     said = f"Well.{form.text_separator}" if text else ""
 
     def called(**arguments: str) -> dict[str, object]:
         step = form.calls_text([CallPart(id="call_1", name="keep", arguments=_arguments(**arguments))])
-        model = ScriptedModel([said + step, "true"], BYTES)
+        model = ScriptedModel([said + step, "true"], BYTES, strict=False)
         (call,) = sk.Agent(model, [keep], output_type=bool, format=name, allow_text=text).run("x").calls
         assert call.arguments["free"] == "abcdefghi"
         return call.arguments
@@ -52,18 +52,18 @@ def test_arguments_are_closed_after_their_tokens(name: FormatName, text: bool) -
 
 def test_several_calls_and_a_result_are_closed_too() -> None:
     calls = [f'{{"name": "keep", "arguments": {each}}}' for each in (_arguments(), _arguments('"abcdefgh"'))]
-    model = ScriptedModel([f"[{', '.join(calls)}]", '{"title": "abcdefgh"}'], BYTES)
+    model = ScriptedModel([f"[{', '.join(calls)}]", '{"title": "abcdefgh"}'], BYTES, strict=False)
     result = sk.Agent(model, [keep], output_type=Note, max_parallel_calls=2).run("x")
     assert [call.arguments["word"] for call in result.calls] == ["a", "abcd"]
     assert result.value == Note(title="abcde")
 
 
 def test_functions_as_targets_and_tools_with_a_schema() -> None:
-    call = sk.extract(ScriptedModel([_arguments('"abcdefgh"')], BYTES), "x", keep)
+    call = sk.extract(ScriptedModel([_arguments('"abcdefgh"')], BYTES, strict=False), "x", keep)
     assert call.arguments["word"] == "abcd"
     schema = {"properties": {"a": {"type": "string", "x-structkit-maxTokens": 4}}, "required": ["a"]}
     given = sk.Tool(function=lambda a: a, name="f", schema=schema)
-    model = ScriptedModel(['{"name": "f", "arguments": {"a": "abcdefgh"}}', "ok"], BYTES)
+    model = ScriptedModel(['{"name": "f", "arguments": {"a": "abcdefgh"}}', "ok"], BYTES, strict=False)
     assert sk.Agent(model, [given]).run("x").calls[0].tool_result == "abc"
 
 

@@ -37,7 +37,7 @@ def test_the_result_has_the_spans_of_quotes() -> None:
 def test_only_quotes_of_the_source_can_be_generated() -> None:
     # The script prefers texts that are not quotes of the source.
     for preferred in ("Bob", "na", "Souz", "Ana ", "", "Ana Souza"):
-        value = sk.extract(ScriptedModel([json.dumps(preferred)]), TEXT, Name)
+        value = sk.extract(ScriptedModel([json.dumps(preferred)], strict=False), TEXT, Name)
         assert value != preferred and value in TEXT
 
 
@@ -82,7 +82,7 @@ def test_the_source_of_messages_is_the_text_of_the_user() -> None:
     assert (result.value, result.spans["$"]) == ("Marta", (18, 23))
     assert "Ana is here.\n\nNo, Marta."[18:23] == "Marta"
     for preferred in ("Bob", "Clara"):
-        assert sk.extract(ScriptedModel([json.dumps(preferred)]), messages, Name) != preferred
+        assert sk.extract(ScriptedModel([json.dumps(preferred)], strict=False), messages, Name) != preferred
 
 
 def test_a_call_and_a_field_can_set_the_source() -> None:
@@ -93,7 +93,7 @@ def test_a_call_and_a_field_can_set_the_source() -> None:
 
 
 def test_a_quote_beside_another_string() -> None:
-    result = sk.generate(ScriptedModel(['"Ana"', "7"]), "Bob", int | Name)
+    result = sk.generate(ScriptedModel(['"Ana"', "7"], strict=False), "Bob", int | Name)
     assert result.spans == {"$": (0, 3)} and result.value == "Bob" if result.value != 7 else not result.spans
 
 
@@ -143,7 +143,7 @@ def test_a_rejected_quote_is_generated_again() -> None:
 
 
 def test_an_empty_source_has_no_quotes() -> None:
-    assert sk.extract(ScriptedModel(['"x"']), "   ", Name | None) is None
+    assert sk.extract(ScriptedModel(['"x"'], strict=False), "   ", Name | None) is None
     with pytest.raises(sk.UnsatisfiableSchema, match=r"the source of the quote is empty at `\$.name`"):
         sk.extract(ScriptedModel([""]), "", Person)
 
@@ -197,7 +197,7 @@ def test_a_long_source(tmp_path: Any) -> None:
 def test_keys_can_be_quotes() -> None:
     value = sk.extract(ScriptedModel(['{"Ana": 34, "Porto": 1}']), "Ana, 34, of Porto", dict[Name, int])
     assert value == {"Ana": 34, "Porto": 1}
-    other = sk.generate(ScriptedModel(['{"Bob": 34}']), "Ana, 34, of Porto", dict[Name, int])
+    other = sk.generate(ScriptedModel(['{"Bob": 34}'], strict=False), "Ana, 34, of Porto", dict[Name, int])
     assert all(key in "Ana, 34, of Porto" for key in other.value)
 
 

@@ -238,9 +238,11 @@ def test_a_member_without_a_logit_has_probability_zero() -> None:
 def test_low_agreement_warns(preferred: str, warned: bool) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = sk.generate(ScriptedModel([preferred]), "x", bool, include_schema=False)
-        sk.generate(ScriptedModel([preferred]), "x", bool, include_schema=False, confidence=False)
-        list(sk.stream(ScriptedModel([preferred]), "x", bool, include_schema=False))
+        result = sk.generate(ScriptedModel([preferred], strict=False), "x", bool, include_schema=False)
+        sk.generate(
+            ScriptedModel([preferred], strict=False), "x", bool, include_schema=False, confidence=False
+        )
+        list(sk.stream(ScriptedModel([preferred], strict=False), "x", bool, include_schema=False))
     assert (result.pressure > 0.5) is warned
     assert [each.category for each in caught] == [sk.LowAgreementWarning] * (2 * warned)
 
