@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
-from structkit.regex.nodes import CharClass, Choice, Intersection, LiteralText, Node, Repeat, RuleRef, Seq
+from structkit.regex.nodes import (
+    CharClass,
+    Choice,
+    Intersection,
+    ListPart,
+    LiteralText,
+    Node,
+    Repeat,
+    RuleRef,
+    SeparatedList,
+    Seq,
+)
 
 __all__ = ["have_distinct_starts", "is_small_string"]
 
@@ -19,39 +31,45 @@ _MAX_SIZE = 1_000
 _MAX_COUNTED_SIZE = 100
 """Maximum characters of a pattern with length bounds: the automaton has the product of both sizes."""
 
+_CALL, _OTHER = "\0call", "\0other"
+"""The starts of calls and of nodes such as numbers; no text of JSON begins with their first character."""
+
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def have_distinct_starts(branches: Iterable[Node]) -> bool:
-    """Return whether alternatives, except texts and calls, differ in their first characters.
+    """Return whether no alternative begins with a text with which another begins; texts and calls are exempt.
+
+    The automaton of such alternatives has at most as many states as theirs together.
 
     >>> quoted, listed = Seq((LiteralText('"a'), RuleRef("b"))), Seq((LiteralText("["), RuleRef("d")))
     >>> have_distinct_starts([quoted, LiteralText('"c'), listed])
     True
     """
-    seen: set[str] = set()
-    for branch in branches:
-        if isinstance(branch, (LiteralText, RuleRef)):
-            continue
-        first_characters = _first_characters(branch)
-        if first_characters & seen:
-            return False
-        seen |= first_characters
-    return True
+    starts = sorted(
+        start
+        for branch in branches
+        if not isinstance(branch, (LiteralText, RuleRef))
+        for start in set(_starts(branch))
+    )
+    return not any(after.startswith(start) for start, after in pairwise(starts))
 
 
-def _first_characters(node: Node) -> set[str]:
+def _starts(node: Node) -> list[str]:
+    """Return texts such that each text of the node begins with one of them; `_CALL` and `_OTHER` stand for others."""
     match node:
-        case LiteralText() | RuleRef():
-            return set()
+        case LiteralText(value):
+            return [value]
+        case RuleRef():
+            return [_CALL]
         case Choice(parts):
-            return set().union(*map(_first_characters, parts))
-        case Seq((LiteralText(value), *_)):
-            return {value[:1]}
+            return [start for part in parts for start in _starts(part)]
+        case Seq((LiteralText(value), SeparatedList((ListPart(part, min_count), *_)), *_)) if min_count:
+            return [value if start.startswith("\0") else value + start for start in _starts(part)]
         case Seq((first, *_)):
-            return _first_characters(first) or {"call"}
+            return _starts(first)
         case _:
-            return {"number"}
+            return [_OTHER]
 
 
 def is_small_string(body: Node) -> bool:

@@ -22,16 +22,19 @@ from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import (
     NEVER,
     CharClass,
+    Choice,
     Distinct,
     Intersection,
+    ListPart,
     LiteralText,
     Node,
     Repeat,
     RuleRef,
     Rules,
+    SeparatedList,
     Seq,
 )
-from structkit.regex.size_bound import is_small_string
+from structkit.regex.size_bound import have_distinct_starts, is_small_string
 from structkit.targets.targets import read_target
 from tests.languages import plain_nodes, recursive_rules
 
@@ -130,6 +133,19 @@ def test_plain_patterns_have_small_automata(node: Node) -> None:
         assert len(regular_dfa(node).final) <= max(2 * characters, 4096)
 
 
+@given(st.lists(st.tuples(st.text("ab", max_size=3), plain_nodes, st.booleans()), min_size=2, max_size=4))
+def test_alternatives_with_distinct_starts_have_no_more_states_than_their_automata(
+    parts: list[tuple[str, Node, bool]],
+) -> None:
+    branches: list[Node] = []
+    for tag, node, required in parts:
+        entries = ListPart(LiteralText(f"{tag};"), int(required)), ListPart(node)
+        branches.append(Seq((LiteralText("{"), SeparatedList(entries, ","))))
+    if have_distinct_starts(branches):
+        states = [len(regular_dfa(branch).final) for branch in branches]
+        assert len(regular_dfa(Choice(tuple(branches))).final) <= sum(states)
+
+
 def test_a_definition_is_not_built_before_it_is_reached() -> None:
     definitions = {
         f"D{number}": {
@@ -169,3 +185,25 @@ def test_many_constants_with_common_prefixes_are_not_lazy() -> None:
     (holder,) = (name for name, node in rules.rules.items() if values[-1][8:] in repr(node))
     assert holder not in rules.lazy
     assert Reader(link(rules).build_all()).accepts(f'{{"a": {{"v": "{values[-1]}"}}}}'.encode())
+
+
+@pytest.mark.parametrize(("tags", "lazy"), [("abc", True), ("aab", False), (("a", "ab", "b"), True)])
+def test_objects_that_differ_in_their_first_constant_are_lazy(
+    tags: str | tuple[str, ...], lazy: bool
+) -> None:
+    branches = [
+        {
+            "type": "object",
+            "properties": {"kind": {"const": tag}, f"v{number}": {"type": "integer"}},
+            "required": ["kind"],
+            "additionalProperties": False,
+        }
+        for number, tag in enumerate(tags)
+    ]
+    union = {"anyOf": [*branches, {"type": "array", "items": {"$ref": "#/$defs/z"}}]}
+    rules = read_target({"$ref": "#/$defs/z", "$defs": {"z": union}}).rules()
+    assert ("#z" in rules.lazy) == lazy
+    automaton = link(rules)
+    for number, tag in enumerate(tags):
+        assert Reader(automaton).accepts(f'[[{{"kind": "{tag}", "v{number}": 1}}]]'.encode())
+    assert not Reader(automaton).accepts(f'{{"kind": "{tags[-1]}", "v0": 1}}'.encode())
