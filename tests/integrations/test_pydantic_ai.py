@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
@@ -50,7 +52,7 @@ from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.settings import ToolOrOutput
 from pydantic_ai.tools import Tool, ToolDefinition
 
-from structkit.errors import BudgetTooSmall
+from structkit.errors import BudgetTooSmall, UnsatisfiableSchema
 from structkit.integrations.pydantic_ai import StructkitModel
 
 
@@ -617,3 +619,23 @@ def test_a_keyword_that_cannot_be_enforced_is_checked_afterwards() -> None:
     agent.model = StructkitModel(ScriptedModel([call("count", numbers=[1, 2])] * 4, strict=False))
     with pytest.raises(UnexpectedModelBehavior, match="should not be valid"):
         run(agent)
+
+
+def test_a_schema_without_values_is_refused_with_the_name_of_its_tool() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 5, "maximum": 3}},
+        "required": ["n"],
+    }
+    tool = Tool.from_schema(add, name="bad", description="Bad.", json_schema=schema)
+    agent, model = agent_of(["x"], tools=[tool])
+    with pytest.raises(UnsatisfiableSchema, match="the arguments of bad"):
+        run(agent)
+    assert not model.prompts
+
+
+def test_a_missing_package_is_named_with_its_extra() -> None:
+    code = "import sys; sys.modules['pydantic_ai'] = None; import structkit.integrations.pydantic_ai"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install 'structkit[pydantic-ai]'" in done.stderr
+    assert done.stderr.rpartition("\n\n")[2].count("Traceback") == 1

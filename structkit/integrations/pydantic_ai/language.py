@@ -16,7 +16,7 @@ from pydantic_ai.tools import ToolDefinition
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.state import AgentStep
 from structkit.agent.tools.tool import Tool
-from structkit.errors import UnsupportedKeyword
+from structkit.errors import StructkitError, UnsupportedKeyword
 from structkit.messages import Calls
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import AnyTarget, read_target
@@ -192,6 +192,8 @@ def _json_schema(
         read_target(target).rules()
     except UnsupportedKeyword:
         return replace(target, strict=False)
+    except StructkitError:
+        pass  # the agent raises it with the name of the tool
     return target
 
 
