@@ -31,7 +31,7 @@ class SingleStep(Run):
             written = [(each.tool.name, each.arguments) for each in calls]
             message = new_calls(self.messages, written, step.text)
             self.messages.append(message)
-            self.check_calls(plan, result.usage)
+            self.check_calls(result.usage)
             return AgentStep(
                 message=message,
                 calls=tuple(each.call for each in calls),

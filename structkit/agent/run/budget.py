@@ -73,13 +73,11 @@ class StepPlan:
         target: The target.
         settings: The settings, with the maximum of tokens and seconds.
         limit: The limit that leaves only the result to the step, if any.
-        remaining_context: Remaining tokens of the context before the step, without its thinking; `None` for no limit.
     """
 
     target: StepTarget
     settings: Settings
     limit: LimitName | None = None
-    remaining_context: int | None = None
 
 
 class RunBudget:
@@ -169,13 +167,12 @@ class RunBudget:
             return "max_tool_calls"
         return "timeout" if self.is_overdue else None
 
-    def limit_of_calls(self, steps: int, calls: int, plan: StepPlan, usage: Usage) -> LimitName | None:
+    def limit_of_calls(self, steps: int, calls: int, usage: Usage) -> LimitName | None:
         """Return the limit that the calls of a step exceed, or that leaves no further step for a result.
 
         Args:
             steps: Number of steps, including this one.
             calls: Number of calls, including those of this step.
-            plan: The plan of this step.
             usage: The usage of this step.
         """
         setup = self._config
@@ -187,17 +184,18 @@ class RunBudget:
             return "max_tool_calls"
         if self.is_spent:
             return "max_tokens"
-        context = plan.remaining_context
-        needed = usage.generated_tokens + setup.min_output_tokens + setup.step_overhead
+        context = setup.model.context_length
+        needed = usage.prompt_tokens + usage.generated_tokens + setup.min_output_tokens + setup.step_overhead
         return "context" if context is not None and context < needed else None
 
-    def limit_of_tokens(self, plan: StepPlan) -> LimitName:
+    def limit_of_tokens(self, plan: StepPlan, usage: Usage) -> LimitName:
         """Return the limit that a step reached while it was generated."""
         if self.is_overdue:
             return "timeout"
         most = DEFAULT_MAX_TOKENS if plan.settings.max_tokens is None else plan.settings.max_tokens
-        context = plan.remaining_context
-        return "context" if context is not None and context < most else "max_tokens"
+        context = self._config.model.context_length
+        read = usage.prompt_tokens + usage.thinking_tokens
+        return "context" if context is not None and context - read < most else "max_tokens"
 
     def describe(self, limit: LimitName) -> str:
         """Return the limit with its value and the usage so far, for messages."""
@@ -238,40 +236,34 @@ class RunBudget:
         """
         setup = self._config
         if not tools:
-            return self._plan(setup.final_target, turns, limit)
+            return self._plan(setup.final_target, limit)
         if setup.on_limit == "raise":
-            return self._plan(setup.step_target(tools), turns)
+            return self._plan(setup.step_target(tools))
         most = None if self.max_tool_calls is None else self.max_tool_calls - calls
-        target = setup.step_target(tools, most)
-        plan = self._plan(target, turns)
-        left = plan.settings.max_tokens
-        bounds = [] if left is None else [left - setup.min_output_tokens]
-        if plan.remaining_context is not None:
-            bounds.append(plan.remaining_context - setup.min_output_tokens - setup.step_overhead)
+        plan = self._plan(setup.step_target(tools, most))
+        left, context = plan.settings.max_tokens, setup.model.context_length
+        bounds: dict[LimitName, int] = {}
+        if left is not None:
+            bounds["max_tokens"] = left - setup.min_output_tokens
+        if context is not None:
+            read = len(setup.model.encode(turns)) + plan.settings.max_thinking_tokens
+            bounds["context"] = context - read - setup.min_output_tokens - setup.step_overhead
         if not bounds:
             return plan
-        guide = setup.compile(target).guide
-        if min(bounds) <= 0 or not guide.cursor().fits(min(bounds)):
-            return self._plan(setup.final_target, turns, self.limit_of_tokens(plan))
-        bounds.append(token_budget(guide, None, None, 0))
-        return replace(plan, settings=replace(plan.settings, max_tokens=min(bounds)))
+        guide = setup.compile(plan.target).guide
+        lowest = min(bounds, key=lambda name: bounds[name])
+        if bounds[lowest] <= 0 or not guide.cursor().fits(bounds[lowest]):
+            return self._plan(setup.final_target, lowest)
+        max_tokens = min(bounds[lowest], token_budget(guide, None, None, 0))
+        return replace(plan, settings=replace(plan.settings, max_tokens=max_tokens))
 
-    def _plan(self, target: StepTarget, turns: Prompt, limit: LimitName | None = None) -> StepPlan:
+    def _plan(self, target: StepTarget, limit: LimitName | None = None) -> StepPlan:
         """Return the plan of a step that can generate all remaining tokens."""
-        setup, left = self._config, self.remaining_tokens
-        thoughts = setup.settings.max_thinking_tokens
+        left, thoughts = self.remaining_tokens, self._config.settings.max_thinking_tokens
         if left is not None:  # thinking tokens count against the same limit
-            thoughts = min(thoughts, max(0, left - setup.min_output_tokens) // 2)
+            thoughts = min(thoughts, max(0, left - self._config.min_output_tokens) // 2)
             left -= thoughts
-        context = setup.model.context_length
-        return StepPlan(
-            target=target,
-            settings=self._settings(left, thoughts),
-            limit=limit,
-            remaining_context=None
-            if context is None
-            else context - len(setup.model.encode(turns)) - thoughts,
-        )
+        return StepPlan(target=target, settings=self._settings(left, thoughts), limit=limit)
 
     def _settings(self, max_tokens: int | None, max_thinking_tokens: int) -> Settings:
         return replace(

@@ -201,7 +201,7 @@ class Run:
         step, calls = calls_or_result(result.value, result.text)
         if calls:
             prepared = self._prepare_calls(calls, step.text)
-            self.check_calls(plan, result.usage)
+            self.check_calls(result.usage)
             return prepared
         self.messages.append(Answer(content=step.body, text=step.text))
         self._contexts.append(self._context())
@@ -228,18 +228,19 @@ class Run:
         result = cast("Result[object]", (yield action))
         self._budget.add_step(result.usage)
         if self._raises and result.finish_reason == "budget":
-            raise self._limit_exceeded(self._budget.limit_of_tokens(plan))
+            raise self._limit_exceeded(self._budget.limit_of_tokens(plan, result.usage))
         return result, plan
 
-    def check_calls(self, plan: StepPlan, usage: Usage) -> None:
+    def check_calls(self, usage: Usage) -> None:
         """Check that the limits allow the calls of the last step, and a step after them, if limits raise."""
-        limit = self._budget.limit_of_calls(self._steps, self._call_count, plan, usage)
+        limit = self._budget.limit_of_calls(self._steps, self._call_count, usage)
         if self._raises and limit is not None:
             raise self._limit_exceeded(limit)
 
     def finish_reason(self, plan: StepPlan, result: Result[object]) -> RunFinishReason:
         """Return why the run ends with a step; log a limit that chose its result."""
-        limit = self._budget.limit_of_tokens(plan) if result.finish_reason == "budget" else plan.limit
+        shortened = result.finish_reason == "budget"
+        limit = self._budget.limit_of_tokens(plan, result.usage) if shortened else plan.limit
         if not self._config.tools and result.finish_reason == "stop":
             return "stop"
         if limit is None:
