@@ -33,18 +33,18 @@ def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> Ru
     try:
         state = RunState.loads(given.dumps())  # it may be handwritten
     except ValueError as error:
-        raise _wrong(f"invalid state of a run: {error}") from error
+        raise _state_error(f"invalid state of a run: {error}") from error
     if state.agent_fingerprint != setup.fingerprint:
-        raise _wrong("the state belongs to an agent with other tools or another output type")
+        raise _state_error("the state belongs to an agent with other tools or another output type")
     check_messages(state.messages, "state")
     _check_waiting(state)
-    room = RunBudget(setup, state, allowed)
-    if state.steps >= room.max_steps:
-        raise _wrong(
-            f"the run in the state has used {state.steps} steps, and max_steps={room.max_steps} leaves none for the "
+    budget = RunBudget(setup, state, allowed)
+    if state.steps >= budget.max_steps:
+        raise _state_error(
+            f"the run in the state has used {state.steps} steps, and max_steps={budget.max_steps} leaves none for the "
             "result; increase it"
         )
-    room.check()
+    budget.check()
     return state
 
 
@@ -65,23 +65,23 @@ def check_decisions(
     waiting = ", ".join(pending) or "none"
     given: object = dict.fromkeys(pending, approvals) if isinstance(approvals, bool) else approvals
     if not isinstance(given, Mapping):
-        raise TypeError(f"approvals is True, False, or {{id: decision}}, not {given!r:.60}")
+        raise TypeError(f"approvals must be True, False or a dict of decisions by call id, not {given!r:.60}")
     decisions = {id: _decision(id, each) for id, each in given.items()}
     unknown = [id for id in decisions if id not in pending]
     if unknown or not pending:
-        what = f"no call {unknown[0]} waits" if unknown else "no call waits"
-        raise AgentError(f"{what} in this state; those that do are {waiting}", place="approvals")
+        what = f"{unknown[0]} is not a pending call" if unknown else "there is no pending call"
+        raise AgentError(f"{what} in this state; the pending calls are {waiting}", place="approvals")
     missing = [id for id in pending if id not in decisions]
     if missing:
         raise AgentError(
-            f"there is no decision about {', '.join(missing)}; decide about all calls that wait: {waiting}",
+            f"there is no decision about {', '.join(missing)}; pass one for each pending call: {waiting}",
             place="approvals",
         )
     by_name = {tool.name: tool for tool in config.tools}
     for id, decision in decisions.items():
         tool = by_name.get(pending[id].name)
         if tool is None:
-            raise _wrong(f"the state has a call of {pending[id].name}, which is no tool of this agent")
+            raise _state_error(f"the state calls {pending[id].name}, which is not a tool of this agent")
         place = f"approvals[{id!r}]"
         if isinstance(decision, Return):
             _check_result(decision, place)
@@ -105,7 +105,7 @@ def _decision(id: object, given: object) -> Decision:
         return given
     hint = f"; to deny the call, write structkit.Deny({given!r:.60})" if isinstance(given, str) else ""
     raise TypeError(
-        f"the decision about {id} is True, False, structkit.Approve(), structkit.Deny(reason) or "
+        f"the decision about {id} must be True, False, structkit.Approve(), structkit.Deny(reason) or "
         f"structkit.Return(value), not {given!r:.60}{hint}"
     )
 
@@ -123,7 +123,7 @@ def _written_arguments(
     """Return changed arguments as the model would write them.
 
     Raises:
-        AgentError: The tool refuses them.
+        AgentError: The tool rejects them.
     """
     settings, target, place = config.settings.compile_settings, tool.target, f"{place}.arguments"
     names = [] if tool.is_schema else [name for name in arguments if name not in tool.parameter_names]
@@ -143,10 +143,10 @@ def _written_arguments(
     if isinstance(text, Rejected):
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in text.path)
         raise AgentError(
-            f"{tool.name} refuses the arguments: {text.message}", place=place + path
+            f"{tool.name} rejects the arguments: {text.message}", place=place + path
         ) from text.cause
     if text is None:
-        raise AgentError(f"the arguments are not a call of {tool.name} that its model can write", place=place)
+        raise AgentError(f"the grammar of {tool.name} does not contain these arguments", place=place)
     return text
 
 
@@ -164,14 +164,14 @@ def _check_waiting(state: RunState) -> None:
     """Check that each call of the last step is pending or has an output."""
     last = state.messages[-1] if state.messages else None
     if not isinstance(last, Calls):
-        raise _wrong("the last message of the state has no calls")
+        raise _state_error("the last message of the state has no calls")
     calls = {call.id: (call.name, call.arguments) for call in last.calls}
     found = [*(each.id for each in state.pending), *(each.id for each in state.tool_results)]
     if sorted(found) != sorted(calls) or any(
         calls[each.id] != (each.name, each.arguments) for each in state.pending
     ):
-        raise _wrong("the pending calls of the state are not the calls of its last message")
+        raise _state_error("the pending calls of the state are not the calls of its last message")
 
 
-def _wrong(message: str) -> AgentError:
+def _state_error(message: str) -> AgentError:
     return AgentError(message, place="state")

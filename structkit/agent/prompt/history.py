@@ -132,7 +132,7 @@ def _check_tools(messages: Sequence[Message], tools: Collection[str], place: str
         for call in message.calls if isinstance(message, Calls) else ():
             if call.name not in tools:
                 raise AgentError(
-                    f"the history is that of another agent: it has a call of {call.name}, and the tools of this agent "
+                    f"the messages are those of another agent: they call {call.name}, and the tools of this agent "
                     f"are {', '.join(tools) or 'none'}; pass the messages of its own runs, or only those whose kind is "
                     "'user' or 'answer'",
                     place=f"{place}[{position}]",

@@ -20,7 +20,7 @@ def output_value(
 ) -> Generator[Action, object, object]:
     """Request the execution of an output function, once, and return what it returns; return any other value.
 
-    The timeout of the run does not apply: nobody could know whether a call that was not awaited has happened.
+    The timeout of the run does not apply, because the outcome of an abandoned call would be unknown.
 
     Raises:
         AgentError: The function raised an exception that would end a generator.

@@ -178,23 +178,23 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (
         {"call_1": "yes", "call_2": True},
         TypeError,
-        r"about call_1 is True, False.*structkit.Deny\('yes'\)",
+        r"about call_1 must be True, False.*structkit.Deny\('yes'\)",
     ),
-    ({"call_1": None}, TypeError, "decision about call_1 is True, False"),
-    (["call_1"], TypeError, r"approvals is True, False, or \{id: decision\}"),
-    ("yes", TypeError, "approvals is True, False"),
-    ({"call_9": True}, sk.AgentError, r"no call call_9 waits.*call_1, call_2, call_3 at `approvals`"),
+    ({"call_1": None}, TypeError, "decision about call_1 must be True, False"),
+    (["call_1"], TypeError, r"approvals must be True, False or a dict"),
+    ("yes", TypeError, "approvals must be True, False"),
+    ({"call_9": True}, sk.AgentError, r"call_9 is not a pending call.*call_1, call_2, call_3 at `approvals`"),
     ({"call_1": True}, sk.AgentError, r"no decision about call_2, call_3; .* at `approvals`"),
     ({}, sk.AgentError, "no decision about call_1, call_2, call_3"),
     (True, sk.AgentError, r"book is deferred.*Return\(value\), or deny.* at `approvals\['call_2'\]`"),
     (
         sk.Approve(arguments={"euros": 501}),
         sk.AgentError,
-        r"pay refuses.*500 at `approvals\['call_1'\].arguments.euros`",
+        r"pay rejects.*500 at `approvals\['call_1'\].arguments.euros`",
     ),
-    (sk.Approve(arguments={"euros": 3}), sk.AgentError, "pay refuses the arguments: .*it is odd"),
-    (sk.Approve(arguments={"euros": "many"}), sk.AgentError, "pay refuses"),
-    (sk.Approve(arguments={}), sk.AgentError, "pay refuses the arguments: Field required"),
+    (sk.Approve(arguments={"euros": 3}), sk.AgentError, "pay rejects the arguments: .*it is odd"),
+    (sk.Approve(arguments={"euros": "many"}), sk.AgentError, "pay rejects"),
+    (sk.Approve(arguments={}), sk.AgentError, "pay rejects the arguments: Field required"),
     (
         sk.Approve(arguments={"euros": 2, "tip": 1}),
         sk.AgentError,
@@ -220,7 +220,7 @@ def test_wrong_decisions_raise_before_anything_runs(
 @pytest.mark.parametrize("arguments", [{"url": "c"}, {}, {"url": "a", "more": 1}, {"url": 3}])
 def test_changed_arguments_of_a_schema_are_validated(arguments: dict[str, object]) -> None:
     state = suspended(FETCH)
-    with pytest.raises(sk.AgentError, match="not a call of fetch that its model can write"):
+    with pytest.raises(sk.AgentError, match="the grammar of fetch does not contain"):
         agent().resume(state, approvals={"call_1": sk.Approve(arguments=arguments)})
     assert not MADE
     agent("done").resume(state, approvals={"call_1": sk.Approve(arguments={"url": "b"})})

@@ -180,7 +180,7 @@ def test_a_history_of_another_agent_is_an_error() -> None:
     ]
     model = ScriptedModel(["Hi."])
     with pytest.raises(
-        sk.AgentError, match=r"call of other, and the tools of this agent are pay, .*`messages\[1\]`"
+        sk.AgentError, match=r"they call other, and the tools of this agent are pay, .*`messages\[1\]`"
     ):
         agent(model).run("And?", messages=history)
     assert not model.prompts
