@@ -118,7 +118,7 @@ def test_a_function_can_hand_over_the_history_of_another_agent() -> None:
     model = ScriptedModel(["done"])
     agent = sk.Agent(model, history=without_calls)
     assert agent.run("x", messages=past(1)).value == "done"
-    with pytest.raises(sk.AgentError, match="that of another agent: it has a call of look"):
+    with pytest.raises(sk.AgentError, match="those of another agent: they call look"):
         sk.Agent(ScriptedModel([]), history=lambda messages: messages).run("x", messages=past(1))
 
 
