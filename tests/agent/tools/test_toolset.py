@@ -109,6 +109,12 @@ def test_toolsets_of_toolsets() -> None:
         sk.Toolset(read)  # type: ignore[arg-type]
 
 
+def test_a_tool_without_a_docstring_is_described_by_its_signature() -> None:
+    model = ScriptedModel(["done"])
+    sk.Agent(model, tools=[drop]).run("x")
+    assert '{"name": "drop", "arguments": {"table": string}}\n' in model.prompts[0]
+
+
 def test_tools_can_be_available_in_some_steps() -> None:
     later = DATABASE.available(lambda context: bool(context.deps) and context.step > 1)
     tools = [later.filter(lambda tool: tool.name == "drop"), read]
