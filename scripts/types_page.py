@@ -35,6 +35,28 @@ contains the dumps of the valid values and none of the rejected texts, and that 
 language.
 """
 
+_UNIONS = """\
+## Members of a union
+
+pydantic decides which member of a union a text belongs to, so a union must leave each member a text of its own:
+
+- In a union of classes, pydantic takes the member that reads the most fields, and the first of them if several do.
+  With `Field(union_mode="left_to_right")` it takes the first member that accepts the text. With a discriminator,
+  the field decides.
+- Two members can have the same JSON: models or dataclasses without fields or with equal fields, enums with equal
+  values, functions with equal parameters, and containers of these. Python types that differ only in the class do
+  not differ in JSON, so every text is read as the first member. structkit raises `SchemaError` when it reads the
+  type; the error names both members, the path and the remedy. Give each member a `Literal` field with a value of
+  its own, such as `kind: Literal["cat"]`, and, if you like, name it in `Field(discriminator="kind")`.
+- A member is also refused if each of its texts is one of an earlier member that has defaults for the other fields.
+  For `Wide | Narrow`, where `Narrow` has some of the fields of `Wide`, the remedy is the order `Narrow | Wide`.
+- Members whose languages overlap are not refused: a text in both is read as the member that pydantic chooses. A
+  validator of the earlier member can reject a text and leave it to the later one, so such members are not refused
+  either.
+- Scalars, such as `str | date`, are not compared: pydantic reads `"2026-11-24"` as the first member that accepts
+  it. Write `date | str`.
+"""
+
 _COLUMNS = (
     "| Type | JSON Schema | Generated | Also accepted | Rejected | Limits |\n|---|---|---|---|---|---|\n"
 )
@@ -43,7 +65,7 @@ _COLUMNS = (
 def page() -> str:
     """Return the page."""
     count = sum(not each.error for kind in KINDS.values() for each in kind.values())
-    parts = [_HEAD.format(count=count)]
+    parts = [_HEAD.format(count=count), _UNIONS]
     parts += [f"## {title}\n\n{_table(kind)}" for title, kind in KINDS.items()]
     return "\n".join([*parts, f"## Unsupported types\n\n{_unsupported()}"])
 

@@ -15,8 +15,7 @@ from structkit.limits import Limits
 from structkit.rejected import Rejected
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.markers.json_style import JsonStyle
-from structkit.schema.python.arguments import arguments_type
-from structkit.schema.python.calls import FunctionForm
+from structkit.schema.python.calls import FunctionForm, arguments_type
 from structkit.schema.python.output import OutputType
 
 __all__ = ["FunctionOutput", "function_form"]

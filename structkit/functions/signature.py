@@ -14,7 +14,7 @@ from typing_extensions import get_type_hints
 
 from structkit.errors import SchemaError
 from structkit.functions.docstring import read_docstring
-from structkit.schema.python.arguments import is_field
+from structkit.schema.python.calls import is_field
 
 __all__ = ["Parameter", "Signature", "is_function", "read_signature", "reject_callable_object"]
 

@@ -86,7 +86,6 @@ FOLDERS = {
 IMPORTERS = {
     "griffe": {"functions/docstring.py"},
     "pydantic": {
-        "schema/python/arguments.py",
         "schema/python/calls.py",
         "schema/python/serialize.py",
         "schema/python/generator.py",

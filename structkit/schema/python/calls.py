@@ -1,7 +1,8 @@
 """Adapters of types that contain functions: the value of a function is created from its arguments.
 
 Pydantic validates a function in a type by calling it. An adapter of this module calls no function: in its core schema
-the arguments of the function are an object, and a `FunctionForm` creates the value from them.
+the arguments of the function are an object, and a `FunctionForm` creates the value from them. `arguments_type` is the
+type of this object.
 """
 
 from __future__ import annotations
@@ -13,16 +14,26 @@ from functools import partial
 from inspect import isroutine
 from operator import is_
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.fields import FieldInfo
 from pydantic_core import SchemaSerializer, SchemaValidator
-from typing_extensions import TypeForm
+from typing_extensions import NotRequired, TypedDict, TypeForm
 
 from structkit.errors import SchemaError
 from structkit.schema.python.core_schema import Core, function_of, name_of
 
-__all__ = ["FunctionForm", "ReadFunction", "adapter_of", "new_validator", "reject_function"]
+__all__ = [
+    "FunctionForm",
+    "ReadFunction",
+    "adapter_of",
+    "arguments_type",
+    "called_function",
+    "is_field",
+    "new_validator",
+    "reject_function",
+]
 
 T = TypeVar("T")
 
@@ -122,7 +133,8 @@ def _options(core: Core) -> dict[str, Any]:
 class _MakeCall:
     """A wrap validator and serializer: from arguments to a value, and back."""
 
-    def __init__(self, form: FunctionForm) -> None:
+    def __init__(self, form: FunctionForm, function: Callable[..., object]) -> None:
+        self.function = function
         self._form = form
 
     def validate(self, value: object, handler: Callable[[object], dict[str, object]]) -> object:
@@ -214,7 +226,7 @@ class _Rewriter:
             form = self._read_function(function)
             self._types.append(form.arguments)
             arguments = self.rewrite(cast("Core", TypeAdapter(form.arguments).core_schema))
-            maker = _MakeCall(form)
+            maker = _MakeCall(form, function)
             self._calls[id(function)] = {
                 "type": "function-wrap",
                 "function": {"type": "no-info", "function": maker.validate},
@@ -229,9 +241,14 @@ def _is_call(core: Core) -> bool:
     return core.get("type") == "call" and not isinstance(core["function"], type)
 
 
+def called_function(core: Core) -> Callable[..., object] | None:
+    """Return the function whose value a core schema creates from its arguments; `None` for other schemas."""
+    maker = getattr(function_of(core), "__self__", None)
+    return maker.function if isinstance(maker, _MakeCall) else None
+
+
 def _is_value(core: Core) -> bool:
-    """Return whether a core schema creates the value of a function from its arguments."""
-    return isinstance(getattr(function_of(core), "__self__", None), _MakeCall)
+    return called_function(core) is not None
 
 
 def _nodes(core: object) -> Iterator[Core]:
@@ -250,3 +267,33 @@ def _nodes(core: object) -> Iterator[Core]:
 
 
 _NO_SCHEMAS = {"cls", "default", "expected", "members", "metadata", "serialization"}
+
+
+def arguments_type(
+    name: str, parameters: Mapping[str, tuple[object, bool, str | None]], description: str
+) -> TypeForm[object]:
+    """Return a TypedDict of parameters. Unlike a model, it allows any key, including `copy` and `_id`.
+
+    Args:
+        name: The name of the function.
+        parameters: By name: the type, whether it is required, and a description.
+        description: The description of the function.
+
+    >>> arguments = arguments_type("add", {"a": (int, True, "The first."), "b": (int, False, None)}, "Add.")
+    >>> sorted(arguments.__required_keys__), sorted(arguments.__optional_keys__)
+    (['a'], ['b'])
+    """
+    keys: dict[str, Any] = {}
+    for key, (annotation, required, text) in parameters.items():
+        described: Any = Annotated[cast("Any", annotation), Field(description=text)] if text else annotation
+        keys[key] = described if required else NotRequired[described]
+    typed_dict: Any = TypedDict
+    arguments = typed_dict(name, keys)
+    arguments.__doc__ = description or None
+    arguments.__pydantic_config__ = ConfigDict(extra="forbid")
+    return cast("TypeForm[object]", arguments)
+
+
+def is_field(default: object) -> TypeGuard[FieldInfo]:
+    """Return whether the default of a parameter is a pydantic `Field(...)`, which contains the default."""
+    return isinstance(default, FieldInfo)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 from pydantic_core import PydanticOmit
@@ -22,9 +22,10 @@ from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
 from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
-from structkit.schema.python.core_schema import describe_error, name_of
+from structkit.schema.python.core_schema import Core, describe_error, name_of
 from structkit.schema.python.generator import schema_generator
 from structkit.schema.python.serialize import serialize
+from structkit.schema.python.unions import check_unions
 from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.rejection import rejection_of
 
@@ -91,6 +92,7 @@ class OutputType(Generic[T]):
         try:
             adapter = adapter_of(target, read_function)
             schema = adapter.json_schema(schema_generator=schema_generator(policy))
+            check_unions(cast("Core", adapter.core_schema), policy)
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         except PydanticOmit:
