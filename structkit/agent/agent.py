@@ -211,7 +211,9 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             TypeError: An option has the wrong type.
         """
         if not hasattr(model, "session"):
-            raise TypeError(f"the model is such as structkit.load() gives, not {model!r:.60}")
+            raise TypeError(
+                f"the first argument must be a model, such as structkit.load(...), not {model!r:.60}"
+            )
         _check_count("max_steps", max_steps, None)
         _check_count("max_parallel_calls", max_parallel_calls, _MAX_PARALLEL_CALLS)
         if not (name is None or isinstance(name, str)):
@@ -432,7 +434,7 @@ def _own_arguments() -> list[str]:
 
 def _check_count(name: str, count: int | None, maximum: int | None) -> None:
     if count is None:
-        raise TypeError(f"{name} must be a whole number, not None")
+        raise TypeError(f"{name} must be an integer, not None")
     check_int(name, count, 1)
     if maximum is not None and count > maximum:
         raise ValueError(f"{name} must be at most {maximum}, not {count}")

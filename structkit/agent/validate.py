@@ -21,7 +21,7 @@ from structkit.schema.python.json_codec import json_text_of
 __all__ = ["check_decisions", "check_state"]
 
 
-def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> RunState:
+def check_state(given: RunState, config: AgentConfig, allowed: UsageLimits) -> RunState:
     """Validate a state for this agent.
 
     Whether a run of the agent can reach the state is not checked: anyone who can change a state can approve its calls.
@@ -34,11 +34,11 @@ def check_state(given: RunState, setup: AgentConfig, allowed: UsageLimits) -> Ru
         state = RunState.loads(given.dumps())  # it may be handwritten
     except ValueError as error:
         raise _state_error(f"invalid state of a run: {error}") from error
-    if state.agent_fingerprint != setup.fingerprint:
+    if state.agent_fingerprint != config.fingerprint:
         raise _state_error("the state belongs to an agent with other tools or another output type")
     check_messages(state.messages, "state")
     _check_waiting(state)
-    budget = RunBudget(setup, state, allowed)
+    budget = RunBudget(config, state, allowed)
     if state.steps >= budget.max_steps:
         raise _state_error(
             f"the run in the state has used {state.steps} steps, and max_steps={budget.max_steps} leaves none for the "

@@ -234,8 +234,8 @@ def _parameter(
         )
     annotation: Any = _iterable_as_list(hints[name], f"the parameter {name} of {function_name}", place)
     if is_field(parameter.default):  # pydantic fills in the default of the field
-        said = parameter.default.description or described.get(name)
-        return Parameter(name, Annotated[annotation, parameter.default], True, None, said)
+        description = parameter.default.description or described.get(name)
+        return Parameter(name, Annotated[annotation, parameter.default], True, None, description)
     required = parameter.default is inspect.Parameter.empty
     default = None if required else parameter.default
     return Parameter(name, annotation, required, default, described.get(name))
@@ -263,9 +263,9 @@ def _iterable_as_list(annotation: Any, what: str, path: str) -> Any:
     if origin is Generator:
         raise SchemaError(f"{what} is a generator, which no value is read as; take a list", place=path)
     if origin is Annotated:
-        said = (_iterable_as_list(parts[0], what, path), *annotation.__metadata__)
+        arguments = (_iterable_as_list(parts[0], what, path), *annotation.__metadata__)
         of: Any = Annotated
-        return of[said]
+        return of[arguments]
     if origin in (Union, UnionType):
         return Union[tuple(_iterable_as_list(each, what, path) for each in parts)]  # noqa: UP007
     return annotation

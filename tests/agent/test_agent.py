@@ -536,7 +536,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, max_steps=0), ValueError, "max_steps"),
         (lambda m: sk.Agent(m, max_parallel_calls=0), ValueError, "max_parallel_calls"),
         (lambda m: sk.Agent(m, max_parallel_calls=129), ValueError, "max_parallel_calls must be at most 128"),
-        (lambda m: sk.Agent(m, max_steps=None), TypeError, "max_steps must be a whole number"),
+        (lambda m: sk.Agent(m, max_steps=None), TypeError, "max_steps must be an integer"),
         (lambda m: sk.tool(weather, max_calls=0), ValueError, "max_calls"),
         (lambda m: sk.Agent(m, system="x"), TypeError, "instructions"),
         (lambda m: sk.Agent(m, max_token=3), TypeError, "max_token"),

@@ -128,11 +128,11 @@ class RunBudget:
     @property
     def is_spent(self) -> bool:
         """Whether the remaining tokens do not suffice for the shortest result."""
-        setup, left = self._config, self.remaining_tokens
+        config, left = self._config, self.remaining_tokens
         return (
             left is not None
-            and left < setup.min_output_tokens
-            and not setup.compile(setup.final_target).guide.cursor().fits(left)
+            and left < config.min_output_tokens
+            and not config.compile(config.final_target).guide.cursor().fits(left)
         )
 
     def share(self, calls: int) -> int | None:
@@ -175,7 +175,7 @@ class RunBudget:
             calls: Number of calls, including those of this step.
             usage: The usage of this step.
         """
-        setup = self._config
+        config = self._config
         if self.is_overdue:
             return "timeout"
         if steps >= self.max_steps:
@@ -184,8 +184,10 @@ class RunBudget:
             return "max_tool_calls"
         if self.is_spent:
             return "max_tokens"
-        context = setup.model.context_length
-        needed = usage.prompt_tokens + usage.generated_tokens + setup.min_output_tokens + setup.step_overhead
+        context = config.model.context_length
+        needed = (
+            usage.prompt_tokens + usage.generated_tokens + config.min_output_tokens + config.step_overhead
+        )
         return "context" if context is not None and context < needed else None
 
     def limit_of_tokens(self, plan: StepPlan, usage: Usage) -> LimitName:
@@ -234,26 +236,26 @@ class RunBudget:
             limit: The limit that allows only the result, if any.
             calls: Number of calls so far.
         """
-        setup = self._config
+        config = self._config
         if not tools:
-            return self._plan(setup.final_target, limit)
-        if setup.on_limit == "raise":
-            return self._plan(setup.step_target(tools))
+            return self._plan(config.final_target, limit)
+        if config.on_limit == "raise":
+            return self._plan(config.step_target(tools))
         most = None if self.max_tool_calls is None else self.max_tool_calls - calls
-        plan = self._plan(setup.step_target(tools, most))
-        left, context = plan.settings.max_tokens, setup.model.context_length
+        plan = self._plan(config.step_target(tools, most))
+        left, context = plan.settings.max_tokens, config.model.context_length
         bounds: dict[LimitName, int] = {}
         if left is not None:
-            bounds["max_tokens"] = left - setup.min_output_tokens
+            bounds["max_tokens"] = left - config.min_output_tokens
         if context is not None:
-            read = len(setup.model.encode(turns)) + plan.settings.max_thinking_tokens
-            bounds["context"] = context - read - setup.min_output_tokens - setup.step_overhead
+            read = len(config.model.encode(turns)) + plan.settings.max_thinking_tokens
+            bounds["context"] = context - read - config.min_output_tokens - config.step_overhead
         if not bounds:
             return plan
-        guide = setup.compile(plan.target).guide
+        guide = config.compile(plan.target).guide
         lowest = min(bounds, key=lambda name: bounds[name])
         if bounds[lowest] <= 0 or not guide.cursor().fits(bounds[lowest]):
-            return self._plan(setup.final_target, lowest)
+            return self._plan(config.final_target, lowest)
         max_tokens = min(bounds[lowest], token_budget(guide, None, None, 0))
         return replace(plan, settings=replace(plan.settings, max_tokens=max_tokens))
 
@@ -285,11 +287,11 @@ class RunBudget:
         Raises:
             GenerationError: Without it, the prompt leaves no room for the shortest result.
         """
-        setup, context = self._config, self._config.model.context_length
+        config, context = self._config, self._config.model.context_length
         if context is None or not history:
             return history
         needed = self._prompt_length([*history, *messages], header)
-        if setup.history.cut:
+        if config.history.cut:
             if needed <= context // 2:
                 return history
             starts = turn_starts(history)
@@ -303,9 +305,9 @@ class RunBudget:
                 "agent: the history is cut to the last %d of %d messages", len(history) - start, len(history)
             )
             return history[start:]
-        if needed + setup.min_output_tokens > context:
+        if needed + config.min_output_tokens > context:
             raise GenerationError(
-                f"the prompt has {needed} tokens with the messages of earlier runs, and {setup.model.name} has a "
+                f"the prompt has {needed} tokens with the messages of earlier runs, and {config.model.name} has a "
                 f"context of {context}, which leaves no room for the result; pass fewer messages, or make the "
                 "agent with history='cut' or with a function that shortens them",
                 place="messages",
@@ -319,13 +321,13 @@ class RunBudget:
         self, messages: Sequence[Message], results: Sequence[Output], header: PromptHeader | None = None
     ) -> list[Output]:
         """Truncate outputs that need more than half of the context that remains besides the result."""
-        setup = self._config
-        context = setup.model.context_length
+        config = self._config
+        context = config.model.context_length
         if context is None:
             return list(results)
         empty = [replace(output, content="") for output in results]
-        turns = setup.turns([*messages, *with_note(empty, NO_MORE_CALLS)], header)
-        room = context - len(setup.model.encode(turns)) - setup.min_output_tokens - setup.step_overhead
+        turns = config.turns([*messages, *with_note(empty, NO_MORE_CALLS)], header)
+        room = context - len(config.model.encode(turns)) - config.min_output_tokens - config.step_overhead
         each = max(MIN_RESULT_TOKENS, room // (2 * len(results)))
         return [replace(output, content=self._truncate(output.content, each)) for output in results]
 

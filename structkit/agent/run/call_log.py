@@ -1,4 +1,4 @@
-"""The calls of a run and their outcomes, and which exceptions of tools the model is told of."""
+"""The calls of a run and their outcomes, and which exceptions of tools are reported to the model."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class AgentConfig:
         max_parallel_calls: Maximum number of calls in a step.
         on_limit: What a run does at a limit: raise, or generate the result.
         errors: What a run does with exceptions of tools: raise them, or report them to the model.
-        settings: Generation settings; its token limit and timeout apply to a whole run.
+        settings: Generation settings; its token limit and timeout apply to a complete run.
         deps_type: The type of the dependencies; `object` if undeclared.
         prefix_cache: The prefix cache of finished runs.
     """
@@ -199,11 +199,11 @@ class AgentConfig:
         calls = tuple(
             CallPart(id=str(n), name=self.tools[0].name, arguments="{}") for n in range(self.max_calls)
         )
-        told = (
+        outputs = (
             Output(id=call.id, name=call.name, content="", failed=True, note=NO_MORE_CALLS) for call in calls
         )
         before = len(self.model.encode(self.turns(asked)))
-        after = len(self.model.encode(self.turns((*asked, Calls(calls=calls), *told))))
+        after = len(self.model.encode(self.turns((*asked, Calls(calls=calls), *outputs))))
         return after - before + _MARGIN + MIN_RESULT_TOKENS * self.max_calls
 
     @cached_property
@@ -267,7 +267,7 @@ class AgentConfig:
         """
         if not matches_type(deps, self.deps_type):
             raise TypeError(
-                f"the agent was made with deps_type={type_name(self.deps_type)}, and the run was given {deps!r:.60}"
+                f"the agent has deps_type={type_name(self.deps_type)}, and the run was given {deps!r:.60}"
             )
         for function in self._functions:
             function.check_deps(deps)
@@ -285,8 +285,10 @@ class AgentConfig:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the tools and the result, equal in every process."""
-        said = [[tool.name, tool.target.json_schema()] for tool in self.tools] + [self.output.json_schema()]
-        return hashlib.sha256(json.dumps(said, sort_keys=True, default=repr).encode()).hexdigest()[:16]
+        described = [[tool.name, tool.target.json_schema()] for tool in self.tools] + [
+            self.output.json_schema()
+        ]
+        return hashlib.sha256(json.dumps(described, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
     def check(self) -> None:
         """Compile the targets of the first and last step, and check that a result is never ambiguous with a call.
@@ -306,13 +308,13 @@ class AgentConfig:
             )
         for tool in self.tools:
             for before in self.format.start_delimiters(multiple=self.max_calls > 1):
-                opened = to_bytes(before + self.format.call_prefix(tool.name))
-                frames, _ = reader.read(reader.automaton.start_frames(), b"", opened)
+                call_start = to_bytes(before + self.format.call_prefix(tool.name))
+                frames, _ = reader.read(reader.automaton.start_frames(), b"", call_start)
                 if frames:
                     raise AgentError(
-                        f"the result {self.output.name} can be written like a call of {tool.name}, so no one could "
-                        f"tell them apart; name the tool or the fields of the result otherwise",
-                        place="result",
+                        f"an output of {self.output.name} can be the text of a call of {tool.name}; rename the tool or "
+                        "the fields of the output type",
+                        place="output_type",
                     )
         if self.max_steps > 1:
             self.compile(

@@ -56,10 +56,10 @@ class Toolset:
             AgentError: A name is unknown.
         """
         known = {tool.name for tool in self.tools}
-        strange = next((name for name in names if name not in known), None)
-        if strange is not None:
+        unknown = next((name for name in names if name not in known), None)
+        if unknown is not None:
             raise AgentError(
-                f"cannot rename unknown tool {strange}; the tools are {', '.join(sorted(known))}"
+                f"cannot rename unknown tool {unknown}; the tools are {', '.join(sorted(known))}"
             )
         return Toolset(replace(tool, name=names.get(tool.name, tool.name)) for tool in self.tools)
 

@@ -392,11 +392,11 @@ class _Scheduler(Generic[R]):
             chosen = logits[complete[0], places[0]][None]
         else:
             chosen = logits[complete, places]
-        told = select_tokens(
+        selected = select_tokens(
             chosen, [ask for number in complete if (ask := rows[number].request) is not None]
         )
         seconds = (time.perf_counter() - begin) / len(complete)
-        for number, each in zip(complete, told, strict=True):
+        for number, each in zip(complete, selected, strict=True):
             row = rows[number]
             row.seconds += seconds
             go_on = (
