@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.stack import Frame
 from structkit.errors import TokenRejected, VocabularyError
 from structkit.guide.budget import Budgets
 from structkit.guide.state import State, masks_of
+from structkit.guide.state_cache import StateCache
 from structkit.index.guide_file import GuideFile
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.rows.mask import write_union
@@ -57,15 +57,13 @@ class Guide:
         self.is_json = True
         self.index = Index(automaton, vocabulary, address=address, source=source, guide_file=guide_file)
         self.reader = self.index.reader
-        self.budgets = Budgets(self.index, self._step)
         self.eos_mask = _packed(vocabulary)
         self._has_all_bytes = vocabulary.has_all_bytes
         self._texts = vocabulary.tokens
-        self._max_states = max(
-            256, min(_MAX_STATES, automaton.limits.row_bytes // (4 * vocabulary.mask_words))
-        )
-        self._states: dict[tuple[frozenset[Frame], bytes], State] = {}
-        self._start = self._state(automaton.start_frames(), b"")
+        max_states = max(256, min(_MAX_STATES, automaton.limits.row_bytes // (4 * vocabulary.mask_words)))
+        self._states = StateCache(self.reader, self._texts, max_states)
+        self.budgets = Budgets(self.index, self._states.step)
+        self._start = self._states.state(automaton.start_frames(), b"")
         # If every byte is a token, every text can be tokenized, and the automaton accepts at least one text.
         may_be_unspellable = not self._has_all_bytes and self.budgets.upper_bound(self._start) >= UNREACHABLE
         if may_be_unspellable and self.budgets.min_tokens(self._start) >= UNREACHABLE:
@@ -89,7 +87,7 @@ class Guide:
         while pending and len(seen) < max_states:
             state = pending.pop()
             for token in self.budgets.groups(state).representatives.tolist():
-                after = self._step(state, token)
+                after = self._states.step(state, token)
                 if after not in seen:
                     seen.add(after)
                     pending.append(after)
@@ -106,7 +104,7 @@ class Guide:
         if after is None:
             if not 0 <= token_id < len(self._texts) or not self._texts[token_id]:
                 return None
-            after = self._compute_successor(state, token_id)
+            after = self._states.compute_successor(state, token_id)
         if not after.frames or not (self._has_all_bytes or self._can_complete_after(state, token_id)):
             return None
         if state.searched:
@@ -115,7 +113,7 @@ class Guide:
 
     def advance_bytes(self, state: State, text: bytes) -> State:
         """Return the state after a text; a state without frames if the language does not allow the text."""
-        return self._state(*self.reader.read(state.frames, state.buffer, text))
+        return self._states.state(*self.reader.read(state.frames, state.buffer, text))
 
     def forced_bytes(self, state: State) -> bytes:
         """Return the bytes that must come next; see `Cursor.forced_bytes`."""
@@ -151,40 +149,11 @@ class Guide:
             return any(mask.any() for mask in masks_of(state, self.index))
         return bool(self.budgets.mask(state, UNREACHABLE - 1).any())
 
-    def _clear_states(self) -> None:
-        """Clear the caches of all states; states in use recompute what they need."""
-        for state in self._states.values():
-            state.successors.clear()
-            state.masks = None
-        self._states.clear()
-        self.automaton.clear_frames()
-
     def _can_complete_after(self, state: State, token_id: int) -> bool:
         """Return whether tokens can spell the rest of a value after a token that the language allows."""
         if self.budgets.every_token_fits(state, UNREACHABLE - 1):
             return True
         return bool(int(self.budgets.mask(state, UNREACHABLE - 1)[token_id >> 5]) >> (token_id & 31) & 1)
-
-    def _step(self, state: State, token_id: int) -> State:
-        """Return the state after a token; a state without frames if the language does not allow the token."""
-        return state.successors.get(token_id) or self._compute_successor(state, token_id)
-
-    def _compute_successor(self, state: State, token_id: int) -> State:
-        """Compute the state after a token and record it in `successors`."""
-        after = self._state(*self.reader.read(state.frames, state.buffer, self._texts[token_id]))
-        if after.frames:
-            state.successors[token_id] = after
-            if state.completion and state.completion[0] == token_id and not after.completion:
-                after.completion = state.completion[1:]
-        return after
-
-    def _state(self, frames: frozenset[Frame], buffer: bytes) -> State:
-        state = self._states.get((frames, buffer))
-        if state is None:
-            if len(self._states) >= self._max_states:
-                self._clear_states()
-            state = self._states[frames, buffer] = State(frames, buffer, self.automaton.is_accepting(frames))
-        return state
 
 
 class Cursor:

@@ -8,6 +8,7 @@ becomes a rule that other rules call.
 from __future__ import annotations
 
 from functools import partial
+from weakref import proxy
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
@@ -181,8 +182,9 @@ class _Lowering:
         self.keywords = False
         self.depth = 0
         self.max_depth = 0
-        self.strings = StringLowerer(self)
-        self.objects = ObjectLowerer(self)
+        # Weak references upwards: a cycle would keep the schema until the next garbage collection.
+        self.strings = StringLowerer(proxy(self))
+        self.objects = ObjectLowerer(proxy(self))
 
     def run(self, root: Schema) -> Node:
         """Return the language of the root and add its rules to `rules`."""

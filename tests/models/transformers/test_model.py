@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,23 @@ def test_a_saved_model_is_loaded(llama, tokenizer, tmp_path) -> None:
     assert halved.model.dtype == torch.bfloat16
     assert halved.session().logits([5, 6]).dtype == np.float32
     assert not halved.model.training
+
+
+def test_loading_freezes_the_garbage_collector_once_and_not_the_model(llama, tokenizer, tmp_path) -> None:
+    llama.model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    gc.unfreeze()
+    try:
+        loaded = load(tmp_path)
+        frozen = gc.get_freeze_count()
+        assert frozen > 0
+        assert any(found is loaded.model for found in gc.get_objects())  # frozen objects are not listed
+        gc.disable()
+        load(tmp_path)
+        assert gc.get_freeze_count() <= frozen
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def test_tied_weights_are_not_missing(tokenizer, tmp_path) -> None:
