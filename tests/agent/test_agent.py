@@ -235,7 +235,7 @@ def test_dependencies_are_checked_against_deps_type() -> None:
     with pytest.raises(sk.AgentError, match=r"stock takes a Context\[Db\], and deps_type is dict"):
         agent(deps_type=dict)
     for deps in (Db({"lamp": 3}), None):
-        with pytest.raises(TypeError, match="made with deps_type=Shop"):
+        with pytest.raises(TypeError, match="the agent has deps_type=Shop"):
             agent(deps_type=Shop).run("x", deps=deps)
     for inner in (agent(), agent(deps_type=Db)):
         outer = sk.Agent(ScriptedModel([]), [inner.as_tool("stock", "Knows.")])
@@ -520,17 +520,17 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (
             lambda m: sk.Agent(m, tools=[weather], output_type=Callish),
             sk.AgentError,
-            "taken|written like a call of weather",
+            "can be the text of a call of weather",
         ),
         (
             lambda m: sk.Agent(m, tools=[weather], output_type=dict[str, Any]),
             sk.AgentError,
-            "like a call of weather",
+            "can be the text of a call of weather",
         ),
         (
             lambda m: sk.Agent(m, tools=[weather], output_type=list[Callish], max_parallel_calls=2),
             sk.AgentError,
-            "like a call",
+            "can be the text of a call",
         ),
         (lambda m: sk.Agent(m, tools=[weather], output_type=Callable[[], int]), sk.SchemaError, "JSON"),
         (lambda m: sk.Agent(m, max_steps=0), ValueError, "max_steps"),
@@ -542,7 +542,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, max_token=3), TypeError, "max_token"),
         (lambda m: sk.Agent(m).run(["x"]), TypeError, "prompt of an agent is a text"),
         (lambda m: sk.Agent(m).run("x", messages=None), TypeError, r"such as result\.messages"),
-        (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"such as structkit\.load\(\) gives"),
+        (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"must be a model, such as structkit\.load"),
         (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "invalid tool name 'a b'"),
         (lambda m: sk.tool(weather, tool_retries=-1), ValueError, "tool_retries"),
         (lambda m: sk.tool(weather, timeout=0), ValueError, "timeout"),

@@ -125,7 +125,7 @@ def test_a_stream_gives_the_tokens_of_generate_for_each_budget(model) -> None:
         assert stream.result.token_ids == sk.generate(model, PROMPTS[0], Item, **options).token_ids
         assert len(stream.result.token_ids) <= budget
     with pytest.raises(sk.BudgetTooSmall, match=f"needs {shortest} tokens"):
-        sk.extract(model, PROMPTS[0], Item, **(OPTIONS | {"max_tokens": shortest - 1}))
+        sk.generate(model, PROMPTS[0], Item, **(OPTIONS | {"max_tokens": shortest - 1}))
 
 
 def test_rejected_values_are_removed_from_the_cache(model) -> None:

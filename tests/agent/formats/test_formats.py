@@ -342,7 +342,7 @@ def test_a_format_can_be_selected_without_its_template() -> None:
 
 
 def test_an_output_like_a_call_is_rejected() -> None:
-    with pytest.raises(sk.AgentError, match="written like a call"):
+    with pytest.raises(sk.AgentError, match="can be the text of a call"):
         sk.Agent(RandomModel(), tools=[weather], output_type=sk.Regex(r"(?s)<.{0,80}"), format="hermes")
 
 

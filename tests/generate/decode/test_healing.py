@@ -386,14 +386,14 @@ def test_there_is_no_healing_without_fast_forward_in_messages_and_after_thinking
     assert thought.thinking == "It is."
 
 
-def test_a_rejected_value_is_retracted_to_the_prompt() -> None:
+def test_the_attempt_after_a_rejected_value_reads_the_error() -> None:
     rejecting = Annotated[bool, AfterValidator(_never_true)]
     model = ScriptedModel(["true", "false"])
     result = sk.generate(model, "Is it ", rejecting, **PLAIN)
     assert result.value is False
     assert result.attempts == ("true", "false")
     assert b"".join(token.text for token in result.events) == b"false"
-    assert model.prompts == ["Is it "]
+    assert model.prompts[1].startswith("Is it \n\nThe answer true is wrong: ")
 
 
 def _tiny_model() -> Any:

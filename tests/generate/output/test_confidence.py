@@ -120,7 +120,7 @@ def test_classify_takes_targets_with_enumerable_values() -> None:
         sk.classify(ScriptedModel([]), "x", str)
     with pytest.raises(sk.SchemaError, match="not a finite set of values"):
         sk.classify(ScriptedModel([]), "x", str | None)
-    assert next(iter(sk.classify(ScriptedModel(["true"]), "x", bool, confidence=False))) is True
+    assert next(iter(sk.classify(ScriptedModel(["true"]), "x", bool))) is True
 
 
 @pytest.mark.parametrize("target", [Literal[1, True], sk.Choice([{"a": 1}, "a"])])
@@ -208,8 +208,8 @@ def test_members_must_be_keys() -> None:
         sk.classify(RandomModel(1), "x", sk.Choice(["none", [2, 3]]))
 
 
-def test_classify_ignores_confidence_false() -> None:
-    assert sum(sk.classify(RandomModel(1), "x", bool, confidence=False).values()) == pytest.approx(1)
+def test_probabilities_of_a_choice_add_up_to_one() -> None:
+    assert sum(sk.classify(RandomModel(1), "x", bool).values()) == pytest.approx(1)
 
 
 def test_members_longer_than_the_context_are_skipped() -> None:
