@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations, zip_longest
 
@@ -26,7 +27,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["pairwise_disjoint"]
+__all__ = ["disjoint_before_definitions", "pairwise_disjoint"]
 
 _MAX_STEPS = 100_000
 """Maximum comparisons of two nodes in one proof, at about 3 µs each; longer proofs fail."""
@@ -42,21 +43,45 @@ def pairwise_disjoint(
     >>> pairwise_disjoint([String(min_length=1), String(patterns=("a",))], {})
     False
     """
-    proof = _Proof(definitions, oracle)
-    nodes = [proof.resolve(branch) for branch in branches]
-    return _have_distinct_tags(nodes) or all(
-        proof.disjoint(left, right) for left, right in combinations(nodes, 2)
-    )
+    return _Proof(definitions, oracle).pairwise(branches)
+
+
+def disjoint_before_definitions(branches: Sequence[Schema], oracle: StringOracle = UNDECIDED) -> bool | None:
+    """Return what `pairwise_disjoint` returns whatever the definitions are; `None` if a reference may decide.
+
+    >>> disjoint_before_definitions([String(), Integer()]), disjoint_before_definitions([String(), Ref("a")])
+    (True, None)
+    """
+    proof = _Proof({}, oracle)
+    if proof.pairwise(branches):
+        return True
+    return None if proof.met_reference else False
 
 
 class _Proof:
-    """The state of one proof."""
+    """The state of one proof.
+
+    Attributes:
+        met_reference: Whether a comparison failed at a reference without a definition.
+    """
 
     def __init__(self, definitions: Mapping[str, Schema], oracle: StringOracle) -> None:
         self._definitions = definitions
         self._oracle = oracle
         self._open_pairs: set[tuple[str, str]] = set()
         self._steps = 0
+        self.met_reference = False
+
+    def pairwise(self, branches: Sequence[Schema]) -> bool:
+        """Return whether the branches are provably pairwise disjoint."""
+        nodes = [self.resolve(branch) for branch in branches]
+        if any(isinstance(node, Ref) for node in nodes):
+            self.met_reference = True
+        return (
+            _have_distinct_tags(nodes)
+            or _have_own_keys(nodes)
+            or all(self.disjoint(left, right) for left, right in combinations(nodes, 2))
+        )
 
     def resolve(self, node: Schema) -> Schema:
         """Follow references to a definition."""
@@ -87,7 +112,10 @@ class _Proof:
         match left, right:
             case (Never(), _) | (_, Never()):
                 return True
-            case (Anything() | Ref(), _) | (_, Anything() | Ref()):
+            case (Ref(), _) | (_, Ref()):
+                self.met_reference = True
+                return False
+            case (Anything(), _) | (_, Anything()):
                 return False
             case Union(branches=branches), other:
                 return all(self.disjoint(branch, other) for branch in branches)
@@ -161,6 +189,18 @@ def _have_distinct_tags(nodes: Sequence[Schema]) -> bool:
         for key in first.properties
         if _constants(key.value)
     )
+
+
+def _have_own_keys(nodes: Sequence[Schema]) -> bool:
+    """Return whether each node is a closed object that requires a key that no other node declares."""
+    uses: Counter[str] = Counter()
+    required: list[list[str]] = []
+    for node in nodes:
+        if not isinstance(node, Object) or node.additional:
+            return False
+        uses.update({key.name for key in node.properties})
+        required.append([key.name for key in node.properties if key.required])
+    return all(any(uses[name] == 1 for name in names) for names in required)
 
 
 def _tags(node: Schema, name: str) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Literal
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.algebra.difference import difference
-from structkit.schema.algebra.disjoint import pairwise_disjoint
+from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.prune import prune, topological_order
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
@@ -374,11 +374,16 @@ class _Parser:
         ]
         possible = [node for node in alternatives if not isinstance(node, Never)]
         if path.text in self._overlapping:
+            disjoint: bool | None = False
+        else:
+            # Only references postpone the proof, and so a second reading, until all definitions are known.
+            disjoint = disjoint_before_definitions(possible, self.oracle)
+        if disjoint is False:
             rest = [[*possible[:index], *possible[index + 1 :]] for index in range(len(possible))]
             return union(
                 self._without_others(node, others, path) for node, others in zip(possible, rest, strict=True)
             )
-        if len(possible) > 1:
+        if disjoint is None:
             self._exclusive.append((possible, path))
         return union(alternatives)
 

@@ -1,0 +1,58 @@
+"""Tests of the proofs that branches share no value."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairwise_disjoint
+from structkit.schema.ir.nodes import (
+    Additional,
+    Anything,
+    Integer,
+    Null,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+)
+
+KEYS = st.dictionaries(st.sampled_from("abc"), st.booleans())
+"""The keys of an object, and whether each is required."""
+SIMPLE = st.sampled_from([Null(), Integer(minimum=0), Integer(maximum=-1), String(), Ref("n"), Ref("s")])
+DEFINITIONS: dict[str, Schema] = {"n": Null(), "s": String()}
+
+
+def _object(keys: dict[str, bool]) -> Object:
+    return Object(tuple(Property(name, Anything(), required) for name, required in keys.items()))
+
+
+def _accepted(keys: dict[str, bool]) -> set[frozenset[str]]:
+    """Return the sets of keys that a closed object accepts."""
+    optional = [name for name, required in keys.items() if not required]
+    subsets = (subset for size in range(len(optional) + 1) for subset in combinations(optional, size))
+    return {frozenset((*subset, *(keys.keys() - set(optional)))) for subset in subsets}
+
+
+@given(st.lists(KEYS, max_size=4))
+def test_closed_objects_are_disjoint_if_no_set_of_keys_fits_two(objects: list[dict[str, bool]]) -> None:
+    expected = all(_accepted(left).isdisjoint(_accepted(right)) for left, right in combinations(objects, 2))
+    assert pairwise_disjoint([_object(keys) for keys in objects], {}) == expected
+
+
+def test_a_key_of_its_own_does_not_separate_an_open_object() -> None:
+    group = Additional(String(), Anything())
+    opened = [Object((Property(name, Anything()),), additional=(group,)) for name in "ab"]
+    assert not pairwise_disjoint(opened, {})
+
+
+@given(st.lists(SIMPLE, max_size=3), st.booleans())
+def test_an_answer_without_definitions_is_the_answer_with_them(nodes: list[Schema], nested: bool) -> None:
+    branches = [Object((Property("k", node),)) for node in nodes] if nested else nodes
+    early = disjoint_before_definitions(branches)
+    assert early in (None, pairwise_disjoint(branches, DEFINITIONS))
+    if not any(isinstance(node, Ref) for node in nodes):
+        assert early is not None
