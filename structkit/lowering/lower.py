@@ -8,7 +8,6 @@ becomes a rule that other rules call.
 from __future__ import annotations
 
 from functools import partial
-from weakref import proxy
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
@@ -182,9 +181,18 @@ class _Lowering:
         self.keywords = False
         self.depth = 0
         self.max_depth = 0
-        # Weak references upwards: a cycle would keep the schema until the next garbage collection.
-        self.strings = StringLowerer(proxy(self))
-        self.objects = ObjectLowerer(proxy(self))
+        self.escaped: dict[str, None] = {}
+
+    # Made for each use: a reference in both directions would keep the schema until the next garbage collection.
+    @property
+    def strings(self) -> StringLowerer:
+        """Lowers the strings of the document."""
+        return StringLowerer(self)
+
+    @property
+    def objects(self) -> ObjectLowerer:
+        """Lowers the objects of the document."""
+        return ObjectLowerer(self)
 
     def run(self, root: Schema) -> Node:
         """Return the language of the root and add its rules to `rules`."""

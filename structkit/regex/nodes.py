@@ -179,6 +179,7 @@ class AnyOrder(CachedHash):
     max_count: int | None = None
 
 
+@final
 @frozen
 class RuleRef:
     """The language of a named rule."""

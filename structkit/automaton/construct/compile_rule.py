@@ -12,12 +12,22 @@ from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.construct.suffix import suffix_dfa
 from structkit.automaton.construct.thompson import build_nfa, is_large
 from structkit.automaton.core import kernels
-from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Dfa, intersection, iterations_to_end, trim
+from structkit.automaton.core.dfa import (
+    DEAD,
+    ENTER,
+    EXIT,
+    NO_OP,
+    Dfa,
+    append_text,
+    intersection,
+    iterations_to_end,
+    trim,
+)
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.json_string import is_substring
-from structkit.regex.nodes import Intersection, Node, Substring
+from structkit.regex.nodes import Intersection, LiteralText, Node, Seq, Substring
 
 __all__ = ["AmbiguousIteration", "build_rule", "nfa_of", "regular_dfa", "rule_dfa"]
 
@@ -49,6 +59,8 @@ def build_rule(node: Node, limits: Limits) -> Dfa:
         return _counted_product(node, limits)
     if isinstance(node, Intersection):
         return product(node, limits, None)
+    if (found := _product_and_text(node, limits, None)) is not None:
+        return found
     try:
         return _determinize(nfa_of(node, limits, count=True), limits)
     except AmbiguousIteration:
@@ -87,6 +99,8 @@ def _uncounted(node: Node, limits: Limits, rules: Mapping[str, Node]) -> Dfa:
         return suffix_dfa(node, limits)
     if isinstance(node, Intersection):
         return product(node, limits, rules)
+    if (found := _product_and_text(node, limits, rules)) is not None:
+        return found
     return _determinize(nfa_of(node, limits, rules), limits)
 
 
@@ -100,6 +114,24 @@ def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None
     """Return the automaton of an intersection or a difference."""
     left, right = regular_dfa(node.left, limits, rules), regular_dfa(node.right, limits, rules)
     return _intersection(node, left, right, limits)
+
+
+def _product_and_text(node: Node, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa | None:
+    """Return the automaton of a product and a text behind it, such as a string's closing quote.
+
+    Appending the text to the product is faster than a subset construction. The result is `None` for other nodes, and
+    where the product may go on with the first byte of the text.
+    """
+    match node:
+        case Seq((Intersection() as part, LiteralText(str(value)) as text)) if value and not is_substring(
+            part
+        ):
+            separate = rules is None and not part.negate and is_large(part.right, limits)
+            if separate:
+                return None
+            found = product(part, limits, rules)
+            return append_text(found, text.utf8, limits.states, limits.transitions)
+    return None
 
 
 def _intersection(node: Intersection, left: Dfa, right: Dfa, limits: Limits) -> Dfa:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+import numpy as np
+
 from structkit.automaton.construct.arithmetic import multiples
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.construct.optional_parts import group_optional, optional_run
@@ -146,20 +148,23 @@ class _Builder:
         self.counter_allowed = count
         self.exit_state: int | None = None
         self.limits = limits
+        self.max_states = limits.nfa_states
         self.rules = rules
         self.open_rules: list[str] = []
         self.is_large = _Sizes(limits).is_large
 
     def state(self) -> int:
         state = self.nfa.size
-        if state >= self.limits.nfa_states:
-            raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
+        if state >= self.max_states:
+            raise LimitExceeded("nfa_states", self.max_states, "the automaton of a rule")
         self.nfa.size = state + 1
         return state
 
     def emit(self, node: Node, start: int) -> int:
-        if type(node) is LiteralText:  # fast paths for the two most frequent nodes
+        if type(node) is LiteralText:  # fast paths for the most frequent nodes
             return self.text(node.value, start)
+        if type(node) is RuleRef:
+            return self.rule_ref(node.rule, start)
         if type(node) is Seq:
             for part in node.parts:
                 start = self.emit(part, start)
@@ -167,8 +172,6 @@ class _Builder:
         match node:
             case CharClass(ranges):
                 return self.chars(ranges, start)
-            case RuleRef(rule):
-                return self.rule_ref(rule, start)
             case Choice(parts):
                 return self.alternatives(parts, start)
             case Repeat():
@@ -204,12 +207,13 @@ class _Builder:
     def byte_run(self, text: bytes, start: int) -> int:
         """Add a path of consecutive new states; return the last one."""
         nfa = self.nfa
-        first, nfa.size = nfa.size, nfa.size + len(text)
-        if nfa.size > self.limits.nfa_states:
-            raise LimitExceeded("nfa_states", self.limits.nfa_states, "the automaton of a rule")
-        nfa.runs.extend((start, first, len(text)))
+        first, length = nfa.size, len(text)
+        end = nfa.size = first + length
+        if end > self.max_states:
+            raise LimitExceeded("nfa_states", self.max_states, "the automaton of a rule")
+        nfa.runs.extend((start, first, length))
         nfa.run_bytes += text
-        return nfa.size - 1
+        return end - 1
 
     def alternatives(self, parts: tuple[Node, ...], start: int) -> int:
         """Emit a choice; if there are many literals, they share a trie."""
@@ -353,25 +357,55 @@ class _Builder:
             if len(run) > 1:
                 some_written = optional_run(self, run, separator, none_written, some_written)
                 continue
-            part, entry = run[0], self.state()
-            if none_written is not None:
-                self.link(none_written, entry)
-            if some_written is not None:
-                self.link(self.text(separator, some_written), entry)
-            end = self.list_part(part, separator, entry)
-            after = self.state()
-            self.link(end, after)
-            if part.min_count == 0:
-                if some_written is not None:
-                    self.link(some_written, after)
+            part = run[0]
+            if part.max_count == 1 and some_written is not None:
+                end = self.list_item(part.node, separator, none_written, some_written)
+            elif part.max_count == 1 and none_written is not None:
+                end = self.emit(part.node, none_written)
             else:
+                entry = self.state()
+                if none_written is not None:
+                    self.link(none_written, entry)
+                if some_written is not None:
+                    self.link(self.text(separator, some_written), entry)
+                end = self.list_part(part, separator, entry)
+            if part.min_count:
                 none_written = None
-            some_written = after
+            elif some_written is not None:
+                if not self.ends_in_new_state(part):
+                    inner, end = end, self.state()
+                    self.link(inner, end)
+                self.link(some_written, end)
+            some_written = end
         end = self.state()
         for state in (none_written, some_written):
             if state is not None:
                 self.link(state, end)
         return end
+
+    def list_item(self, node: Node, separator: str, none_written: int | None, some_written: int) -> int:
+        """Emit a part of a list that is written at most once, behind other parts."""
+        if none_written is not None:
+            entry = self.text(separator, some_written) if separator else self.state()
+            self.link(none_written, entry)
+            if not separator:
+                self.link(some_written, entry)
+            return self.emit(node, entry)
+        if (
+            type(node) is Seq and node.parts and type(first := node.parts[0]) is LiteralText
+        ):  # one path with the separator
+            end = self.text(separator + first.value, some_written)
+            for part in node.parts[1:]:
+                end = self.emit(part, end)
+            return end
+        return self.emit(node, self.text(separator, some_written))
+
+    def ends_in_new_state(self, part: ListPart) -> bool:
+        """Return whether the last state of a part is new and has no moves, so that other paths may join there."""
+        node = part.node.parts[-1] if type(part.node) is Seq and part.node.parts else part.node
+        if part.max_count != 1:
+            return False
+        return node.value != "" if type(node) is LiteralText else type(node) is RuleRef and self.rules is None
 
     def any_order(self, node: AnyOrder, start: int) -> int:
         """Emit a loop over the entries with the rule's counter; keys are distinct texts, so none is repeated."""
@@ -407,30 +441,23 @@ class _Builder:
         end = self.state()
         if dfa.is_empty:
             return end
-        states = [self.state() for _ in range(len(dfa.final))]
-        self.link(start, states[0])
-        runs = _runs(dfa.classes.tolist())
-        for state, row in enumerate(dfa.targets.tolist()):
-            for first, last, klass in runs:
-                if row[klass] != DEAD:
-                    self.nfa.edges.extend(
-                        (states[state], first, last, states[row[klass] >> OPERATION_BITS], NO_OP)
-                    )
-            if dfa.final[state]:
-                self.link(states[state], end)
+        nfa, offset = self.nfa, self.nfa.size
+        nfa.size += len(dfa.final)
+        if nfa.size > self.max_states:
+            raise LimitExceeded("nfa_states", self.max_states, "the automaton of a rule")
+        self.link(start, offset)
+        starts = np.flatnonzero(np.diff(dfa.classes, prepend=-1))  # uint8 and -1 give int64
+        lasts = np.append(starts[1:], 256) - 1
+        targets = dfa.targets[:, dfa.classes[starts]]
+        sources, runs = np.nonzero(targets != DEAD)
+        after = targets[sources, runs] >> OPERATION_BITS
+        rows = [offset + sources, starts[runs], lasts[runs], offset + after, np.full(len(runs), NO_OP)]
+        nfa.edges.frombytes(np.column_stack(rows).astype(np.int32).tobytes())
+        for state in np.flatnonzero(dfa.final).tolist():
+            self.link(offset + state, end)
         return end
 
 
 def _has_distinct(node: Node) -> bool:
     """Return whether a repeated part contains a distinct text of its rule."""
     return isinstance(node, Distinct) or (isinstance(node, Seq) and any(map(_has_distinct, node.parts)))
-
-
-def _runs(classes: list[int]) -> list[tuple[int, int, int]]:
-    runs: list[tuple[int, int, int]] = []
-    for byte, klass in enumerate(classes):
-        if runs and runs[-1][2] == klass:
-            runs[-1] = (runs[-1][0], byte, klass)
-        else:
-            runs.append((byte, byte, klass))
-    return runs

@@ -31,6 +31,7 @@ __all__ = [
     "NO_OP",
     "Dfa",
     "RuleKey",
+    "append_text",
     "intersection",
     "iterations_to_end",
     "node_of",
@@ -173,6 +174,41 @@ def intersection(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False
             max_count=right.max_count,
         )
     )
+
+
+def append_text(dfa: Dfa, text: bytes, max_states: int, max_transitions: int) -> Dfa | None:
+    """Return the automaton of the texts of `dfa`, each followed by `text`.
+
+    The result is `None` if an end has a transition by the first byte of `text`, because the two would have to be
+    followed together, and if there would be more states or transitions than allowed.
+
+    Args:
+        dfa: An automaton without calls and without a counter.
+        text: At least one byte.
+        max_states: The maximum number of states of the result.
+        max_transitions: The maximum number of transitions of the result.
+    """
+    if dfa.is_empty:
+        return dfa
+    # Each byte of the text needs a class of its own.
+    alone = np.bincount(dfa.classes, minlength=dfa.targets.shape[1])[dfa.classes] == 1
+    split = [byte for byte in dict.fromkeys(text) if not alone[byte]]
+    states, width = dfa.targets.shape
+    if states + len(text) > max_states or (states + len(text)) * (width + len(split)) > max_transitions:
+        return None
+    classes = dfa.classes.copy()
+    targets = np.full((states + len(text), width + len(split)), DEAD, np.int32)
+    targets[:states, :width], targets[:states, width:] = dfa.targets, dfa.targets[:, classes[split]]
+    classes[split] = range(width, width + len(split))
+    ends = np.flatnonzero(dfa.final)
+    if (targets[ends, classes[text[0]]] != DEAD).any():
+        return None
+    targets[ends, classes[text[0]]] = states << OPERATION_BITS
+    for index, byte in enumerate(text[1:], states):
+        targets[index, classes[byte]] = (index + 1) << OPERATION_BITS
+    final = np.zeros(states + len(text), bool)
+    final[-1] = True
+    return Dfa(classes, targets, final)
 
 
 def iterations_to_end(dfa: Dfa) -> NDArray[np.int32]:

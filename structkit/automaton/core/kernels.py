@@ -101,18 +101,20 @@ def write_rule(
         first_call: The index of the rule's first call.
     """
     states, width = dfa_targets.shape
-    call = 0
+    call, offset = 0, np.int32(first_state << OPERATION_BITS)
     call_first[first_state] = first_call
     for state in range(states):
         index = first_state + state
         row[index] = first_transition + state * width
         rule[index] = rule_number
         final[index] = dfa_final[state]
-        has_moves[index] = False
+        # Of int32, so that the loop is compiled to vector instructions.
+        largest = np.int32(-1)
         for klass in range(width):
             target = dfa_targets[state, klass]
-            targets[row[index] + klass] = target + (first_state << OPERATION_BITS) if target >= 0 else target
-            has_moves[index] |= target >= 0
+            targets[row[index] + klass] = target + offset if target >= 0 else target
+            largest = max(largest, target)
+        has_moves[index] = largest >= 0
         call_free = True
         while call < len(calls) and calls[call, 0] == state:
             call_rule[first_call + call] = callees[calls[call, 1]]

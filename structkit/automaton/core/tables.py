@@ -16,7 +16,7 @@ __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_INITIAL_STATES, _INITIAL_TRANSITIONS, _INITIAL_CALLS, _INITIAL_RULES = 256, 4_096, 64, 8
+_INITIAL_STATES, _INITIAL_TRANSITIONS, _INITIAL_CALLS, _INITIAL_RULES = 256, 16_384, 64, 8
 """Initial capacities: enough for the first mask of most targets."""
 
 UNBUILT = -1

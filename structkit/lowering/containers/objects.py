@@ -42,7 +42,6 @@ _MAX_INLINE_VALUE = 8
 class ObjectLowering(StringLowering, Protocol):
     """The part of the lowering of a document that objects use."""
 
-    strings: StringLowerer
     order: Order
     keywords: bool
     small: bool
@@ -50,9 +49,15 @@ class ObjectLowering(StringLowering, Protocol):
     comma: str
     colon: str
 
+    @property
+    def strings(self) -> StringLowerer:
+        """Lowers the strings of the document."""
+
 
 class ObjectLowerer:
     """Lower the objects of one document."""
+
+    __slots__ = ("_lowering",)
 
     def __init__(self, lowering: ObjectLowering) -> None:
         self._lowering = lowering

@@ -56,13 +56,14 @@ _MAX_EMBEDDING = 4
 
 
 class StringLowering(Protocol):
-    """The part of the lowering of a document that strings use."""
+    """The part of the lowering of a document that strings use; `escaped` names the rules of escaped texts."""
 
     bounded: bool
     limits: Limits
     canonical: bool
     empty_reason: tuple[str, str] | None
     source: str | None
+    escaped: dict[str, None]
     rules: dict[str, Node]
     deferred: set[str]
     lazy: set[str]
@@ -83,9 +84,10 @@ class StringLowering(Protocol):
 class StringLowerer:
     """Lower the strings of one document."""
 
+    __slots__ = ("_lowering",)
+
     def __init__(self, lowering: StringLowering) -> None:
         self._lowering = lowering
-        self._escaped: dict[str, None] = {}
 
     def string(
         self, schema: String, path: str, excluded: Sequence[str] = (), *, canonical: bool | None = None
@@ -165,7 +167,7 @@ class StringLowerer:
 
     def _record_calls(self, node: Node) -> Node:
         """Return the node, and record the rules of escaped texts that it calls."""
-        self._escaped.update(dict.fromkeys(referenced_rules(node)))
+        self._lowering.escaped.update(dict.fromkeys(referenced_rules(node)))
         return node
 
     def finish(self) -> None:
@@ -175,7 +177,7 @@ class StringLowerer:
             UnsupportedKeyword: JSON inside strings is nested too deep, for example recursive.
         """
         lowering = self._lowering
-        while pending := [name for name in self._escaped if name not in lowering.rules]:
+        while pending := [name for name in lowering.escaped if name not in lowering.rules]:
             for name in pending:
                 if name.count(ESCAPED_SUFFIX) > _MAX_EMBEDDING:
                     message = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
 from structkit.automaton.construct.utf8 import byte_sequences
-from structkit.automaton.core.dfa import DEAD
+from structkit.automaton.core.dfa import DEAD, append_text
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
@@ -48,6 +48,32 @@ def test_automaton_equals_fullmatch(node: Node, text: str) -> None:
 def test_linked_rules_equal_fullmatch(node: Node, text: str) -> None:
     automaton = _linked(node)
     assert (automaton is not None and Reader(automaton).accepts(text.encode())) == matches(node, text)
+
+
+@given(nodes, nodes, st.booleans(), st.sampled_from(["!", "!!", "!a!", "a", "b!a"]), st.data())
+def test_a_text_behind_a_product_is_appended(
+    left: Node, right: Node, negate: bool, end: str, data: st.DataObject
+) -> None:
+    product = Intersection(left, right, negate)
+    text = data.draw(texts)
+    dfa = regular_dfa(Seq((product, LiteralText(end))))
+    accepted = regular_dfa(product).accepts(text.encode())
+    assert dfa.accepts((text + end).encode()) == accepted
+    cut = text.removesuffix(end)
+    assert dfa.accepts(text.encode()) == (cut != text and regular_dfa(product).accepts(cut.encode()))
+
+
+def test_a_text_is_appended_only_where_one_state_tells() -> None:
+    dfa = regular_dfa(Choice((LiteralText("a"), LiteralText("ab"))))
+    after = append_text(dfa, b"xx", 100, 1_000)
+    assert after is not None and [after.accepts(text) for text in (b"axx", b"abxx", b"ab", b"abx")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert append_text(dfa, b"b", 100, 1_000) is None  # "ab" and "abb" go on after "ab"
+    assert append_text(dfa, b"xx", len(dfa.final) + 1, 1_000) is None
 
 
 def _linked(node: Node) -> Automaton | None:
