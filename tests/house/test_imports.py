@@ -67,6 +67,7 @@ UPSTREAM = {
     "api": {"schema", "regex", "functions", "targets", "compile", "models", "generate"},
     "cli": {"targets", "models", "generate", "testing", "api"},
     "__main__": {"cli"},
+    "build_kernels": {"automaton"},
 }
 """The components that each component may import, besides itself and `SHARED`. Only `cli` imports `api`."""
 
@@ -120,7 +121,8 @@ IMPORTERS = {
     },
     "pytest": {"testing/pytest_plugin.py"},
     "opentelemetry": {"tracing.py"},
-    "numba": {"automaton/core/jit.py", "automaton/compile_notice.py"},
+    "llvmlite": {"automaton/core/object_code.py"},
+    "numba": {"automaton/core/jit.py", "automaton/core/object_code.py", "automaton/compile_notice.py"},
     "torch": {
         "generate/sample/select_torch.py",
         "generate/sample/processors.py",
@@ -144,6 +146,7 @@ LAZY = {
     "hypothesis",
     "interegular",
     "jsonschema",
+    "llvmlite",
     "mcp",
     "numba",
     "opentelemetry",

@@ -1,7 +1,8 @@
-"""Decorators that compile kernels with numba, once per machine, with a cache on disk.
+"""Decorators that compile kernels with numba.
 
-The first use waits for the compilation, so kernels are written to compile fast (`python -m benchmarks.startup` measures
-this):
+The installation compiles the kernels, and `structkit.automaton.core.object_code` loads the object code. Without it, the
+first use on a machine waits for the compilation, and numba caches the result on disk. Therefore kernels are written to
+compile fast (`python -m benchmarks.startup` measures this):
 
 - Kernels allocate nothing and return numbers. The caller passes the arrays, and larger ones if they are too small.
   Allocating, filling, slicing and returning arrays takes far longer to compile than loops over arrays.
@@ -14,15 +15,32 @@ this):
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import numba
 
-__all__ = ["helper", "inlined", "kernel"]
+from structkit.automaton.core.object_code import KernelCache, ObjectCode
+
+__all__ = ["SHIPPED", "helper", "inlined", "kernel"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+SHIPPED = ObjectCode(Path(__file__).with_name("compiled"))
+"""The object code that the installation built."""
 
 _lean = functools.partial(numba.njit, nogil=True, boundscheck=False, no_cfunc_wrapper=True, _nrt=False)
 
-kernel = _lean(cache=True)
-"""Compile a function that Python calls."""
+
+def kernel(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Compile a function that Python calls."""
+    compiled: Callable[_P, _T] = _lean()(function)
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba sets its options at run time
+        compiled._cache = KernelCache(function, SHIPPED)  # type: ignore[attr-defined]  # a dispatcher
+    return compiled
+
 
 helper = _lean(no_cpython_wrapper=True)
 """Compile a function that kernels call in multiple places; it is cached on disk with each kernel."""

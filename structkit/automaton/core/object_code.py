@@ -1,0 +1,236 @@
+"""Object code of the kernels, built when structkit is installed, so that the first use on a machine compiles nothing.
+
+The folder `compiled` beside this file contains one file per compiled kernel and signature, and a manifest with the
+versions of Python, numba and llvmlite, the platform, the required CPU features, and the hashes of the sources and of
+the files. `python -m structkit.build_kernels` writes the folder. Whatever does not match is ignored, and numba compiles
+the kernel and caches it as usual.
+
+The files are pickles of numba, as in its own cache. They are unpickled only if their hash matches, and only from a
+folder that belongs to this user or to root and that no other user can write to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import llvmlite
+import numba
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps, loads
+
+__all__ = ["MANIFEST", "KernelCache", "ObjectCode"]
+
+MANIFEST = "manifest.json"
+"""The name of the file that describes all others."""
+
+_ROOT = Path(__file__).parents[3]
+"""The folder of the package `structkit`; sources are named relative to it."""
+
+_OTHERS_WRITE = 0o022
+"""The mode bits that allow the group or others to write."""
+
+_REBUILD = "the kernels are compiled instead; `python -m structkit.build_kernels` builds it again"
+
+_log = logging.getLogger("structkit")
+
+
+class ObjectCode:
+    """A folder with object code.
+
+    Attributes:
+        folder: The folder, which need not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._reported = False
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        """Compile all kernels in this process."""
+        self._is_enabled = False
+
+    def load(self, function: Callable[..., object], signature: object, context: object) -> object:
+        """Return the compiled kernel for a signature, or `None` if there is no usable object code.
+
+        Args:
+            function: The Python function of the kernel.
+            signature: The types of its arguments.
+            context: numba's target context, which receives the code.
+        """
+        name = _file_name(function, signature)
+        expected = self._hashes.get(name) if self._is_enabled else None
+        if expected is None or not self._runs_on(context):
+            return None
+        path = self.folder / name
+        try:
+            content = path.read_bytes() if self._is_private(path) else b""
+        except OSError:
+            content = b""
+        if hashlib.sha256(content).hexdigest() != expected:
+            self._ignore(f"{path} is damaged, or another user can write to it")
+            return None
+        return CompileResult._rebuild(context, *loads(content))
+
+    def save(self, kernels: Iterable[object], sources: Iterable[Path]) -> int:
+        """Write the compiled signatures of kernels, and the manifest last; return the number of signatures.
+
+        Args:
+            kernels: Dispatchers of numba.
+            sources: The files whose contents determine the object code.
+        """
+        self.folder.mkdir(mode=0o755, exist_ok=True)
+        self.folder.chmod(0o755)
+        self.clear()
+        hashes, target = {}, {}
+        for kernel in kernels:
+            for signature, result in kernel.overloads.items():  # type: ignore[attr-defined]  # numba has no types
+                name = _file_name(kernel.py_func, signature)  # type: ignore[attr-defined]
+                path = self.folder / name
+                path.write_bytes(dumps(result._reduce()))
+                path.chmod(0o644)
+                hashes[name] = _hash(path)
+                triple, _, features = result.codegen.magic_tuple()
+                target = {"triple": triple, "features": features}
+        manifest = {
+            "versions": _versions(),
+            "target": target,
+            "sources": {path.relative_to(_ROOT).as_posix(): _hash(path) for path in sources},
+            "files": hashes,
+        }
+        path = self.folder / MANIFEST
+        path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+        path.chmod(0o644)
+        return len(hashes)
+
+    def clear(self) -> None:
+        """Delete the files."""
+        for path in [self.folder / MANIFEST, *self.folder.glob("*.nbc")]:
+            path.unlink(missing_ok=True)
+
+    def is_current(self, sources: Iterable[Path]) -> bool:
+        """Return whether the folder has usable object code that was built from exactly these sources."""
+        names = {path.relative_to(_ROOT).as_posix() for path in sources}
+        return bool(self._hashes) and self._manifest.get("sources", {}).keys() == names
+
+    @cached_property
+    def _manifest(self) -> Mapping[str, Mapping[str, str]]:
+        """The manifest; empty if there is none, or if it does not belong to this Python and these sources."""
+        path = self.folder / MANIFEST
+        try:
+            if not (self._is_private(self.folder) and self._is_private(path)):
+                self._ignore(
+                    f"another user owns {self.folder} or can write to it (run `chmod -R go-w` on it)"
+                )
+                return {}
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            versions, sources = manifest["versions"], manifest["sources"]
+            parts = (versions, manifest["target"], sources, manifest["files"])
+            is_valid = all(isinstance(value, str) for part in parts for value in part.values())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            is_valid = False
+        if not is_valid:
+            self._ignore(f"{path} is damaged")
+            return {}
+        if versions != _versions():
+            self._ignore(f"{self.folder} was built with other versions of Python, numba or llvmlite")
+            return {}
+        if not _are_unchanged(sources):
+            self._ignore(f"{self.folder} was built from other sources")
+            return {}
+        checked: Mapping[str, Mapping[str, str]] = manifest
+        return checked
+
+    @property
+    def _hashes(self) -> Mapping[str, str]:
+        return self._manifest.get("files", {})
+
+    def _runs_on(self, context: object) -> bool:
+        """Return whether the processor has the features that the code requires."""
+        triple, _, features = context.codegen().magic_tuple()  # type: ignore[attr-defined]  # numba has no types
+        required = self._manifest["target"]
+        needed = {each for each in required.get("features", "").split(",") if each}
+        if required.get("triple") == triple and needed <= set(features.split(",")):
+            return True
+        self._ignore(f"{self.folder} was built for another processor")
+        return False
+
+    def _is_private(self, path: Path) -> bool:
+        """Return whether only this user or root can write to a file or folder."""
+        if sys.platform == "win32":  # modes have no meaning
+            return True
+        about = path.lstat()
+        return about.st_uid in (0, os.getuid()) and not about.st_mode & _OTHERS_WRITE
+
+    def _ignore(self, reason: str) -> None:
+        if not self._reported:
+            self._reported = True
+            _log.warning("the object code of the kernels is not used: %s; %s", reason, _REBUILD)
+
+
+class KernelCache:
+    """The cache of a numba dispatcher: object code of the package first, then numba's own cache.
+
+    The methods are those that a dispatcher calls.
+    """
+
+    def __init__(self, function: Callable[..., object], shipped: ObjectCode) -> None:
+        self._function = function
+        self._shipped = shipped
+
+    @property
+    def cache_path(self) -> str:
+        """The folder of numba's own cache; empty if no folder can be written to."""
+        return self._fallback.cache_path or ""
+
+    def load_overload(self, signature: object, context: object) -> object:
+        """Return the compiled kernel for a signature, or `None` if it must be compiled."""
+        context.refresh()  # type: ignore[attr-defined]  # numba has no types
+        result = self._shipped.load(self._function, signature, context)
+        return self._fallback.load_overload(signature, context) if result is None else result
+
+    def save_overload(self, signature: object, result: object) -> None:
+        """Store a kernel that was compiled."""
+        self._fallback.save_overload(signature, result)
+
+    def flush(self) -> None:
+        """Empty numba's own cache of this kernel."""
+        self._fallback.flush()
+
+    @cached_property
+    def _fallback(self) -> FunctionCache | NullCache:
+        """The cache of numba; made late, because it tests with a new file whether a folder can be written to."""
+        with contextlib.suppress(RuntimeError):  # no folder can be written to
+            return FunctionCache(self._function)
+        return NullCache()
+
+
+def _file_name(function: Callable[..., object], signature: object) -> str:
+    digest = hashlib.sha256(str(signature).encode()).hexdigest()[:16]
+    return f"{function.__module__}.{function.__qualname__}-{digest}.nbc"
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _are_unchanged(sources: Mapping[str, str]) -> bool:
+    try:
+        return all(_hash(_ROOT / name) == expected for name, expected in sources.items())
+    except OSError:
+        return False
+
+
+def _versions() -> dict[str, str]:
+    return {"python": sys.version, "numba": numba.__version__, "llvmlite": llvmlite.__version__}

@@ -1,0 +1,133 @@
+"""Build the object code of the kernels: `python -m structkit.build_kernels`.
+
+`scripts/install` and `scripts/build` run this module. It uses structkit on types that reach every kernel, with code for
+any processor of the platform, and stores what numba compiled. A later run does nothing if the result is up to date.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["build"]
+
+_X86_FEATURES = "+sse4.2,+popcnt,+ssse3,+cx16"
+"""What every x86-64 processor since 2009 has. On other platforms the code requires no optional features."""
+
+_ROOT = Path(__file__).parent
+
+_USES_KERNELS = re.compile(r"^from structkit\.automaton\.core\.jit import", re.MULTILINE)
+
+_IMPORTED = re.compile(r"^from structkit\.([\w.]+) import", re.MULTILINE)
+
+
+def build(folder: Path | None = None) -> int:
+    """Build the object code, and return the number of compiled signatures; 0 if it is up to date.
+
+    The process must not have imported numba before.
+
+    Args:
+        folder: The folder to write; by default that of the package.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ["NUMBA_CACHE_DIR"] = scratch
+        os.environ["NUMBA_CPU_NAME"] = "generic"
+        is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+        os.environ["NUMBA_CPU_FEATURES"] = _X86_FEATURES if is_x86 else ""
+        from structkit.automaton.core.jit import SHIPPED
+        from structkit.automaton.core.object_code import ObjectCode
+
+        objects = SHIPPED if folder is None else ObjectCode(folder)
+        sources = list(_sources())
+        if objects.is_current(sources):
+            return 0
+        SHIPPED.disable()
+        _use_kernels()
+        return objects.save(_kernels(), sources)
+
+
+def _sources() -> Iterator[Path]:
+    """Yield the files that determine the object code: those with kernels, what these import, and this file."""
+    paths = {Path(__file__)}
+    for path in _ROOT.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if _USES_KERNELS.search(text):
+            paths |= {path, *(_ROOT / f"{name.replace('.', '/')}.py" for name in _IMPORTED.findall(text))}
+    yield from sorted(paths)
+
+
+def _kernels() -> Iterator[object]:
+    from structkit.automaton.core.object_code import KernelCache
+
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("structkit."):
+            for value in vars(module).values():
+                cache = getattr(value, "_cache", None)
+                if isinstance(cache, KernelCache) and value.py_func.__module__ == name:
+                    yield value
+
+
+def _use_kernels() -> None:
+    """Compile types and generate values, so that numba compiles every kernel for the types of its arguments."""
+    import numpy as np
+
+    import structkit as sk
+
+    item = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 2, "maxLength": 40},
+            "price": {"type": "number", "minimum": 0, "maximum": 1000},
+            "count": {"type": "integer", "minimum": 1, "maximum": 20, "default": 1},
+            "code": {"type": "string", "pattern": "^[A-Z]{2,5}-[0-9]+$"},
+        },
+        "required": ["name", "price"],
+        "additionalProperties": False,
+    }
+    tree = {
+        "type": "object",
+        "properties": {
+            "value": {"type": ["integer", "string", "null"]},
+            "items": {"type": "array", "items": item, "maxItems": 3},
+            "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+            "numbers": {
+                "type": "array",
+                "items": {"type": "integer"},
+                "uniqueItems": True,
+                "minItems": 2,
+                "maxItems": 5,
+            },
+            "children": {"type": "array", "items": {"$ref": "#"}},
+        },
+        "required": ["value", "items", "tags", "numbers", "children"],
+        "additionalProperties": False,
+    }
+    difference = {
+        "type": "string",
+        "pattern": "^[a-z]+$",
+        "not": {"enum": ["red", "green"]},
+        "allOf": [{"pattern": "[aeiou]"}, {"pattern": "^.{3,2000}$"}],
+    }
+    schemas = [sk.JsonSchema(each) for each in (item, tree, difference)]
+    words = sk.JsonSchema({"type": "string", "pattern": r"^(\S+\s+){0,49}\S+$"})
+    targets: list[Any] = [*schemas, words, sk.Regex("(ab|a)*c"), list[str]]
+    for vocabulary in (sk.testing.byte_vocabulary(), sk.testing.small_vocabulary()):
+        model = sk.testing.RandomModel(0, vocabulary)
+        for target in targets:
+            out = np.zeros(vocabulary.mask_words, np.uint32)
+            sk.compile(target, vocabulary, cache=False).cursor().fill_mask(out)
+            for temperature in (0.0, 1.0):
+                sk.generate(model, "", target, max_tokens=400, temperature=temperature, seed=0)
+
+
+if __name__ == "__main__":
+    count = build()
+    sys.stderr.write(
+        f"structkit: the object code of the kernels is {f'built ({count})' if count else 'up to date'}\n"
+    )

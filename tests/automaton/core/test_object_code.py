@@ -1,0 +1,133 @@
+"""Object code of the kernels: used without compiling anything, and ignored unless everything matches."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from structkit.automaton.core.object_code import MANIFEST
+
+KERNEL = "structkit.generate.sample.kernels.apply_mask"
+
+PRELUDE = """
+import json, sys
+from pathlib import Path
+from numba.core import event
+from structkit.automaton.core import jit
+jit.SHIPPED.folder = Path(sys.argv[1])
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, event):
+        compiled.append(event.data["dispatcher"].py_func.__module__)
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Listener())
+"""
+
+GENERATE = """
+import structkit as sk
+model = sk.testing.RandomModel(3, sk.testing.byte_vocabulary())
+result = sk.extract(model, "", dict[str, list[int]], max_tokens=60)
+"""
+
+APPLY_MASK = """
+import numpy as np
+from structkit.generate.sample.kernels import apply_mask
+row = np.zeros(64, np.float32)
+apply_mask(row, np.array([5, 0], np.uint32))
+result = np.flatnonzero(np.isfinite(row)).tolist()
+"""
+
+PRINT = "\nprint(json.dumps([[name for name in compiled if name.startswith('structkit.')], result]))"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with object code."""
+    folder = tmp_path_factory.mktemp("object-code") / "compiled"
+    code = (
+        f"from pathlib import Path; from structkit.build_kernels import build; build(Path({str(folder)!r}))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    return folder
+
+
+def _run(code: str, folder: Path, cache: Path) -> tuple[list[str], object, str]:
+    """Run code with an empty cache of numba; return the modules of compiled kernels, the result, and the log."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + code + PRINT, str(folder)],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    compiled, result = json.loads(done.stdout)
+    return compiled, result, done.stderr
+
+
+def test_nothing_is_compiled(built: Path, tmp_path: Path) -> None:
+    compiled, result, log = _run(GENERATE, built, tmp_path)
+    assert (compiled, log) == ([], "") and isinstance(result, dict)
+
+
+def _edit(change: Callable[[dict[str, dict[str, str]]], object]) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        change(manifest)
+        (folder / MANIFEST).write_text(json.dumps(manifest))
+
+    return edit
+
+
+def _damage(folder: Path) -> None:
+    (path,) = folder.glob(f"{KERNEL}-*.nbc")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "damaged file": (_damage, "damaged"),
+    "missing file": (lambda folder: [path.unlink() for path in folder.glob("*.nbc")], "damaged"),
+    "damaged manifest": (lambda folder: (folder / MANIFEST).write_text('{"files": 3'), "damaged"),
+    "foreign manifest": (lambda folder: (folder / MANIFEST).write_text("[1]"), "damaged"),
+    "changed source": (
+        _edit(lambda each: each["sources"].update({"automaton/core/kernels.py": "0"})),
+        "other sources",
+    ),
+    "removed source": (_edit(lambda each: each["sources"].update({"gone.py": "0"})), "other sources"),
+    "other numba": (_edit(lambda each: each["versions"].update(numba="0.1")), "other versions"),
+    "other processor": (_edit(lambda each: each["target"].update(features="+none")), "another processor"),
+    "folder others can write": (lambda folder: folder.chmod(0o777), "another user"),
+    "manifest others can write": (lambda folder: (folder / MANIFEST).chmod(0o666), "another user"),
+    "file others can write": (
+        lambda folder: [path.chmod(0o666) for path in folder.glob("*.nbc")],
+        "another user",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_object_code_that_does_not_match_is_ignored(fault: str, built: Path, tmp_path: Path) -> None:
+    if "others" in fault and sys.platform == "win32":
+        pytest.skip("Windows has no modes")
+    folder = tmp_path / "compiled"
+    shutil.copytree(built, folder)
+    spoil, reason = FAULTS[fault]
+    spoil(folder)
+    compiled, result, log = _run(APPLY_MASK, folder, tmp_path / "cache")
+    assert compiled == ["structkit.generate.sample.kernels"] and result == [0, 2]
+    assert log.count("\n") == 1 and reason in log
+
+
+def test_without_object_code_kernels_are_compiled_silently(tmp_path: Path) -> None:
+    compiled, result, log = _run(APPLY_MASK, tmp_path / "none", tmp_path / "cache")
+    assert (compiled, result, log) == (["structkit.generate.sample.kernels"], [0, 2], "")
