@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 __all__ = ["build"]
 
@@ -116,7 +116,8 @@ def _use_kernels() -> None:
     }
     schemas = [sk.JsonSchema(each) for each in (item, tree, difference)]
     words = sk.JsonSchema({"type": "string", "pattern": r"^(\S+\s+){0,49}\S+$"})
-    targets: list[Any] = [*schemas, words, sk.Regex("(ab|a)*c"), list[str]]
+    quote = Annotated[str, sk.Quote("one of these words")]
+    targets: list[Any] = [*schemas, words, quote, sk.Regex("(ab|a)*c"), list[str]]
     for vocabulary in (sk.testing.byte_vocabulary(), sk.testing.small_vocabulary()):
         model = sk.testing.RandomModel(0, vocabulary)
         for target in targets:

@@ -126,11 +126,10 @@ def _product_and_text(node: Node, limits: Limits, rules: Mapping[str, Node] | No
         case Seq((Intersection() as part, LiteralText(str(value)) as text)) if value and not is_substring(
             part
         ):
-            separate = rules is None and not part.negate and is_large(part.right, limits)
-            if separate:
+            # A large product with a counter is a rule of its own, which the NFA calls.
+            if rules is None and not part.negate and is_large(part.right, limits):
                 return None
-            found = product(part, limits, rules)
-            return append_text(found, text.utf8, limits.states, limits.transitions)
+            return append_text(product(part, limits, rules), text.utf8, limits.states, limits.transitions)
     return None
 
 

@@ -391,13 +391,12 @@ class _Builder:
             if not separator:
                 self.link(some_written, entry)
             return self.emit(node, entry)
-        if (
-            type(node) is Seq and node.parts and type(first := node.parts[0]) is LiteralText
-        ):  # one path with the separator
-            end = self.text(separator + first.value, some_written)
-            for part in node.parts[1:]:
-                end = self.emit(part, end)
-            return end
+        match node:
+            case Seq((LiteralText(key), *rest)):  # one path with the separator
+                end = self.text(separator + key, some_written)
+                for part in rest:
+                    end = self.emit(part, end)
+                return end
         return self.emit(node, self.text(separator, some_written))
 
     def ends_in_new_state(self, part: ListPart) -> bool:

@@ -71,8 +71,10 @@ class Mask:
         return tokens
 
     def dense(self, words: int) -> NDArray[np.uint32]:
-        """Return all words, as uint32[words]."""
-        return self._overlay(np.zeros(words, np.uint32) if self.bits is None else self.bits)
+        """Return all words, as read-only uint32[words]: for numba read-only arrays have a type of their own."""
+        bits = self._overlay(np.zeros(words, np.uint32) if self.bits is None else self.bits)
+        bits.setflags(write=False)
+        return bits
 
     def sparse_words(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return the indices of the words that are set, int64[k] ascending, and their values, uint32[k]."""

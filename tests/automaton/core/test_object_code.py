@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import structkit
 from structkit.automaton.core.object_code import MANIFEST
 
 KERNEL = "structkit.generate.sample.kernels.apply_mask"
@@ -71,6 +73,16 @@ def _run(code: str, folder: Path, cache: Path) -> tuple[list[str], object, str]:
     )
     compiled, result = json.loads(done.stdout)
     return compiled, result, done.stderr
+
+
+def test_every_kernel_has_object_code(built: Path) -> None:
+    package = Path(structkit.__file__).parent
+    kernels = {
+        f"{'.'.join(path.relative_to(package.parent).with_suffix('').parts)}.{name}"
+        for path in package.rglob("*.py")
+        for name in re.findall(r"^@kernel\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert kernels and kernels == {path.name.rpartition("-")[0] for path in built.glob("*.nbc")}
 
 
 def test_nothing_is_compiled(built: Path, tmp_path: Path) -> None:
