@@ -5,9 +5,9 @@ python -m benchmarks.startup --tokenizer tokenizer.json --runs 5
 ```
 
 Three tables: import; the first use on a machine, in which numba's cache is empty; and a later process. Kernels without
-object code are compiled on the first use; to measure this, remove the folder `structkit/automaton/core/compiled`. Each run
-is a separate process, and every number is a median. Bytecode is compiled, as after `pip install`; the disk cache of masks
-is off.
+object code are compiled on the first use; to measure this, remove the folder `structkit/automaton/core/compiled`.
+Each run is a separate process, and every number is a median. Bytecode is compiled, as after `pip install`; the disk
+cache of masks is off.
 """
 
 from __future__ import annotations
