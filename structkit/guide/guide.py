@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
+from operator import index
+from threading import Lock
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.configurations import Outdated
 from structkit.errors import TokenRejected, VocabularyError
-from structkit.guide.budget import Budgets
-from structkit.guide.state import State, masks_of
-from structkit.guide.state_cache import StateCache
+from structkit.guide.parser import Parser
+from structkit.guide.state import State
 from structkit.index.guide_file import GuideFile
 from structkit.index.index import UNREACHABLE, Index
-from structkit.index.rows.mask import write_union
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]
 
+T = TypeVar("T")
+
 _UINT32 = np.dtype(np.uint32)
-
-_MAX_FORCED_BYTES = 4096
-"""Maximum length of forced text returned by one call, in bytes."""
-
-_MAX_STATES = 50_000
-"""Maximum number of states in a guide's cache; a state takes about 500 bytes, plus its mask."""
 
 
 class Guide:
@@ -37,6 +37,8 @@ class Guide:
         vocabulary: The tokens.
         automaton: The language.
         reader: Reader of the automaton.
+        index: The masks of the automaton's frames.
+        parser: The parse states; when its arrays are full, another one takes its place.
         compile_seconds: Duration of the compilation.
         is_json: Whether all texts of the language are JSON.
         eos_mask: uint32[words], the end tokens.
@@ -58,24 +60,18 @@ class Guide:
         self.index = Index(automaton, vocabulary, address=address, source=source, guide_file=guide_file)
         self.reader = self.index.reader
         self.eos_mask = _packed(vocabulary)
-        self._has_all_bytes = vocabulary.has_all_bytes
-        self._texts = vocabulary.tokens
-        max_states = max(256, min(_MAX_STATES, automaton.limits.row_bytes // (4 * vocabulary.mask_words)))
-        self._states = StateCache(self.reader, self._texts, max_states)
-        self.budgets = Budgets(self.index, self._states.step)
-        self._start = self._states.state(automaton.start_frames(), b"")
-        # If every byte is a token, every text can be tokenized, and the automaton accepts at least one text.
-        may_be_unspellable = not self._has_all_bytes and self.budgets.upper_bound(self._start) >= UNREACHABLE
-        if may_be_unspellable and self.budgets.min_tokens(self._start) >= UNREACHABLE:
-            raise VocabularyError(_unspellable_message(automaton, vocabulary))
+        self.parser = Parser(self.index)
+        self._lock = Lock()
+        if not vocabulary.has_all_bytes:
+            self._check_spelling()
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start of the language."""
-        return Cursor(self, self._start)
+        return Cursor(self)
 
     def warm_up(self) -> None:
         """Compute the mask of the start state."""
-        masks_of(self._start, self.index)
+        self.parser.fill_mask(self.parser.start, None, np.empty(self.vocabulary.mask_words, np.uint32))
 
     def precompute(self, max_states: int = 10_000) -> int:
         """Compute the masks of all states reachable by tokens, up to `max_states` states, and save them.
@@ -83,14 +79,17 @@ class Guide:
         Returns:
             The number of states visited.
         """
-        seen, pending = {self._start}, [self._start]
-        while pending and len(seen) < max_states:
-            state = pending.pop()
-            for token in self.budgets.groups(state).representatives.tolist():
-                after = self._states.step(state, token)
-                if after not in seen:
-                    seen.add(after)
-                    pending.append(after)
+        parser, out = self.parser, np.empty(self.vocabulary.mask_words, np.uint32)
+        seen, pending = {parser.start}, [parser.start]
+        with suppress(Outdated):  # the memory is full
+            while pending and len(seen) < max_states:
+                configuration = pending.pop()
+                parser.fill_mask(configuration, None, out)
+                for token in parser.budgets.groups(parser.state(configuration)).representatives.tolist():
+                    after = parser.advance(configuration, token)
+                    if after >= 0 and after not in seen:
+                        seen.add(after)
+                        pending.append(after)
         self.save()
         return len(seen)
 
@@ -98,62 +97,23 @@ class Guide:
         """Write the rules and masks built so far to the disk cache, unless few of them are new."""
         self.index.save()
 
-    def advance(self, state: State, token_id: int) -> State | None:
-        """Return the state after a token, or `None` if the mask forbids it; `Cursor` handles end tokens."""
-        after = state.successors.get(token_id)
-        if after is None:
-            if not 0 <= token_id < len(self._texts) or not self._texts[token_id]:
-                return None
-            after = self._states.compute_successor(state, token_id)
-        if not after.frames or not (self._has_all_bytes or self._can_complete_after(state, token_id)):
-            return None
-        if state.searched:
-            self.budgets.inherit_completion(state, token_id, after)
-        return after
+    def renew(self, parser: Parser, configurations: int) -> Parser:
+        """Replace an outdated parser, unless another thread did; return the current one.
 
-    def advance_bytes(self, state: State, text: bytes) -> State:
-        """Return the state after a text; a state without frames if the language does not allow the text."""
-        return self._states.state(*self.reader.read(state.frames, state.buffer, text))
+        Args:
+            parser: The outdated parser.
+            configurations: The number of configurations of it that continue.
+        """
+        with self._lock:
+            if self.parser is parser:
+                self.parser = Parser(self.index, configurations)
+            return self.parser
 
-    def forced_bytes(self, state: State) -> bytes:
-        """Return the bytes that must come next; see `Cursor.forced_bytes`."""
-        if state.forced is None:
-            frames, buffer = state.frames, state.buffer
-            forced = bytearray()
-            while not self.automaton.is_accepting(frames) and len(forced) < _MAX_FORCED_BYTES:
-                byte = self.automaton.sole_byte(frames)
-                if byte is None:
-                    break
-                forced.append(byte)
-                frames, buffer = self.reader.read(frames, buffer, bytes((byte,)))
-            state.forced = bytes(forced)
-        return state.forced
-
-    def fill_mask(self, state: State, budget: int | None, out: NDArray[np.uint32]) -> None:
-        """Write the mask of the allowed tokens, without the end tokens; see `Cursor.fill_mask`."""
-        masks = state.masks
-        if masks is None:
-            masks = masks_of(state, self.index)
-        if budget is None and self._has_all_bytes:
-            write_union(masks, out)
-            return
-        remaining = UNREACHABLE - 1 if budget is None else min(budget, UNREACHABLE) - 1
-        if self.budgets.every_token_fits(state, remaining):
-            write_union(masks, out)
-        else:
-            out[:] = self.budgets.mask(state, remaining)
-
-    def has_continuation(self, state: State) -> bool:
-        """Return whether a token other than an end token is allowed."""
-        if self._has_all_bytes:
-            return any(mask.any() for mask in masks_of(state, self.index))
-        return bool(self.budgets.mask(state, UNREACHABLE - 1).any())
-
-    def _can_complete_after(self, state: State, token_id: int) -> bool:
-        """Return whether tokens can spell the rest of a value after a token that the language allows."""
-        if self.budgets.every_token_fits(state, UNREACHABLE - 1):
-            return True
-        return bool(int(self.budgets.mask(state, UNREACHABLE - 1)[token_id >> 5]) >> (token_id & 31) & 1)
+    def _check_spelling(self) -> None:
+        """Raise `VocabularyError` if no sequence of tokens spells a text of the language."""
+        budgets, start = self.parser.budgets, self.parser.state(self.parser.start)
+        if budgets.upper_bound(start) >= UNREACHABLE and budgets.min_tokens(start) >= UNREACHABLE:
+            raise VocabularyError(_unspellable_message(self.automaton, self.vocabulary))
 
 
 class Cursor:
@@ -170,9 +130,10 @@ class Cursor:
     b'rue'
     """
 
-    def __init__(self, guide: Guide, state: State) -> None:
+    def __init__(self, guide: Guide) -> None:
         self.guide = guide
-        self._states = [state]
+        self._parser = guide.parser
+        self._configurations = [self._parser.start]
         self._tokens: list[int] = []
         self._terminated = False
 
@@ -184,7 +145,7 @@ class Cursor:
     @property
     def state(self) -> State:
         """The current parse state."""
-        return self._states[-1]
+        return self._ask(Parser.state)
 
     @property
     def pending_prompt(self) -> bytes:
@@ -194,7 +155,7 @@ class Cursor:
     @property
     def is_accepting(self) -> bool:
         """Whether the value is complete, so that an end token is allowed."""
-        return self._states[-1].is_accepting
+        return bool(self._configurations[-1] & 1)
 
     @property
     def is_terminated(self) -> bool:
@@ -204,8 +165,7 @@ class Cursor:
     @property
     def is_finished(self) -> bool:
         """Whether nothing but an end token can follow."""
-        state = self._states[-1]
-        return self._terminated or (state.is_accepting and not self.guide.has_continuation(state))
+        return self._terminated or (self.is_accepting and not self._ask(Parser.has_continuation))
 
     def fill_mask(self, out: NDArray[np.uint32], budget: int | None = None) -> None:
         """Write the mask of the tokens that may come next.
@@ -219,14 +179,18 @@ class Cursor:
         Raises:
             ValueError: `out` has the wrong shape or dtype.
         """
+        mask = out if type(out) is np.ndarray and out.flags.carray else np.empty(np.shape(out), _UINT32)
         self._check(out)
-        state = self._states[-1]
         if self._terminated or (budget is not None and budget <= 0):
-            out[:] = 0
+            mask[:] = self.guide.eos_mask if self.is_accepting else 0
         else:
-            self.guide.fill_mask(state, budget, out)
-        if state.is_accepting:
-            out |= self.guide.eos_mask
+            try:
+                self._parser.fill_mask(self._configurations[-1], budget, mask)
+            except Outdated:
+                self._renew()
+                self._parser.fill_mask(self._configurations[-1], budget, mask)
+        if mask is not out:
+            out[:] = mask
 
     def advance(self, token_id: int) -> None:
         """Append a token to the sequence.
@@ -234,36 +198,32 @@ class Cursor:
         Raises:
             TokenRejected: The mask forbids the token; the cursor is unchanged.
         """
-        state = self._states[-1]
+        token_id = index(token_id)
+        configuration = self._configurations[-1]
         if token_id in self.guide.vocabulary.eos_token_ids:
-            if not (state.is_accepting or self._terminated):
+            if not (configuration & 1 or self._terminated):
                 raise self._rejected(token_id, "the value is not complete")
             self._terminated = True
-            self._states.append(state)
         else:
-            after = None if self._terminated else self.guide.advance(state, token_id)
-            if after is None:
-                raise self._rejected(
-                    token_id, "the text has ended" if self._terminated else "the language does not allow it"
-                )
-            self._states.append(after)
+            configuration = self._advance(configuration, token_id)
+        self._configurations.append(configuration)
         self._tokens.append(token_id)
 
     def min_tokens_to_end(self) -> int:
         """Return the minimum number of tokens that complete the value, excluding the end token."""
-        return self.guide.budgets.min_tokens(self._states[-1])
+        return self._ask(Parser.min_tokens)
 
     def fits(self, budget: int) -> bool:
         """Return whether the value can be completed within `budget` more tokens."""
-        return self.guide.budgets.fits(self._states[-1], budget)
+        return self._ask(lambda parser, configuration: parser.fits(configuration, budget))
 
     def forced_bytes(self) -> bytes:
         """Return the bytes that must come next; empty if there is a choice or the value may end."""
-        return b"" if self._terminated else self.guide.forced_bytes(self._states[-1])
+        return b"" if self._terminated else self._ask(Parser.forced_bytes)
 
     def fork(self) -> Cursor:
         """Return an independent copy of the cursor."""
-        copy = Cursor(self.guide, self._states[0])
+        copy = Cursor(self.guide)
         copy._copy_from(self)
         return copy
 
@@ -276,11 +236,42 @@ class Cursor:
         if not 0 <= n <= len(self._tokens):
             raise ValueError(f"cannot roll back {n} of {len(self._tokens)} tokens")
         if n:
-            del self._states[-n:], self._tokens[-n:]
+            del self._configurations[-n:], self._tokens[-n:]
             self._terminated = bool(self._tokens) and self._tokens[-1] in self.guide.vocabulary.eos_token_ids
 
+    def _advance(self, configuration: int, token_id: int) -> int:
+        after = -1
+        if not self._terminated and 0 <= token_id < self.guide.vocabulary.size:
+            try:
+                after = self._parser.advance(configuration, token_id)
+            except Outdated:
+                self._renew()
+                after = self._parser.advance(self._configurations[-1], token_id)
+        if after < 0:
+            reason = "the text has ended" if self._terminated else "the language does not allow it"
+            raise self._rejected(token_id, reason)
+        return after
+
+    def _ask(self, question: Callable[[Parser, int], T]) -> T:
+        """Return the answer of the parser to a question about the current configuration."""
+        try:
+            return question(self._parser, self._configurations[-1])
+        except Outdated:
+            self._renew()
+            return question(self._parser, self._configurations[-1])
+
+    def _renew(self) -> None:
+        """Continue with a new parser."""
+        previous, made = self._parser, dict[int, int]()
+        self._parser = self.guide.renew(previous, len(self._configurations))
+        for configuration in self._configurations:
+            if configuration not in made:
+                made[configuration] = self._parser.configuration(*previous.frames(configuration))
+        self._configurations = [made[configuration] for configuration in self._configurations]
+
     def _copy_from(self, other: Cursor) -> None:
-        self._states = other._states.copy()
+        self._parser = other._parser
+        self._configurations = other._configurations.copy()
         self._tokens = other._tokens.copy()
         self._terminated = other._terminated
 

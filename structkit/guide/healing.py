@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from structkit.automaton.runtime.stack import Frame
 from structkit.guide.guide import Cursor, Guide
+from structkit.guide.parser import Parser
 from structkit.guide.state import State, rows_below
-from structkit.index.index import UNREACHABLE
+from structkit.index.index import UNREACHABLE, Index
 
 __all__ = ["HealedCursor", "count_healed_tokens"]
 
@@ -37,11 +38,7 @@ def count_healed_tokens(guide: Guide, prompt_ids: Sequence[int]) -> int:
     Returns:
         The number of tokens; 0 if no token starts in the prompt and continues into the language.
     """
-    tokens, max_length, start = (
-        guide.vocabulary.tokens,
-        guide.vocabulary.max_token_length,
-        guide.cursor().state,
-    )
+    tokens, max_length = guide.vocabulary.tokens, guide.vocabulary.max_token_length
     suffix = b""
     counts: list[int] = []
     for count, token_id in enumerate(reversed(prompt_ids[1:]), 1):
@@ -51,7 +48,7 @@ def count_healed_tokens(guide: Guide, prompt_ids: Sequence[int]) -> int:
         suffix = text + suffix
         counts += [count] * len(text)
     for length in range(min(len(suffix), max_length - 1), 0, -1):
-        if _Crossing(guide, start, suffix[-length:]).mask(None).any():
+        if HealedCursor(guide, suffix[-length:]).can_cross():
             return counts[length - 1]
     return 0
 
@@ -79,7 +76,7 @@ class HealedCursor(Cursor):
     """
 
     def __init__(self, guide: Guide, prompt_suffix: bytes) -> None:
-        super().__init__(guide, guide.cursor().state)
+        super().__init__(guide)
         self._prompt_suffix = prompt_suffix
         self._offsets = [0]
         self._crossings: dict[int, _Crossing] = {}
@@ -105,7 +102,7 @@ class HealedCursor(Cursor):
             super().fill_mask(out, budget)
             return
         self._check(out)
-        out[:] = self._crossing().mask(budget)
+        out[:] = self._crossing_mask(budget)
         for token in self._suffix_tokens():
             out[token >> 5] |= np.uint32(1 << (token & 31))
 
@@ -117,12 +114,12 @@ class HealedCursor(Cursor):
             self._offsets.append(len(self._prompt_suffix))
             return
         text = self.guide.vocabulary.tokens[token_id] if 0 <= token_id < size else b""
-        state = self._states[-1]
+        configuration = self._configurations[-1]
         if token_id not in self._suffix_tokens():
-            if not text or not int(self._crossing().mask(None)[token_id >> 5]) >> (token_id & 31) & 1:
+            if not text or not int(self._crossing_mask(None)[token_id >> 5]) >> (token_id & 31) & 1:
                 raise self._rejected(token_id, f"the prompt ends in {pending!r}")
-            state = self.guide.advance_bytes(state, text[len(pending) :])
-        self._states.append(state)
+            configuration = self._ask(lambda parser, before: parser.advance_bytes(before, text[len(pending) :]))
+        self._configurations.append(configuration)
         self._tokens.append(token_id)
         self._offsets.append(min(self._offsets[-1] + len(text), len(self._prompt_suffix)))
 
@@ -152,24 +149,40 @@ class HealedCursor(Cursor):
             if len(tokens[token]) == len(pending) or index.tokenize(pending[len(tokens[token]) :])
         ]
 
-    def _crossing(self) -> _Crossing:
-        offset = self._offsets[-1]
-        if offset not in self._crossings:
-            self._crossings[offset] = _Crossing(self.guide, self._states[-1], self.pending_prompt)
-        return self._crossings[offset]
+    def can_cross(self) -> bool:
+        """Return whether a token starts with the pending suffix and continues into the language."""
+        return bool(self._crossing_mask(None).any())
+
+    def _crossing_mask(self, budget: int | None) -> NDArray[np.uint32]:
+        """Return the tokens that start with the pending suffix and continue into the language."""
+
+        def mask(parser: Parser, configuration: int) -> NDArray[np.uint32]:
+            offset = self._offsets[-1]
+            if offset not in self._crossings:
+                state = parser.state(configuration)
+                self._crossings[offset] = _Crossing(self.guide.index, parser, state, self.pending_prompt)
+            return self._crossings[offset].mask(budget)
+
+        return self._ask(mask)
+
+    def _renew(self) -> None:
+        super()._renew()
+        self._crossings = {}
 
 
 class _Crossing:
     """The tokens that start with a prefix and continue in the language from a state.
 
     Args:
-        guide: The language.
+        index: The masks of the language.
+        parser: The parse states.
         state: The state after the prefix.
         prefix: At least one byte.
     """
 
-    def __init__(self, guide: Guide, state: State, prefix: bytes) -> None:
-        self._guide = guide
+    def __init__(self, index: Index, parser: Parser, state: State, prefix: bytes) -> None:
+        self._index = index
+        self._parser = parser
         self._state = state
         self._prefix = prefix
         self._reached: list[tuple[NDArray[np.int32], Frame]] = []
@@ -178,17 +191,17 @@ class _Crossing:
     def mask(self, budget: int | None) -> NDArray[np.uint32]:
         """Return the tokens that fit a budget, as uint32[words]; see `Cursor.fill_mask`."""
         remaining = UNREACHABLE - 1 if budget is None else min(budget, UNREACHABLE) - 1
-        if self._reached and self._max_cost_after > remaining and not self._guide.index.is_exact:
-            self._guide.index.make_exact()
+        if self._reached and self._max_cost_after > remaining and not self._index.is_exact:
+            self._index.make_exact()
             self._walk()
         mask: NDArray[np.uint32] = (
             self._mask if self._max_cost_after <= remaining else self._budget_mask(remaining)
         )
-        return self._without_repeats(mask, remaining) if self._guide.automaton.has_distinct else mask
+        return self._without_repeats(mask, remaining) if self._index.automaton.has_distinct else mask
 
     def _walk(self) -> None:
         """Collect the rows from the trie node of the prefix, as for a frame that a token enters from a called rule."""
-        index = self._guide.index
+        index = self._index
         node = index.trie_node(self._prefix)
         self._mask, self._max_cost_after = np.zeros(index.vocabulary.mask_words, np.uint32), 0
         self._reached.clear()
@@ -205,7 +218,7 @@ class _Crossing:
                 )
 
     def _budget_mask(self, remaining: int) -> NDArray[np.uint32]:
-        index = self._guide.index
+        index = self._index
         mask = np.zeros_like(self._mask)
         for nodes, frame in self._reached:
             below = index.upper_bound(frame.below)
@@ -218,9 +231,10 @@ class _Crossing:
 
         Rows do not depend on the texts seen, so tokens are tried one by one; few tokens start an array or object.
         """
-        guide, allowed = self._guide, np.zeros_like(mask)
+        tokens, allowed = self._index.vocabulary.tokens, np.zeros_like(mask)
         for token in np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist():
-            after = guide.advance_bytes(self._state, guide.vocabulary.tokens[token][len(self._prefix) :])
-            if after.frames and guide.budgets.fits(after, remaining):
+            rest = tokens[token][len(self._prefix) :]
+            after = self._parser.advance_bytes(self._state.configuration, rest)
+            if after >= 0 and self._parser.fits(after, remaining):
                 allowed[token >> 5] |= np.uint32(1 << (token & 31))
         return allowed

@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton.runtime.configurations import Configurations
 from structkit.automaton.runtime.distinct import forbidden_suffixes
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet, return_frames
 from structkit.index.index import Index
 from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
 from structkit.index.rows.row import Row
 
-__all__ = ["State", "mask_of", "masks_of", "max_cost_of", "possible_repeats", "reachable_rows", "rows_below"]
+__all__ = ["State", "States", "mask_of", "masks_of", "max_cost_of", "possible_repeats", "reachable_rows", "rows_below"]
 
 
 class State:
-    """A parse state: the frames after a text, one for each parse of the text.
+    """The Python view of a configuration, with what budgets and distinct texts add to it.
 
-    The first three attributes identify the state, the others are caches: `None` until first computed.
+    The first four attributes identify the state, the others are caches: `None` until first computed.
 
     Attributes:
-        frames: The frames.
+        configuration: The configuration; negative if the language does not allow the text.
+        frames: The frames after the text, one for each parse of it.
         buffer: The text from the start of the outermost open distinct text; empty if none is open.
         is_accepting: Whether the text may end here.
-        forced: The bytes that must come next.
-        successors: The states after tokens that were taken here.
         masks: Masks whose union is the set of allowed tokens, without the end tokens.
         max_cost_after: Upper bound on the tokens needed to complete the value after any allowed token.
         is_exact: Whether `max_cost_after` was computed from exact distances.
@@ -37,27 +37,60 @@ class State:
     __slots__ = (
         "buffer",
         "completion",
-        "forced",
+        "configuration",
         "frames",
         "is_accepting",
         "is_exact",
         "masks",
         "max_cost_after",
         "searched",
-        "successors",
     )
 
-    def __init__(self, frames: frozenset[Frame], buffer: bytes, is_accepting: bool) -> None:
+    def __init__(self, configuration: int, frames: frozenset[Frame], buffer: bytes) -> None:
+        self.configuration = configuration
         self.frames = frames
         self.buffer = buffer
-        self.is_accepting = is_accepting
-        self.forced: bytes | None = None
-        self.successors: dict[int, State] = {}
+        self.is_accepting = configuration > 0 and bool(configuration & 1)
         self.masks: tuple[Mask, ...] | None = None
         self.max_cost_after: int | None = None
         self.is_exact = False
         self.completion: tuple[int, ...] | None = None
         self.searched = False
+
+
+class States:
+    """The states of configurations, each made once until the cache is full.
+
+    Args:
+        configurations: The configurations.
+        max_states: Maximum number of states; a full cache is cleared.
+    """
+
+    def __init__(self, configurations: Configurations, max_states: int) -> None:
+        self._configurations = configurations
+        self._max_states = max_states
+        self._states: dict[int, State] = {}
+
+    def find(self, configuration: int) -> State | None:
+        """Return the state of a configuration if it was made before."""
+        return self._states.get(configuration)
+
+    def state(self, configuration: int) -> State:
+        """Return the state of a configuration."""
+        state = self._states.get(configuration)
+        if state is None:
+            if len(self._states) >= self._max_states:
+                self._states.clear()
+            frames, buffer = self._configurations.frames(configuration)
+            state = self._states[configuration] = State(configuration, frames, buffer)
+        return state
+
+    def step(self, state: State, token_id: int) -> State:
+        """Return the state after a token; a state without frames if the language does not allow the token."""
+        after = self.state(self._configurations.advance(state.configuration, token_id))
+        if state.completion and state.completion[0] == token_id and not after.completion and after.frames:
+            after.completion = state.completion[1:]
+        return after
 
 
 def masks_of(state: State, index: Index) -> tuple[Mask, ...]:

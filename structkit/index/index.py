@@ -37,6 +37,8 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["UNREACHABLE", "Index"]
 
 UNREACHABLE = walk_kernels.UNREACHABLE
+_NO_BUDGET = 1 << 40
+"""More tokens than any text needs, and more trie nodes than any walk visits."""
 _NEVER = 1 << 60
 """Larger than any sum of tokens: no way to the end is known."""
 _NO_SIGNATURES: NDArray[np.int64] = np.empty(0, np.int64)
@@ -373,14 +375,14 @@ class Index:
             exit_list,
             frame.state,
             needed,
-            min(most - frame.count, longest * self.automaton.max_increments[rule]),
+            min(most - frame.count, longest * int(self.automaton.max_increments[rule])),
         )
 
     def _walk(
         self,
         nodes: NDArray[np.int32],
         frame: Frame,
-        remaining: int = 1 << 40,
+        remaining: int = _NO_BUDGET,
         salt: int = 0,
         signatures: NDArray[np.int64] = _NO_SIGNATURES,
         *,
@@ -393,7 +395,7 @@ class Index:
             missing = scratch.missing_flags(len(tables.start))
             found, worst, filled = walk_kernels.walk(
                 *self._trie, *tables, self.token_distances, nodes, frame.state, frame.count, remaining, arena, salt,
-                scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing,
+                scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing, _NO_BUDGET,
             )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES

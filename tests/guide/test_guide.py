@@ -314,16 +314,24 @@ def test_counts_beyond_the_limit_are_rejected() -> None:
     assert Reader(link(Rules(Repeat(LiteralText("ab"), 0, 10**30), {}))).accepts(b"ab" * 1000)
 
 
-def test_guide_with_full_state_cache_continues() -> None:
-    """The caches of a guide are bounded, and cursors still work after the caches are cleared."""
-    guide = Guide(link(Rules(Repeat(CharClass(((0x61, 0x7A),)), 0, 2000), {}), Limits(row_bytes=1)), V)
-    cursor = guide.cursor()
-    for _ in range(1500):
+def test_guide_with_full_arrays_continues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arrays and caches of a guide are bounded, and cursors continue with new ones."""
+    monkeypatch.setattr("structkit.guide.parser._MIN_BYTES", 4096)
+    letter = CharClass(((0x61, 0x7A),))
+    guide = Guide(link(Rules(Repeat(letter, 0, 2000), {}), Limits(row_bytes=1)), V)
+    cursor, other = guide.cursor(), guide.cursor()
+    parsers = {id(guide.parser): guide.parser}
+    for count in range(1500):
         cursor.advance(ord("a"))
         assert len(_mask(cursor)) > 20
-        assert len(guide._states) <= 256 and len(guide.index.rows) <= 1
+        assert len(guide.index.rows) <= 1
+        parsers[id(guide.parser)] = guide.parser
+        if count % 100 == 0:
+            other.advance(ord("b"))
+    assert 2 < len(parsers) < 200
     cursor.rollback(1400)
-    assert len(_mask(cursor)) > 20 and cursor.is_accepting
+    assert len(_mask(cursor)) > 20 and cursor.is_accepting and cursor.min_tokens_to_end() == 0
+    assert other.fork().token_ids == (ord("b"),) * 15 and _mask(other) == _mask(cursor)
 
 
 def test_threads_build_lazy_rules_of_one_guide() -> None:

@@ -23,7 +23,7 @@ import numba
 
 from structkit.automaton.core.object_code import KernelCache, ObjectCode
 
-__all__ = ["SHIPPED", "helper", "inlined", "kernel"]
+__all__ = ["SHIPPED", "exclusive_kernel", "helper", "inlined", "kernel"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -36,7 +36,15 @@ _lean = functools.partial(numba.njit, nogil=True, boundscheck=False, no_cfunc_wr
 
 def kernel(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Compile a function that Python calls."""
-    compiled: Callable[_P, _T] = _lean()(function)
+    return _cached(_lean()(function), function)
+
+
+def exclusive_kernel(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Compile a function that Python calls and that holds the interpreter lock, because it changes shared arrays."""
+    return _cached(_lean(nogil=False)(function), function)
+
+
+def _cached(compiled: Callable[_P, _T], function: Callable[_P, _T]) -> Callable[_P, _T]:
     if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba sets its options at run time
         compiled._cache = KernelCache(function, SHIPPED)  # type: ignore[attr-defined]  # a dispatcher
     return compiled

@@ -45,7 +45,8 @@ class Automaton:
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
         counter_bounds: The rounds that each rule's counter needs, and those that it allows, -1 for any number.
-        max_increments: The most rounds that one byte begins in each rule whose counter has an end; at least 1.
+        max_increments: int32[rules or more], the most rounds that one byte begins in each rule whose counter has an end;
+            at least 1.
         lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
     """
@@ -67,7 +68,7 @@ class Automaton:
         # One number of these is read several times faster than one of an array.
         self.rule_of: list[int] = []
         self.counter_bounds: list[tuple[int, int]] = []
-        self.max_increments: dict[int, int] = {}
+        self.max_increments = np.ones(8, np.int32)
         self._final = bytearray()
         self._has_moves = bytearray()
         self._calls: dict[int, tuple[tuple[int, int, int, bool], ...]] = {}
@@ -116,6 +117,9 @@ class Automaton:
         lone = added[0] == added[-1]  # as when one rule was built
         sizes = {added[0]: len(added)} if lone else Counter(added)
         self.counter_bounds += [(0, -1)] * (len(tables.start) - len(self.counter_bounds))
+        if len(self.max_increments) < len(tables.start):
+            more = np.ones(2 * len(tables.start) - len(self.max_increments), np.int32)
+            self.max_increments = np.concatenate([self.max_increments, more])
         places: dict[int, tuple[int, int]] = {}
         for rule, size in sizes.items():
             start = tables.start.item(rule)
@@ -248,16 +252,19 @@ class Automaton:
 
     def _merge_group(self, group: list[Frame]) -> Frame:
         """The frame that returns to wherever one of these does."""
-        below = {id(frame): frame for each in group for frame in return_frames(each)}
+        below = {frame for each in group for frame in return_frames(each)}
         if len(below) > self.limits.parse_states:
             raise LimitExceeded("parse_states", self.limits.parse_states, "the ways to read one text")
-        key = tuple(sorted(below))
-        fork = self._frame_sets.get(key)
-        if fork is None:
-            fork = self._frame_sets[key] = FrameSet(
-                tuple(sorted(below.values(), key=lambda f: (f.state, f.count)))
-            )
-        return self.frame(group[0].state, group[0].count, fork, group[0].seen_texts)
+        return self.frame(group[0].state, group[0].count, self.frame_set(below), group[0].seen_texts)
+
+    def frame_set(self, frames: Collection[Frame]) -> FrameSet:
+        """Return the unique set of these frames."""
+        key = tuple(sorted(map(id, frames)))
+        found = self._frame_sets.get(key)
+        if found is None:
+            ordered = sorted(frames, key=lambda frame: (frame.state, frame.count))
+            found = self._frame_sets[key] = FrameSet(tuple(ordered))
+        return found
 
     def _calls_of(self, state: int) -> tuple[tuple[int, int, int, bool], ...]:
         """The calls of a state: the rule, the state after it, the operation, and whether its text is unique."""

@@ -188,7 +188,7 @@ class RegularRows:
         automaton, trie = self._automaton, self._vocabulary.trie
         scratch = self._scratches.acquire()
         longest = self._vocabulary.max_token_length + 1
-        worst = np.full(2 * longest * automaton.max_increments.get(rule, 1), -1, np.int32)
+        worst = np.full(2 * longest * int(automaton.max_increments[rule]), -1, np.int32)
         small = np.int16 if len(worst) < 1 << 15 else np.int32
         taken = np.full(self._vocabulary.size if counted else 0, -1, small)
         exit_taken = scratch.exit_iterations.view(small)

@@ -221,7 +221,7 @@ def walk(
     trie_depth, trie_first, trie_ids, child_first, child_count, child_byte, child_node,
     row, targets, classes, rule, final, has_moves, byte_only,
     call_first, call_rule, call_next, call_operation, call_distinct, start, min_count, max_count, token_distances,
-    nodes, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing,
+    nodes, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing, fuel,
 ):
     """Mark the tokens that a frame allows, continuing from the given trie nodes.
 
@@ -244,10 +244,11 @@ def walk(
             tokens with equal signs lead to the same frames.
         missing: bool[rules + 1], receives which rules are called that are not built, and in the last place whether any
             is; then the rest is of no use.
+        fuel: Maximum number of trie nodes to visit.
 
     Returns:
         `(exits found, most tokens needed after any allowed token, words set)`; the first is `OVERFLOW` if the arena is
-        full, and `MISSING` if rules are.
+        full or the fuel is spent, and `MISSING` if rules are.
     """
     room = len(arena)
     found = 0
@@ -291,9 +292,10 @@ def walk(
             if place == last:
                 depth -= 1
                 continue
+            fuel -= 1
             arena[depth, CHILD] = place + 1
             byte = child_byte[place]
-            if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room:
+            if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room or fuel < 0:
                 return OVERFLOW, worst, filled
             top, high, ended = bottom, low, False
             if only >= 0:  # and there is nothing but bytes around it

@@ -1,0 +1,155 @@
+"""Arrays that kernels read by address.
+
+A call of a kernel costs 45 ns for each array argument. A kernel of a parse step reads about forty arrays, so it receives
+one array, `Memory.context`, with the address and the shape of each of them. The functions of this module are compiled
+into the kernels: `int32s(context, NAME)` is the array in the slot `NAME`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
+from numpy.typing import NDArray
+
+from structkit.automaton.core.jit import exclusive_kernel
+
+__all__ = [
+    "Memory",
+    "bool_array",
+    "int32_array",
+    "int32_matrix",
+    "int64_array",
+    "int64_matrix",
+    "uint8_array",
+    "uint8_matrix",
+    "uint32_array",
+    "uint32_at",
+]
+
+_FIELDS = 3
+"""Numbers per slot of a context: the address, the number of rows, and the number of columns."""
+
+
+def _reader(dtype: str, dimensions: int) -> Any:
+    """Return the function of kernels that makes an array of a slot; numba has no types for such functions."""
+    numpy_dtype = np.dtype(dtype)
+    item = numba.from_dtype(numpy_dtype)
+    array_type = types.Array(item, dimensions, "C")
+
+    def read(typing_context, context, slot):  # type: ignore[no-untyped-def]  # numba's protocol
+        def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            numbers = make_array(signature.args[0])(target, builder, arguments[0]).data
+            start = builder.mul(arguments[1], target.get_constant(types.intp, _FIELDS))
+
+            def field(number):  # type: ignore[no-untyped-def]
+                index = builder.add(start, target.get_constant(types.intp, number))
+                return builder.load(builder.gep(numbers, [index]))
+
+            size = target.get_constant(types.intp, numpy_dtype.itemsize)
+            shape, strides = [field(1)], [size]
+            if dimensions == 2:
+                shape, strides = [field(1), field(2)], [builder.mul(field(2), size), size]
+            made = make_array(array_type)(target, builder)
+            populate_array(
+                made,
+                data=builder.inttoptr(field(0), target.get_data_type(item).as_pointer()),
+                shape=cgutils.pack_array(builder, shape),
+                strides=cgutils.pack_array(builder, strides),
+                itemsize=size,
+                meminfo=None,
+            )
+            return made._getvalue()
+
+        return array_type(types.Array(types.int64, 1, "C"), types.int64), generate
+
+    return intrinsic(read)
+
+
+bool_array, uint8_array = _reader("bool", 1), _reader("uint8", 1)
+int32_array, int64_array, uint32_array = _reader("int32", 1), _reader("int64", 1), _reader("uint32", 1)
+int32_matrix, int64_matrix, uint8_matrix = _reader("int32", 2), _reader("int64", 2), _reader("uint8", 2)
+
+
+@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
+def uint32_at(typing_context, address, size):  # type: ignore[no-untyped-def]
+    """The array of `size` numbers at an address."""
+    array_type = types.Array(types.uint32, 1, "C")
+
+    def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        item_size = target.get_constant(types.intp, 4)
+        made = make_array(array_type)(target, builder)
+        populate_array(
+            made,
+            data=builder.inttoptr(arguments[0], target.get_data_type(types.uint32).as_pointer()),
+            shape=cgutils.pack_array(builder, [arguments[1]]),
+            strides=cgutils.pack_array(builder, [item_size]),
+            itemsize=item_size,
+            meminfo=None,
+        )
+        return made._getvalue()
+
+    return array_type(types.int64, types.int64), generate
+
+
+@exclusive_kernel
+def _extend(context, slot, larger, address):  # type: ignore[no-untyped-def]
+    """Copy the items of a slot to a larger array and put that into the slot."""
+    items = int32_array(context, slot)
+    for index in range(len(items)):
+        larger[index] = items[index]
+    context[_FIELDS * slot] = address
+    context[_FIELDS * slot + 1] = len(larger)
+
+
+class Memory:
+    """The arrays of a context, which this object keeps alive.
+
+    Kernels that read a context hold the interpreter lock, and a context changes in one step, so threads need no lock
+    to use it.
+
+    Args:
+        slots: The number of slots.
+        shared: Another context, whose arrays are in the same slots of this one.
+
+    Attributes:
+        context: int64[...], the addresses and shapes that kernels read.
+        extended_bytes: The size of the arrays that `extend` made.
+    """
+
+    def __init__(self, slots: int, shared: Memory | None = None) -> None:
+        self.context = np.zeros(_FIELDS * slots, np.int64) if shared is None else shared.context.copy()
+        self.extended_bytes = 0
+        self._arrays: dict[int, NDArray[Any]] = {} if shared is None else shared._arrays.copy()
+        self._lock = Lock()
+
+    def __getitem__(self, slot: int) -> NDArray[Any]:
+        """Return the array of a slot."""
+        return self._arrays[slot]
+
+    def bind(self, first: int, arrays: Sequence[NDArray[Any]]) -> None:
+        """Put arrays, C-contiguous with one or two dimensions, into adjacent slots from `first` on."""
+        fields: list[int] = []
+        for each in arrays:
+            fields += (each.__array_interface__["data"][0], len(each), each.shape[-1])
+        with self._lock:
+            # The previous arrays live until no kernel reads them.
+            previous = [self._arrays.get(first + index) for index in range(len(arrays))]
+            self._arrays.update(enumerate(arrays, first))
+            self.context[_FIELDS * first : _FIELDS * first + len(fields)] = fields
+            del previous
+
+    def extend(self, slot: int) -> None:
+        """Double the length of an int32 array; the new items are uninitialized."""
+        with self._lock:
+            previous = self._arrays[slot]
+            larger = np.empty(2 * len(previous), np.int32)
+            _extend(self.context, slot, larger, larger.ctypes.data)
+            self._arrays[slot] = larger
+            self.extended_bytes += larger.nbytes - previous.nbytes

@@ -1,0 +1,253 @@
+"""Configurations: the parse states of an automaton as numbers, read by compiled kernels.
+
+The arrays are those of `parse_kernels`. Texts with distinct items are read by `Reader`, whose frames and text are then a
+configuration without frames in the arrays. The Python view of a configuration, its frames and its text, serves
+everything that is not done at every token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.core.memory import Memory
+from structkit.automaton.runtime import parse_kernels as kernels
+from structkit.automaton.runtime.reader import Reader
+from structkit.automaton.runtime.stack import Below, Frame, FrameSet
+from structkit.errors import LimitExceeded
+
+__all__ = ["Configurations", "Outdated"]
+
+_FRAMES, _LISTS, _LIST_ITEMS, _BUCKETS = 128, 128, 1024, 1024
+"""Initial capacities: enough for short texts. A bucket list keeps its length."""
+
+_COMPUTED_BYTES = 500
+"""Size of a configuration that `Reader` read."""
+
+_NO_PARSE: tuple[frozenset[Frame], bytes] = (frozenset(), b"")
+
+
+class Outdated(Exception):  # noqa: N818  # no error, and never raised to users
+    """The configurations cannot be continued; new `Configurations` continue from their frames."""
+
+
+class Configurations:
+    """The configurations of an automaton, numbered by discovery.
+
+    A configuration is an even number, or an odd one if the text may end in it.
+
+    Args:
+        reader: Reads texts with distinct items.
+        distances: Returns int32[2, ...], upper bounds on the tokens to the end of a rule for all built rules; see
+            `parse_kernels.DISTANCES`.
+        memory: A context with the bytes of the tokens, and with slots of its own for these arrays.
+        max_bytes: Maximum size of the arrays that grow.
+
+    Attributes:
+        memory: The arrays.
+        start: The configuration of the empty text.
+    """
+
+    def __init__(
+        self, reader: Reader, distances: Callable[[], NDArray[np.int32]], memory: Memory, max_bytes: int
+    ) -> None:
+        self.memory = memory
+        self._reader = reader
+        self._automaton = reader.automaton
+        self._distances = distances
+        self._max_bytes = max_bytes
+        self._computed: list[tuple[frozenset[Frame], bytes]] = []
+        self._numbers: dict[tuple[frozenset[Frame], bytes], int] = {}
+        max_parses = self._automaton.limits.parse_states
+        memory.bind(
+            kernels.PARSES,
+            [
+                np.empty((2 * max_parses + 2, 3), np.int32),
+                np.empty(max_parses + 1, np.int32),
+                np.zeros(kernels.COUNTER_COUNT, np.int32),
+                np.empty(_FRAMES * kernels.FRAME_COLUMNS, np.int32),
+                np.zeros(_BUCKETS, np.int32),
+                np.zeros(_LISTS, np.int32),
+                np.empty(_LISTS, np.int32),
+                np.empty(_LIST_ITEMS, np.int32),
+                np.zeros(_BUCKETS, np.int32),
+            ],
+        )
+        self._context = memory.context
+        self._bind_tables()
+        self.start = self.number(self._automaton.start_frames(), b"")
+
+    def advance(self, configuration: int, token_id: int) -> int:
+        """Return the configuration after a token of the vocabulary; negative if the language does not allow it.
+
+        Raises:
+            Outdated: The arrays would be too large.
+            LimitExceeded: The text has too many parses, or a rule that it enters cannot be built.
+        """
+        result: int = kernels.advance(self._context, configuration, token_id)
+        while result < kernels.REJECTED:
+            if result == kernels.COMPUTE:
+                starts = self.memory[kernels.TOKEN_STARTS]
+                text = self.memory[kernels.TOKEN_BYTES][starts[token_id] : starts[token_id + 1]].tobytes()
+                return self._read(configuration, text)
+            self.resolve(result)
+            result = kernels.advance(self._context, configuration, token_id)
+        return result
+
+    def advance_bytes(self, configuration: int, text: bytes) -> int:
+        """Return the configuration after a text; negative if the language does not allow it. Raises as `advance`."""
+        content = np.array(bytearray(text), np.uint8)
+        while (result := kernels.advance_bytes(self._context, configuration, content)) < kernels.REJECTED:
+            if result == kernels.COMPUTE:
+                return self._read(configuration, text)
+            self.resolve(result)
+        return int(result)
+
+    def forced_bytes(self, configuration: int, max_bytes: int) -> bytes:
+        """Return the bytes that must come next, at most `max_bytes`. Raises as `advance`."""
+        out = np.empty(max_bytes, np.uint8)
+        while (count := kernels.forced_bytes(self._context, configuration, out)) < 0:
+            if count == kernels.COMPUTE:
+                return self._forced_bytes(*self.frames(configuration), max_bytes)
+            self.resolve(count)
+        return out[:count].tobytes()
+
+    def frames(self, configuration: int) -> tuple[frozenset[Frame], bytes]:
+        """Return the frames of a configuration, and the text from the start of the outermost open distinct text."""
+        if configuration < 0:
+            return _NO_PARSE
+        items = self.list(configuration >> 1).tolist()
+        if items and items[0] < 0:
+            return self._computed[-1 - items[0]]
+        return frozenset(self.frame(item) for item in items), b""
+
+    def frame(self, number: int) -> Frame:
+        """Return a frame by its number."""
+        made: dict[int, Frame] = {}
+        pending = [number]
+        while pending:
+            state, count, below, *_ = self._columns(pending[-1])
+            lower = [] if below == kernels.NO_FRAME else [below] if below >= 0 else self.list(-2 - below).tolist()
+            if missing := [each for each in lower if each not in made]:
+                pending += missing
+                continue
+            under: Below = None
+            if below >= 0:
+                under = made[below]
+            elif lower:
+                under = self._automaton.frame_set({made[each] for each in lower})
+            made[pending.pop()] = self._automaton.frame(state, count, under)
+        return made[number]
+
+    def list(self, number: int) -> NDArray[np.int32]:
+        """Return the numbers of an interned list, int32[...]."""
+        ends = self.memory[kernels.LIST_ENDS]
+        items: NDArray[np.int32] = self.memory[kernels.LIST_ITEMS][ends[number] : ends[number + 1]]
+        return items
+
+    def number(self, frames: frozenset[Frame], buffer: bytes) -> int:
+        """Return the configuration of frames and a text as in `frames`; negative if there are no frames."""
+        if not frames:
+            return kernels.REJECTED
+        self.bind_new_tables()
+        made: dict[int, int] = {}
+        if buffer or not all(self._add_frame(frame, made) for frame in frames):
+            computed = self._numbers.setdefault((frames, buffer), len(self._computed))
+            if computed == len(self._computed):
+                self._computed.append((frames, buffer))
+                self._check_size()
+            items = [-1 - computed]
+        else:
+            items = sorted(made[id(frame)] for frame in frames)
+        return 2 * self.add_list(items) + self._automaton.is_accepting(frames)
+
+    def add_list(self, items: list[int]) -> int:
+        """Return the number of a list. Raises as `advance`."""
+        numbers = np.array(items, np.int32)
+        while (result := kernels.add_list(self._context, numbers)) < 0:
+            self.resolve(result)
+        return int(result)
+
+    def resolve(self, result: int) -> None:
+        """Do what a kernel needs before it is called again.
+
+        Args:
+            result: `FULL`, `MISSING` or `TOO_MANY`.
+
+        Raises:
+            Outdated: The arrays would be too large.
+            LimitExceeded: The text has too many parses, or a rule cannot be built.
+        """
+        counters = self.memory[kernels.COUNTERS]
+        if result == kernels.FULL:
+            self._check_size()
+            self.memory.extend(int(counters[kernels.FULL_SLOT]))
+        elif result == kernels.MISSING:
+            missing = self.memory[kernels.MISSING_RULES]
+            rules = np.flatnonzero(missing[:-1]).tolist()
+            missing[:] = False
+            for rule in rules:
+                self._automaton.start_state(rule)
+            self.bind_new_tables()
+        else:
+            limit = self._automaton.limits.parse_states
+            raise LimitExceeded("parse_states", limit, "the ways to read one text")
+
+    def bind_new_tables(self) -> None:
+        """Let the kernels enter the rules that were built since the last call."""
+        if self._tables is not self._automaton.tables:
+            self._bind_tables()
+
+    def _bind_tables(self) -> None:
+        tables, size = self._automaton.tables, len(self._automaton.max_increments)
+        missing = np.zeros(size + 1, np.bool_)
+        arrays = [*tables, self._distances(), self._automaton.max_increments, missing]
+        self.memory.bind(kernels.TABLES, arrays)
+        self._tables = tables
+
+    def _check_size(self) -> None:
+        if self.memory.extended_bytes + _COMPUTED_BYTES * len(self._computed) > self._max_bytes:
+            raise Outdated
+
+    def _read(self, configuration: int, text: bytes) -> int:
+        return self.number(*self._reader.read(*self.frames(configuration), text))
+
+    def _forced_bytes(self, frames: frozenset[Frame], buffer: bytes, max_bytes: int) -> bytes:
+        forced = bytearray()
+        while not self._automaton.is_accepting(frames) and len(forced) < max_bytes:
+            byte = self._automaton.sole_byte(frames)
+            if byte is None:
+                break
+            forced.append(byte)
+            frames, buffer = self._reader.read(frames, buffer, bytes((byte,)))
+        return bytes(forced)
+
+    def _columns(self, frame: int) -> list[int]:
+        at = frame * kernels.FRAME_COLUMNS
+        columns: list[int] = self.memory[kernels.FRAMES][at : at + kernels.FRAME_COLUMNS].tolist()
+        return columns
+
+    def _add_frame(self, frame: Frame, made: dict[int, int]) -> bool:
+        """Add a frame and what is below; `made` has the numbers by identity. Return false if one has distinct texts."""
+        pending: list[Frame | FrameSet] = [frame]
+        while pending:
+            at = pending[-1]
+            if id(at) in made:
+                pending.pop()
+                continue
+            if isinstance(at, Frame) and at.seen_texts is not None:
+                return False
+            lower = at.frames if isinstance(at, FrameSet) else () if at.below is None else (at.below,)
+            if missing := [each for each in lower if id(each) not in made]:
+                pending += missing
+                continue
+            if isinstance(at, FrameSet):
+                made[id(at)] = -2 - self.add_list(sorted(made[id(each)] for each in lower))
+            else:
+                below = made[id(at.below)] if at.below is not None else kernels.NO_FRAME
+                while (number := kernels.add_frame(self._context, at.state, at.count, below)) < 0:
+                    self.resolve(number)
+                made[id(at)] = int(number)
+        return True

@@ -1,0 +1,146 @@
+"""Parse states of a guide: a compiled step at every token, and Python where a budget or a distinct text decides."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.core.memory import Memory
+from structkit.automaton.runtime.configurations import Configurations, Outdated
+from structkit.automaton.runtime.stack import Frame
+from structkit.guide.budget import Budgets
+from structkit.guide.state import State, States, masks_of
+from structkit.index.index import UNREACHABLE, Index
+from structkit.index.mask_builder import MaskBuilder, vocabulary_memory
+from structkit.index.rows.mask_kernels import DONE, SLOTS
+from structkit.index.rows.mask import write_union
+
+__all__ = ["Parser"]
+
+_MAX_FORCED_BYTES = 4096
+"""Maximum length of forced text returned by one call, in bytes."""
+
+_MIN_BYTES = 1 << 18
+"""Maximum size of the arrays if the limit is smaller: room for a few long texts."""
+
+_BYTES_PER_CONFIGURATION = 64
+"""Size of a configuration in the arrays, approximately."""
+
+_MAX_STATES = 50_000
+"""Maximum number of `State` objects; one takes about 500 bytes, plus its mask."""
+
+_NO_BUDGET = 1 << 40
+"""More tokens than any value needs."""
+
+
+class Parser:
+    """Advances configurations of an index and computes their masks, until its arrays are full.
+
+    Every method raises `Outdated` when the arrays are full, or when the index has exact distances and this parser does
+    not; then a new parser continues from the frames of the configurations.
+
+    Args:
+        index: The masks of frames.
+        configurations: The number of configurations to make room for beyond the limit.
+
+    Attributes:
+        start: The configuration of the empty text.
+        budgets: Answers questions about budgets.
+    """
+
+    def __init__(self, index: Index, configurations: int = 0) -> None:
+        self._is_exact = index.is_exact  # read first: distances that become exact meanwhile are only counted twice
+        limit = max(index.automaton.limits.row_bytes, _MIN_BYTES)
+        memory = Memory(SLOTS, vocabulary_memory(index.vocabulary))
+        self._index = index
+        self._configurations = Configurations(
+            index.reader,
+            lambda: index.token_distances,
+            memory,
+            limit + _BYTES_PER_CONFIGURATION * configurations,
+        )
+        self._masks = MaskBuilder(self._configurations, index, limit)
+        max_states = max(256, min(_MAX_STATES, limit // (4 * index.vocabulary.mask_words)))
+        self._states = States(self._configurations, max_states)
+        self._has_all_bytes = index.vocabulary.has_all_bytes
+        self._unlimited = _NO_BUDGET if self._has_all_bytes else UNREACHABLE - 1
+        self.start = self._configurations.start
+        self.budgets = Budgets(index, self._states.step)
+
+    def advance(self, configuration: int, token_id: int) -> int:
+        """Return the configuration after a token; negative if the mask forbids the token."""
+        after = self._configurations.advance(configuration, token_id)
+        if after < 0 or not (self._has_all_bytes or self._can_complete_after(configuration, token_id)):
+            return -1
+        state = self._states.find(configuration)
+        if state is not None and (state.completion or state.searched):
+            self._pass_completion(state, token_id)
+        return after
+
+    def advance_bytes(self, configuration: int, text: bytes) -> int:
+        """Return the configuration after a text; negative if the language does not allow the text."""
+        return self._configurations.advance_bytes(configuration, text)
+
+    def forced_bytes(self, configuration: int) -> bytes:
+        """Return the bytes that must come next; see `Cursor.forced_bytes`."""
+        return self._configurations.forced_bytes(configuration, _MAX_FORCED_BYTES)
+
+    def fill_mask(self, configuration: int, budget: int | None, out: NDArray[np.uint32]) -> None:
+        """Write the mask of the allowed tokens, with the end tokens if the text may end; see `Cursor.fill_mask`."""
+        remaining = self._unlimited if budget is None else min(budget, UNREACHABLE) - 1
+        # Distances that are not exact count twice, as in `Budgets`.
+        if self._masks.write(configuration, remaining if self._is_exact else remaining // 2, out) == DONE:
+            return
+        if self._is_exact != self._index.is_exact:
+            raise Outdated
+        state = self.state(configuration)
+        if remaining == _NO_BUDGET or self.budgets.every_token_fits(state, remaining):
+            write_union(masks_of(state, self._index), out)
+        else:
+            out[:] = self.budgets.mask(state, remaining)
+        if state.is_accepting:
+            for token in self._index.vocabulary.eos_token_ids:
+                out[token >> 5] |= np.uint32(1 << (token & 31))
+
+    def has_continuation(self, configuration: int) -> bool:
+        """Return whether a token other than an end token is allowed."""
+        out = np.empty(self._index.vocabulary.mask_words, np.uint32)
+        if self._masks.write(configuration & ~1, self._unlimited, out) == DONE:
+            return bool(out.any())
+        state = self.state(configuration)
+        if self._has_all_bytes:
+            return any(mask.any() for mask in masks_of(state, self._index))
+        return bool(self.budgets.mask(state, UNREACHABLE - 1).any())
+
+    def min_tokens(self, configuration: int) -> int:
+        """Return the minimum number of tokens that complete the value; see `Cursor.min_tokens_to_end`."""
+        return self.budgets.min_tokens(self.state(configuration))
+
+    def fits(self, configuration: int, budget: int) -> bool:
+        """Return whether the value can be completed within `budget` more tokens."""
+        return self.budgets.fits(self.state(configuration), budget)
+
+    def state(self, configuration: int) -> State:
+        """Return the Python view of a configuration."""
+        return self._states.state(configuration)
+
+    def frames(self, configuration: int) -> tuple[frozenset[Frame], bytes]:
+        """Return the frames of a configuration; see `Configurations.frames`."""
+        return self._configurations.frames(configuration)
+
+    def configuration(self, frames: frozenset[Frame], buffer: bytes) -> int:
+        """Return the configuration of frames; see `Configurations.number`."""
+        return self._configurations.number(frames, buffer)
+
+    def _can_complete_after(self, configuration: int, token_id: int) -> bool:
+        """Return whether tokens can spell the rest of a value after a token that the language allows."""
+        state, remaining = self.state(configuration), UNREACHABLE - 1
+        if self.budgets.every_token_fits(state, remaining):
+            return True
+        return bool(int(self.budgets.mask(state, remaining)[token_id >> 5]) >> (token_id & 31) & 1)
+
+    def _pass_completion(self, state: State, token_id: int) -> None:
+        """Give the state after a token the rest of a completion that starts with the token or its group."""
+        after = self._states.step(state, token_id)
+        if state.searched:
+            self.budgets.inherit_completion(state, token_id, after)

@@ -1,0 +1,161 @@
+"""Masks of configurations, written by a compiled kernel; Python computes the rows that need many trie nodes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.automaton.core.memory import Memory
+from structkit.automaton.runtime import parse_kernels
+from structkit.automaton.runtime.configurations import Configurations, Outdated
+from structkit.index.index import Index
+from structkit.index.rows import mask_kernels as kernels
+from structkit.index.rows.mask import MAX_SPARSE_WORDS
+from structkit.index.rows.walk_kernels import ARENA_SIZE, COLUMNS
+from structkit.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["MaskBuilder", "vocabulary_memory"]
+
+_ROWS, _WORDS, _BASES, _BUCKETS = 64, 512, 16, 1024
+"""Initial capacities."""
+
+_MAX_WALKS = 4096
+"""Maximum number of rows of one mask that the kernel finds; Python computes a mask of more rows."""
+
+_NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint32)
+
+
+class MaskBuilder:
+    """Writes the masks of configurations, with a cache of rows.
+
+    Args:
+        configurations: The configurations; their context is `Memory(SLOTS, vocabulary_memory(...))`.
+        index: Computes rows that need many trie nodes.
+        max_bytes: Maximum size of the dense masks.
+    """
+
+    def __init__(self, configurations: Configurations, index: Index, max_bytes: int) -> None:
+        self._configurations = configurations
+        self._index = index
+        self._memory = configurations.memory
+        self._context = self._memory.context
+        self._words = index.vocabulary.mask_words
+        self._max_bases = max(1, max_bytes // (4 * self._words))
+        self._bases: dict[int, tuple[int, NDArray[np.uint32]]] = {}
+        requests = np.zeros(kernels.REQUEST_COUNT, np.int32)
+        requests[kernels.LONGEST_TOKEN] = index.vocabulary.max_token_length
+        self._memory.bind(
+            kernels.REQUESTS,
+            [
+                requests,
+                np.empty(_ROWS * kernels.ROW_COLUMNS, np.int32),
+                np.zeros(_BUCKETS, np.int32),
+                np.empty(_WORDS, np.int32),
+                np.empty(_WORDS, np.int32),
+                np.empty(_BASES, np.int64),
+            ],
+        )
+
+    def write(self, configuration: int, remaining: int, out: NDArray[np.uint32]) -> int:
+        """Write the mask of a configuration, with the end tokens if it is accepting.
+
+        Args:
+            configuration: The configuration.
+            remaining: The tokens that may follow the next one.
+            out: uint32[words], C-contiguous, receives the mask.
+
+        Returns:
+            `DONE`; `TIGHT` if the budget forbids some tokens, or `COMPUTE` if there are distinct texts, and then `out`
+            is unchanged.
+
+        Raises:
+            Outdated: The rows would be too large.
+            LimitExceeded: A token has too many parses, or a rule that it enters cannot be built.
+        """
+        while not self._index.automaton.has_distinct:
+            result: int = kernels.write_mask(self._context, configuration, remaining, out)
+            if result in (kernels.DONE, kernels.TIGHT, parse_kernels.COMPUTE):
+                return result
+            if result == kernels.ROW_NEEDED:
+                self._add_row()
+            else:
+                self._configurations.resolve(result)
+        return parse_kernels.COMPUTE
+
+    def _add_row(self) -> None:
+        requests = self._memory[kernels.REQUESTS].tolist()
+        number, exits = requests[kernels.REQUEST_FRAME], requests[kernels.REQUEST_EXITS]
+        frame = self._configurations.frame(number)
+        if exits == kernels.NO_EXITS:
+            row = self._index.row(frame)
+        else:
+            row = self._index.continuation_row(self._configurations.list(exits).copy(), frame)
+        self._configurations.bind_new_tables()
+        bits, words, values = row.mask.bits, row.mask.words, row.mask.values
+        if len(words) > MAX_SPARSE_WORDS:
+            bits, (words, values) = row.mask.dense(self._words), _NO_WORDS
+        base = kernels.NO_BASE if bits is None else self._base(bits)
+        arguments = np.array(words, np.int64), np.array(values, np.uint32), np.array(row.exit_nodes, np.int32)
+        while (result := kernels.add_row(self._context, exits, number, base, *arguments, row.max_cost_after)) < 0:
+            self._configurations.resolve(result)
+
+    def _base(self, bits: NDArray[np.uint32]) -> int:
+        """Return the number of a dense mask."""
+        known = self._bases.get(id(bits))
+        if known is not None:
+            return known[0]
+        number = len(self._bases)
+        if number >= self._max_bases:
+            raise Outdated
+        addresses = self._memory[kernels.BASES]
+        if number == len(addresses):
+            addresses = np.concatenate([addresses, np.empty_like(addresses)])
+        addresses[number] = bits.__array_interface__["data"][0]
+        self._bases[id(bits)] = number, bits
+        self._memory.bind(kernels.BASES, [addresses])
+        return number
+
+
+@lru_cache(maxsize=4)
+def vocabulary_memory(vocabulary: Vocabulary) -> Memory:
+    """Return the part of a context that all automata over a vocabulary share: its tokens, its trie, and scratch."""
+    memory = Memory(kernels.SLOTS)
+    tokens, trie = vocabulary.tokens, vocabulary.trie
+    starts = np.zeros(len(tokens) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, tokens), np.int32, len(tokens)), out=starts[1:])
+    memory.bind(parse_kernels.TOKEN_BYTES, [np.frombuffer(b"".join(tokens), np.uint8), starts])
+    nodes, words = len(trie.byte), vocabulary.mask_words
+    end_words, end_values = _end_words(vocabulary)
+    memory.bind(
+        kernels.TRIE_DEPTH,
+        [
+            trie.depth,
+            trie.first,
+            trie.token_ids,
+            trie.child_first,
+            trie.child_count,
+            trie.child_byte,
+            trie.child_node,
+            np.zeros(1, np.int32),
+            end_words,
+            end_values,
+            np.empty((ARENA_SIZE, COLUMNS), np.int64),
+            np.zeros(words, np.uint32),
+            np.empty(MAX_SPARSE_WORDS, np.int64),
+            np.empty(MAX_SPARSE_WORDS, np.uint32),
+            np.empty(nodes, np.int32),
+            np.empty(0, np.int64),
+            np.empty((_MAX_WALKS, 3), np.int32),
+        ],
+    )
+    return memory
+
+
+def _end_words(vocabulary: Vocabulary) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    """Return the words of the mask of the end tokens, and their values."""
+    values: dict[int, int] = {}
+    for token in vocabulary.eos_token_ids:
+        values[token >> 5] = values.get(token >> 5, 0) | 1 << (token & 31)
+    return np.array(list(values), np.int32), np.array(list(values.values()), np.uint32)
