@@ -62,6 +62,7 @@ class Guide:
         self.eos_mask = _packed(vocabulary)
         self.parser = Parser(self.index)
         self._lock = Lock()
+        self._eos_token_ids = frozenset(vocabulary.eos_token_ids)
         if not vocabulary.has_all_bytes:
             self._check_spelling()
 
@@ -179,8 +180,9 @@ class Cursor:
         Raises:
             ValueError: `out` has the wrong shape or dtype.
         """
+        if out.dtype is not _UINT32 or out.shape != self.guide.eos_mask.shape:
+            self._check(out)
         mask = out if type(out) is np.ndarray and out.flags.carray else np.empty(np.shape(out), _UINT32)
-        self._check(out)
         if self._terminated or (budget is not None and budget <= 0):
             mask[:] = self.guide.eos_mask if self.is_accepting else 0
         else:
@@ -200,12 +202,22 @@ class Cursor:
         """
         token_id = index(token_id)
         configuration = self._configurations[-1]
-        if token_id in self.guide.vocabulary.eos_token_ids:
+        if token_id in self.guide._eos_token_ids:
             if not (configuration & 1 or self._terminated):
                 raise self._rejected(token_id, "the value is not complete")
             self._terminated = True
         else:
-            configuration = self._advance(configuration, token_id)
+            after = -1
+            if not self._terminated and 0 <= token_id < len(self.guide.vocabulary):
+                try:
+                    after = self._parser.advance(configuration, token_id)
+                except Outdated:
+                    self._renew()
+                    after = self._parser.advance(self._configurations[-1], token_id)
+            if after < 0:
+                reason = "the text has ended" if self._terminated else "the language does not allow it"
+                raise self._rejected(token_id, reason)
+            configuration = after
         self._configurations.append(configuration)
         self._tokens.append(token_id)
 
@@ -239,19 +251,6 @@ class Cursor:
             del self._configurations[-n:], self._tokens[-n:]
             self._terminated = bool(self._tokens) and self._tokens[-1] in self.guide.vocabulary.eos_token_ids
 
-    def _advance(self, configuration: int, token_id: int) -> int:
-        after = -1
-        if not self._terminated and 0 <= token_id < self.guide.vocabulary.size:
-            try:
-                after = self._parser.advance(configuration, token_id)
-            except Outdated:
-                self._renew()
-                after = self._parser.advance(self._configurations[-1], token_id)
-        if after < 0:
-            reason = "the text has ended" if self._terminated else "the language does not allow it"
-            raise self._rejected(token_id, reason)
-        return after
-
     def _ask(self, question: Callable[[Parser, int], T]) -> T:
         """Return the answer of the parser to a question about the current configuration."""
         try:
@@ -266,7 +265,7 @@ class Cursor:
         self._parser = self.guide.renew(previous, len(self._configurations))
         for configuration in self._configurations:
             if configuration not in made:
-                made[configuration] = self._parser.configuration(*previous.frames(configuration))
+                made[configuration] = self._parser.adopt(previous, configuration)
         self._configurations = [made[configuration] for configuration in self._configurations]
 
     def _copy_from(self, other: Cursor) -> None:

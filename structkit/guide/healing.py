@@ -118,7 +118,9 @@ class HealedCursor(Cursor):
         if token_id not in self._suffix_tokens():
             if not text or not int(self._crossing_mask(None)[token_id >> 5]) >> (token_id & 31) & 1:
                 raise self._rejected(token_id, f"the prompt ends in {pending!r}")
-            configuration = self._ask(lambda parser, before: parser.advance_bytes(before, text[len(pending) :]))
+            configuration = self._ask(
+                lambda parser, before: parser.advance_bytes(before, text[len(pending) :])
+            )
         self._configurations.append(configuration)
         self._tokens.append(token_id)
         self._offsets.append(min(self._offsets[-1] + len(text), len(self._prompt_suffix)))

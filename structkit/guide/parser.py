@@ -6,14 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.memory import Memory
-from structkit.automaton.runtime.configurations import Configurations, Outdated
-from structkit.automaton.runtime.stack import Frame
+from structkit.automaton.runtime.configurations import Configurations
+from structkit.automaton.runtime.frame_kernels import REJECTED
+from structkit.automaton.runtime.parse_kernels import advance
 from structkit.guide.budget import Budgets
 from structkit.guide.state import State, States, masks_of
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.mask_builder import MaskBuilder, vocabulary_memory
-from structkit.index.rows.mask_kernels import DONE, SLOTS
 from structkit.index.rows.mask import write_union
+from structkit.index.rows.mask_kernels import DONE, SLOTS, write_mask
 
 __all__ = ["Parser"]
 
@@ -36,8 +37,8 @@ _NO_BUDGET = 1 << 40
 class Parser:
     """Advances configurations of an index and computes their masks, until its arrays are full.
 
-    Every method raises `Outdated` when the arrays are full, or when the index has exact distances and this parser does
-    not; then a new parser continues from the frames of the configurations.
+    Every method raises `Outdated` when the arrays are full; then a new parser continues from the frames of the
+    configurations.
 
     Args:
         index: The masks of frames.
@@ -49,9 +50,12 @@ class Parser:
     """
 
     def __init__(self, index: Index, configurations: int = 0) -> None:
-        self._is_exact = index.is_exact  # read first: distances that become exact meanwhile are only counted twice
+        self._is_exact = (
+            index.is_exact
+        )  # read first: distances that become exact meanwhile are only counted twice
         limit = max(index.automaton.limits.row_bytes, _MIN_BYTES)
-        memory = Memory(SLOTS, vocabulary_memory(index.vocabulary))
+        memory = Memory(SLOTS, vocabulary_memory(index.vocabulary, index.automaton.limits.parse_states))
+        self._context = memory.context
         self._index = index
         self._configurations = Configurations(
             index.reader,
@@ -69,10 +73,12 @@ class Parser:
 
     def advance(self, configuration: int, token_id: int) -> int:
         """Return the configuration after a token; negative if the mask forbids the token."""
-        after = self._configurations.advance(configuration, token_id)
+        after: int = advance(self._context, configuration, token_id)
+        if after < REJECTED:
+            after = self._configurations.advance(configuration, token_id)
         if after < 0 or not (self._has_all_bytes or self._can_complete_after(configuration, token_id)):
             return -1
-        state = self._states.find(configuration)
+        state = self._states.get(configuration)
         if state is not None and (state.completion or state.searched):
             self._pass_completion(state, token_id)
         return after
@@ -89,10 +95,11 @@ class Parser:
         """Write the mask of the allowed tokens, with the end tokens if the text may end; see `Cursor.fill_mask`."""
         remaining = self._unlimited if budget is None else min(budget, UNREACHABLE) - 1
         # Distances that are not exact count twice, as in `Budgets`.
-        if self._masks.write(configuration, remaining if self._is_exact else remaining // 2, out) == DONE:
+        limit = remaining if self._is_exact else remaining // 2
+        if write_mask(self._context, configuration, limit, out) == DONE:
             return
-        if self._is_exact != self._index.is_exact:
-            raise Outdated
+        if self._masks.write(configuration, limit, out) == DONE:
+            return
         state = self.state(configuration)
         if remaining == _NO_BUDGET or self.budgets.every_token_fits(state, remaining):
             write_union(masks_of(state, self._index), out)
@@ -124,13 +131,13 @@ class Parser:
         """Return the Python view of a configuration."""
         return self._states.state(configuration)
 
-    def frames(self, configuration: int) -> tuple[frozenset[Frame], bytes]:
-        """Return the frames of a configuration; see `Configurations.frames`."""
-        return self._configurations.frames(configuration)
-
-    def configuration(self, frames: frozenset[Frame], buffer: bytes) -> int:
-        """Return the configuration of frames; see `Configurations.number`."""
-        return self._configurations.number(frames, buffer)
+    def adopt(self, other: Parser, configuration: int) -> int:
+        """Return the configuration of this parser for one of another, with the completion that is known for it."""
+        adopted = self._configurations.number(*other._configurations.frames(configuration))
+        known = other._states.get(configuration)
+        if known is not None and known.completion:
+            self.state(adopted).completion = known.completion
+        return adopted
 
     def _can_complete_after(self, configuration: int, token_id: int) -> bool:
         """Return whether tokens can spell the rest of a value after a token that the language allows."""

@@ -14,7 +14,16 @@ from structkit.index.index import Index
 from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
 from structkit.index.rows.row import Row
 
-__all__ = ["State", "States", "mask_of", "masks_of", "max_cost_of", "possible_repeats", "reachable_rows", "rows_below"]
+__all__ = [
+    "State",
+    "States",
+    "mask_of",
+    "masks_of",
+    "max_cost_of",
+    "possible_repeats",
+    "reachable_rows",
+    "rows_below",
+]
 
 
 class State:
@@ -71,7 +80,7 @@ class States:
         self._max_states = max_states
         self._states: dict[int, State] = {}
 
-    def find(self, configuration: int) -> State | None:
+    def get(self, configuration: int) -> State | None:
         """Return the state of a configuration if it was made before."""
         return self._states.get(configuration)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.memory import Memory
-from structkit.automaton.runtime import parse_kernels
+from structkit.automaton.runtime import frame_kernels
 from structkit.automaton.runtime.configurations import Configurations, Outdated
 from structkit.index.index import Index
 from structkit.index.rows import mask_kernels as kernels
@@ -44,19 +44,10 @@ class MaskBuilder:
         self._words = index.vocabulary.mask_words
         self._max_bases = max(1, max_bytes // (4 * self._words))
         self._bases: dict[int, tuple[int, NDArray[np.uint32]]] = {}
-        requests = np.zeros(kernels.REQUEST_COUNT, np.int32)
-        requests[kernels.LONGEST_TOKEN] = index.vocabulary.max_token_length
-        self._memory.bind(
-            kernels.REQUESTS,
-            [
-                requests,
-                np.empty(_ROWS * kernels.ROW_COLUMNS, np.int32),
-                np.zeros(_BUCKETS, np.int32),
-                np.empty(_WORDS, np.int32),
-                np.empty(_WORDS, np.int32),
-                np.empty(_BASES, np.int64),
-            ],
-        )
+        words = [_ROWS * kernels.ROW_COLUMNS, _BUCKETS, _WORDS, _WORDS]
+        self._memory.allocate(kernels.REQUESTS, [kernels.REQUEST_COUNT, *words])
+        self._memory.bind(kernels.BASES, [np.empty(_BASES, np.int64)])
+        self._memory[kernels.REQUESTS][kernels.LONGEST_TOKEN] = index.vocabulary.max_token_length
 
     def write(self, configuration: int, remaining: int, out: NDArray[np.uint32]) -> int:
         """Write the mask of a configuration, with the end tokens if it is accepting.
@@ -74,31 +65,32 @@ class MaskBuilder:
             Outdated: The rows would be too large.
             LimitExceeded: A token has too many parses, or a rule that it enters cannot be built.
         """
-        while not self._index.automaton.has_distinct:
+        while True:
             result: int = kernels.write_mask(self._context, configuration, remaining, out)
-            if result in (kernels.DONE, kernels.TIGHT, parse_kernels.COMPUTE):
-                return result
             if result == kernels.ROW_NEEDED:
                 self._add_row()
-            else:
+            elif result in (frame_kernels.FULL, frame_kernels.MISSING, frame_kernels.TOO_MANY):
                 self._configurations.resolve(result)
-        return parse_kernels.COMPUTE
+            else:
+                return result
 
     def _add_row(self) -> None:
         requests = self._memory[kernels.REQUESTS].tolist()
         number, exits = requests[kernels.REQUEST_FRAME], requests[kernels.REQUEST_EXITS]
-        frame = self._configurations.frame(number)
+        state, count, _ = self._configurations.columns(number)
+        frame = self._index.automaton.frame(state, count)  # a row does not depend on what is below
         if exits == kernels.NO_EXITS:
             row = self._index.row(frame)
         else:
-            row = self._index.continuation_row(self._configurations.list(exits).copy(), frame)
+            row = self._index.continuation_row(self._configurations.items(exits).copy(), frame)
         self._configurations.bind_new_tables()
         bits, words, values = row.mask.bits, row.mask.words, row.mask.values
         if len(words) > MAX_SPARSE_WORDS:
             bits, (words, values) = row.mask.dense(self._words), _NO_WORDS
         base = kernels.NO_BASE if bits is None else self._base(bits)
-        arguments = np.array(words, np.int64), np.array(values, np.uint32), np.array(row.exit_nodes, np.int32)
-        while (result := kernels.add_row(self._context, exits, number, base, *arguments, row.max_cost_after)) < 0:
+        # Copies, because the type of an array from the disk cache is another one for numba: it is read-only.
+        arguments = words.copy(), values.copy(), row.exit_nodes.copy(), row.max_cost_after
+        while (result := kernels.add_row(self._context, exits, number, base, *arguments)) < 0:
             self._configurations.resolve(result)
 
     def _base(self, bits: NDArray[np.uint32]) -> int:
@@ -112,20 +104,33 @@ class MaskBuilder:
         addresses = self._memory[kernels.BASES]
         if number == len(addresses):
             addresses = np.concatenate([addresses, np.empty_like(addresses)])
+            self._memory.bind(kernels.BASES, [addresses])
         addresses[number] = bits.__array_interface__["data"][0]
         self._bases[id(bits)] = number, bits
-        self._memory.bind(kernels.BASES, [addresses])
         return number
 
 
 @lru_cache(maxsize=4)
-def vocabulary_memory(vocabulary: Vocabulary) -> Memory:
-    """Return the part of a context that all automata over a vocabulary share: its tokens, its trie, and scratch."""
+def vocabulary_memory(vocabulary: Vocabulary, max_parses: int) -> Memory:
+    """Return the part of a context that all automata over a vocabulary share: its tokens, its trie, and scratch.
+
+    Args:
+        vocabulary: The tokens.
+        max_parses: The maximum number of parses of a text.
+    """
     memory = Memory(kernels.SLOTS)
     tokens, trie = vocabulary.tokens, vocabulary.trie
     starts = np.zeros(len(tokens) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, tokens), np.int32, len(tokens)), out=starts[1:])
-    memory.bind(parse_kernels.TOKEN_BYTES, [np.frombuffer(b"".join(tokens), np.uint8), starts])
+    memory.bind(
+        frame_kernels.TOKEN_BYTES,
+        [
+            np.frombuffer(b"".join(tokens), np.uint8),
+            starts,
+            np.empty((2 * max_parses + 2, 3), np.int32),
+            np.empty(max_parses + 1, np.int32),
+        ],
+    )
     nodes, words = len(trie.byte), vocabulary.mask_words
     end_words, end_values = _end_words(vocabulary)
     memory.bind(

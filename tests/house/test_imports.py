@@ -122,7 +122,12 @@ IMPORTERS = {
     "pytest": {"testing/pytest_plugin.py"},
     "opentelemetry": {"tracing.py"},
     "llvmlite": {"automaton/core/object_code.py"},
-    "numba": {"automaton/core/jit.py", "automaton/core/object_code.py", "automaton/compile_notice.py"},
+    "numba": {
+        "automaton/core/jit.py",
+        "automaton/core/memory.py",
+        "automaton/core/object_code.py",
+        "automaton/compile_notice.py",
+    },
     "torch": {
         "generate/sample/select_torch.py",
         "generate/sample/processors.py",

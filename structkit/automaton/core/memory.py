@@ -1,13 +1,13 @@
 """Arrays that kernels read by address.
 
-A call of a kernel costs 45 ns for each array argument. A kernel of a parse step reads about forty arrays, so it receives
-one array, `Memory.context`, with the address and the shape of each of them. The functions of this module are compiled
-into the kernels: `int32s(context, NAME)` is the array in the slot `NAME`.
+A call of a kernel costs 45 ns for each array argument. A kernel of a parse step reads about forty arrays, so it
+receives one array, `Memory.context`, with the address and the shape of each of them. The functions of this module are
+compiled into the kernels: `int32_array(context, NAME)` is the array in the slot `NAME`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 from numpy.typing import NDArray
 
-from structkit.automaton.core.jit import exclusive_kernel
+from structkit.automaton.core.jit import exclusive_kernel, helper
 
 __all__ = [
     "Memory",
@@ -27,6 +27,7 @@ __all__ = [
     "int32_matrix",
     "int64_array",
     "int64_matrix",
+    "put",
     "uint8_array",
     "uint8_matrix",
     "uint32_array",
@@ -43,12 +44,12 @@ def _reader(dtype: str, dimensions: int) -> Any:
     item = numba.from_dtype(numpy_dtype)
     array_type = types.Array(item, dimensions, "C")
 
-    def read(typing_context, context, slot):  # type: ignore[no-untyped-def]  # numba's protocol
-        def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def read(typing_context, context, slot):
+        def generate(target, builder, signature, arguments):
             numbers = make_array(signature.args[0])(target, builder, arguments[0]).data
             start = builder.mul(arguments[1], target.get_constant(types.intp, _FIELDS))
 
-            def field(number):  # type: ignore[no-untyped-def]
+            def field(number):
                 index = builder.add(start, target.get_constant(types.intp, number))
                 return builder.load(builder.gep(numbers, [index]))
 
@@ -77,12 +78,11 @@ int32_array, int64_array, uint32_array = _reader("int32", 1), _reader("int64", 1
 int32_matrix, int64_matrix, uint8_matrix = _reader("int32", 2), _reader("int64", 2), _reader("uint8", 2)
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
-def uint32_at(typing_context, address, size):  # type: ignore[no-untyped-def]
+def _uint32_at(typing_context, address, size):
     """The array of `size` numbers at an address."""
     array_type = types.Array(types.uint32, 1, "C")
 
-    def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(target, builder, signature, arguments):
         item_size = target.get_constant(types.intp, 4)
         made = make_array(array_type)(target, builder)
         populate_array(
@@ -98,14 +98,25 @@ def uint32_at(typing_context, address, size):  # type: ignore[no-untyped-def]
     return array_type(types.int64, types.int64), generate
 
 
+uint32_at: Any = intrinsic(_uint32_at)
+
+
 @exclusive_kernel
-def _extend(context, slot, larger, address):  # type: ignore[no-untyped-def]
+def _extend(context, slot, larger, address):
     """Copy the items of a slot to a larger array and put that into the slot."""
     items = int32_array(context, slot)
     for index in range(len(items)):
         larger[index] = items[index]
     context[_FIELDS * slot] = address
     context[_FIELDS * slot + 1] = len(larger)
+
+
+@helper
+def put(context, slot, array):
+    """Put an array into a slot, as `Memory.bind` does."""
+    context[_FIELDS * slot] = array.ctypes.data
+    context[_FIELDS * slot + 1] = array.shape[0]
+    context[_FIELDS * slot + 2] = array.shape[array.ndim - 1]
 
 
 class Memory:
@@ -124,26 +135,51 @@ class Memory:
     """
 
     def __init__(self, slots: int, shared: Memory | None = None) -> None:
-        self.context = np.zeros(_FIELDS * slots, np.int64) if shared is None else shared.context.copy()
+        self.context: NDArray[np.int64] = np.zeros(_FIELDS * slots, np.int64)
         self.extended_bytes = 0
-        self._arrays: dict[int, NDArray[Any]] = {} if shared is None else shared._arrays.copy()
+        self._arrays: dict[int, NDArray[Any]] = {}
+        if shared is not None:
+            self.context[:] = shared.context
+            self._arrays |= shared._arrays
         self._lock = Lock()
 
     def __getitem__(self, slot: int) -> NDArray[Any]:
         """Return the array of a slot."""
         return self._arrays[slot]
 
-    def bind(self, first: int, arrays: Sequence[NDArray[Any]]) -> None:
-        """Put arrays, C-contiguous with one or two dimensions, into adjacent slots from `first` on."""
+    def bind(
+        self, first: int, arrays: Sequence[NDArray[Any]], put_all: Callable[..., None] | None = None
+    ) -> None:
+        """Put arrays, C-contiguous with one or two dimensions, into adjacent slots from `first` on.
+
+        Args:
+            first: The first slot.
+            arrays: The arrays.
+            put_all: A kernel that receives the context and the arrays and calls `put` for each: faster for many arrays.
+        """
         fields: list[int] = []
-        for each in arrays:
+        for each in () if put_all else arrays:
             fields += (each.__array_interface__["data"][0], len(each), each.shape[-1])
         with self._lock:
             # The previous arrays live until no kernel reads them.
             previous = [self._arrays.get(first + index) for index in range(len(arrays))]
             self._arrays.update(enumerate(arrays, first))
-            self.context[_FIELDS * first : _FIELDS * first + len(fields)] = fields
+            if put_all:
+                put_all(self.context, *arrays)
+            else:
+                self.context[_FIELDS * first : _FIELDS * first + len(fields)] = fields
             del previous
+
+    def allocate(self, first: int, sizes: Sequence[int]) -> None:
+        """Put new arrays of zeros, int32, into adjacent slots from `first` on; they are parts of one allocation."""
+        block = np.zeros(sum(sizes), np.int32)
+        address, start = block.__array_interface__["data"][0], 0
+        fields: list[int] = []
+        for slot, size in enumerate(sizes, first):
+            fields += (address + 4 * start, size, size)
+            self._arrays[slot] = block[start : start + size]
+            start += size
+        self.context[_FIELDS * first : _FIELDS * first + len(fields)] = fields
 
     def extend(self, slot: int) -> None:
         """Double the length of an int32 array; the new items are uninitialized."""

@@ -45,8 +45,8 @@ class Automaton:
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
         counter_bounds: The rounds that each rule's counter needs, and those that it allows, -1 for any number.
-        max_increments: int32[rules or more], the most rounds that one byte begins in each rule whose counter has an end;
-            at least 1.
+        max_increments: int32[rules or more], the most rounds that one byte begins in each rule whose counter has an
+            end; at least 1.
         lock: Held while a rule is built.
         frames: The frames made, but for those forgotten.
     """

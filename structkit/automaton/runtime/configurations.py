@@ -1,19 +1,21 @@
 """Configurations: the parse states of an automaton as numbers, read by compiled kernels.
 
-The arrays are those of `parse_kernels`. Texts with distinct items are read by `Reader`, whose frames and text are then a
-configuration without frames in the arrays. The Python view of a configuration, its frames and its text, serves
-everything that is not done at every token.
+The arrays are those of `frame_kernels`. Texts with distinct items are read by `Reader`; their configurations have no
+frames in the arrays. The Python view of a configuration, its frames and its text, serves everything that is not done at
+every token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.memory import Memory
-from structkit.automaton.runtime import parse_kernels as kernels
+from structkit.automaton.runtime import frame_kernels as kernels
+from structkit.automaton.runtime import parse_kernels
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 from structkit.errors import LimitExceeded
@@ -29,7 +31,7 @@ _COMPUTED_BYTES = 500
 _NO_PARSE: tuple[frozenset[Frame], bytes] = (frozenset(), b"")
 
 
-class Outdated(Exception):  # noqa: N818  # no error, and never raised to users
+class Outdated(Exception):
     """The configurations cannot be continued; new `Configurations` continue from their frames."""
 
 
@@ -41,8 +43,8 @@ class Configurations:
     Args:
         reader: Reads texts with distinct items.
         distances: Returns int32[2, ...], upper bounds on the tokens to the end of a rule for all built rules; see
-            `parse_kernels.DISTANCES`.
-        memory: A context with the bytes of the tokens, and with slots of its own for these arrays.
+            `frame_kernels.DISTANCES`.
+        memory: A context with the tokens and the scratch arrays of the kernels; the other slots are filled.
         max_bytes: Maximum size of the arrays that grow.
 
     Attributes:
@@ -60,24 +62,27 @@ class Configurations:
         self._max_bytes = max_bytes
         self._computed: list[tuple[frozenset[Frame], bytes]] = []
         self._numbers: dict[tuple[frozenset[Frame], bytes], int] = {}
-        max_parses = self._automaton.limits.parse_states
-        memory.bind(
-            kernels.PARSES,
+        memory.allocate(
+            kernels.COUNTERS,
             [
-                np.empty((2 * max_parses + 2, 3), np.int32),
-                np.empty(max_parses + 1, np.int32),
-                np.zeros(kernels.COUNTER_COUNT, np.int32),
-                np.empty(_FRAMES * kernels.FRAME_COLUMNS, np.int32),
-                np.zeros(_BUCKETS, np.int32),
-                np.zeros(_LISTS, np.int32),
-                np.empty(_LISTS, np.int32),
-                np.empty(_LIST_ITEMS, np.int32),
-                np.zeros(_BUCKETS, np.int32),
+                kernels.COUNTER_COUNT,
+                _FRAMES * kernels.FRAME_COLUMNS,
+                _BUCKETS,
+                _LISTS,
+                _LISTS,
+                _LIST_ITEMS,
+                _BUCKETS,
             ],
         )
         self._context = memory.context
         self._bind_tables()
-        self.start = self.number(self._automaton.start_frames(), b"")
+        state = self._automaton.start_state(0)
+        while (result := parse_kernels.start(self._context, state)) < 0:
+            if result == kernels.COMPUTE:
+                result = self.number(self._automaton.start_frames(), b"")
+                break
+            self.resolve(result)
+        self.start = int(result)
 
     def advance(self, configuration: int, token_id: int) -> int:
         """Return the configuration after a token of the vocabulary; negative if the language does not allow it.
@@ -86,20 +91,22 @@ class Configurations:
             Outdated: The arrays would be too large.
             LimitExceeded: The text has too many parses, or a rule that it enters cannot be built.
         """
-        result: int = kernels.advance(self._context, configuration, token_id)
+        result: int = parse_kernels.advance(self._context, configuration, token_id)
         while result < kernels.REJECTED:
             if result == kernels.COMPUTE:
                 starts = self.memory[kernels.TOKEN_STARTS]
                 text = self.memory[kernels.TOKEN_BYTES][starts[token_id] : starts[token_id + 1]].tobytes()
                 return self._read(configuration, text)
             self.resolve(result)
-            result = kernels.advance(self._context, configuration, token_id)
+            result = parse_kernels.advance(self._context, configuration, token_id)
         return result
 
     def advance_bytes(self, configuration: int, text: bytes) -> int:
         """Return the configuration after a text; negative if the language does not allow it. Raises as `advance`."""
         content = np.array(bytearray(text), np.uint8)
-        while (result := kernels.advance_bytes(self._context, configuration, content)) < kernels.REJECTED:
+        while (
+            result := parse_kernels.advance_bytes(self._context, configuration, content)
+        ) < kernels.REJECTED:
             if result == kernels.COMPUTE:
                 return self._read(configuration, text)
             self.resolve(result)
@@ -108,7 +115,7 @@ class Configurations:
     def forced_bytes(self, configuration: int, max_bytes: int) -> bytes:
         """Return the bytes that must come next, at most `max_bytes`. Raises as `advance`."""
         out = np.empty(max_bytes, np.uint8)
-        while (count := kernels.forced_bytes(self._context, configuration, out)) < 0:
+        while (count := parse_kernels.forced_bytes(self._context, configuration, out)) < 0:
             if count == kernels.COMPUTE:
                 return self._forced_bytes(*self.frames(configuration), max_bytes)
             self.resolve(count)
@@ -118,7 +125,7 @@ class Configurations:
         """Return the frames of a configuration, and the text from the start of the outermost open distinct text."""
         if configuration < 0:
             return _NO_PARSE
-        items = self.list(configuration >> 1).tolist()
+        items: list[int] = self.items(configuration >> 1).tolist()
         if items and items[0] < 0:
             return self._computed[-1 - items[0]]
         return frozenset(self.frame(item) for item in items), b""
@@ -128,8 +135,14 @@ class Configurations:
         made: dict[int, Frame] = {}
         pending = [number]
         while pending:
-            state, count, below, *_ = self._columns(pending[-1])
-            lower = [] if below == kernels.NO_FRAME else [below] if below >= 0 else self.list(-2 - below).tolist()
+            state, count, below = self.columns(pending[-1])
+            lower = (
+                []
+                if below == kernels.NO_FRAME
+                else [below]
+                if below >= 0
+                else self.items(-2 - below).tolist()
+            )
             if missing := [each for each in lower if each not in made]:
                 pending += missing
                 continue
@@ -141,11 +154,17 @@ class Configurations:
             made[pending.pop()] = self._automaton.frame(state, count, under)
         return made[number]
 
-    def list(self, number: int) -> NDArray[np.int32]:
+    def columns(self, frame: int) -> tuple[int, int, int]:
+        """Return the state of a frame, its counter, and what is below; see `frame_kernels`."""
+        at = frame * kernels.FRAME_COLUMNS
+        state, count, below = self.memory[kernels.FRAMES][at : at + 3].tolist()
+        return state, count, below
+
+    def items(self, number: int) -> NDArray[np.int32]:
         """Return the numbers of an interned list, int32[...]."""
         ends = self.memory[kernels.LIST_ENDS]
-        items: NDArray[np.int32] = self.memory[kernels.LIST_ITEMS][ends[number] : ends[number + 1]]
-        return items
+        numbers: NDArray[np.int32] = self.memory[kernels.LIST_ITEMS][ends[number] : ends[number + 1]]
+        return numbers
 
     def number(self, frames: frozenset[Frame], buffer: bytes) -> int:
         """Return the configuration of frames and a text as in `frames`; negative if there are no frames."""
@@ -203,8 +222,9 @@ class Configurations:
     def _bind_tables(self) -> None:
         tables, size = self._automaton.tables, len(self._automaton.max_increments)
         missing = np.zeros(size + 1, np.bool_)
-        arrays = [*tables, self._distances(), self._automaton.max_increments, missing]
-        self.memory.bind(kernels.TABLES, arrays)
+        arrays: list[NDArray[Any]] = [*tables, self._distances(), self._automaton.max_increments, missing]
+        self.memory.bind(kernels.TABLES, arrays, kernels.put_tables)
+        self.memory[kernels.COUNTERS][kernels.HAS_DISTINCT] = self._automaton.has_distinct
         self._tables = tables
 
     def _check_size(self) -> None:
@@ -223,11 +243,6 @@ class Configurations:
             forced.append(byte)
             frames, buffer = self._reader.read(frames, buffer, bytes((byte,)))
         return bytes(forced)
-
-    def _columns(self, frame: int) -> list[int]:
-        at = frame * kernels.FRAME_COLUMNS
-        columns: list[int] = self.memory[kernels.FRAMES][at : at + kernels.FRAME_COLUMNS].tolist()
-        return columns
 
     def _add_frame(self, frame: Frame, made: dict[int, int]) -> bool:
         """Add a frame and what is below; `made` has the numbers by identity. Return false if one has distinct texts."""

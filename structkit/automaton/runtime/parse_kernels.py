@@ -1,173 +1,57 @@
 """Kernels that read tokens from configurations. Reference code: `Reader` and `Automaton.epsilon_closure`.
 
-A frame is a state of a rule, the value of the rule's counter, and what is below: a frame, a set of frames, or nothing.
-A configuration is the set of the frames after a text. Frames, sets of frames and configurations are interned in arrays
-and named by numbers, so that equal ones have equal numbers, also across texts (a graph-structured stack, Tomita 1987).
-
-Kernels receive one `context`, see `structkit.automaton.core.memory`, whose slots are named below. While a text is read,
-its parses are rows `(state, count, below)` of the slot `PARSES`, which are interned at the end of the text only.
+While a text is read, its parses are rows `(state, count, below)` of the slot `PARSES`, which are interned at the end of
+the text only; see `structkit.automaton.runtime.frame_kernels`.
 """
 
 from __future__ import annotations
 
 # Formatting off: one name per line would make the lists of slots longer than the code.
 # fmt: off
-# ruff: noqa: D417
 import numpy as np
 
 from structkit.automaton.core.jit import exclusive_kernel, helper
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE, apply_operation
 from structkit.automaton.core.memory import bool_array, int32_array, int32_matrix, uint8_array, uint8_matrix
+from structkit.automaton.runtime.frame_kernels import (
+    BELOW,
+    BYTE_ONLY,
+    CALL_DISTINCT,
+    CALL_FIRST,
+    CALL_NEXT,
+    CALL_OPERATION,
+    CALL_RULE,
+    CLASSES,
+    COMPUTE,
+    COST,
+    COUNT,
+    FINAL,
+    FRAME_COLUMNS,
+    FRAMES,
+    HAS_MOVES,
+    LIST_ENDS,
+    LIST_ITEMS,
+    MAX_COUNT,
+    MEMBERS,
+    MIN_COUNT,
+    MISSING,
+    MISSING_RULES,
+    NO_FRAME,
+    PARSES,
+    REJECTED,
+    ROW,
+    RULE,
+    START,
+    STATE,
+    TARGETS,
+    TOKEN_BYTES,
+    TOKEN_STARTS,
+    TOO_MANY,
+    intern_frame,
+    intern_list,
+)
 
-__all__ = [
-    "COMPUTE", "COUNTERS", "COUNTER_COUNT", "DISTANCES", "FRAMES", "FRAME_BUCKETS", "FRAME_COLUMNS", "FULL",
-    "FULL_SLOT", "LIST_BUCKETS", "LIST_ENDS", "LIST_ITEMS", "LIST_NEXT", "MAX_INCREMENTS", "MEMBERS", "MISSING", "MISSING_RULES",
-    "NO_FRAME", "PARSES", "REJECTED", "SLOTS", "TABLES", "TOKEN_BYTES", "TOKEN_STARTS", "TOO_MANY", "add_frame",
-    "add_list", "advance", "advance_bytes", "below_cost", "bucket_of", "forced_bytes", "intern_list",
-    "pending_cost", "sum_costs", "upper_bound",
-]
-
-(
-    ROW, TARGETS, CLASSES, RULE, FINAL, HAS_MOVES, BYTE_ONLY, CALL_FIRST, CALL_RULE, CALL_NEXT, CALL_OPERATION,
-    CALL_DISTINCT, START, MIN_COUNT, MAX_COUNT, DISTANCES, MAX_INCREMENTS, MISSING_RULES, TOKEN_BYTES, TOKEN_STARTS,
-    PARSES, MEMBERS, COUNTERS, FRAMES, FRAME_BUCKETS, LIST_ENDS, LIST_NEXT, LIST_ITEMS, LIST_BUCKETS, SLOTS,
-) = range(30)
-"""The slots of a context.
-
-From `ROW` to `MAX_COUNT`, the fields of `Tables`. Then:
-
-- `DISTANCES`: int32[2, states or rules], upper bounds on the tokens from each state to the end of its rule, and of one
-  iteration of each rule's counted repetition.
-- `MAX_INCREMENTS`: int32[rules or more], the most iterations of a rule's counted repetition that one byte starts.
-- `MISSING_RULES`: bool[rules + 1 or more], receives the rules to build after `MISSING`, and in the last place whether there
-  is any.
-- `TOKEN_BYTES`, `TOKEN_STARTS`: uint8[...] and int32[tokens + 1], the bytes of all tokens.
-- `PARSES`: int32[twice the maximum number of parses + 2, 3], scratch.
-- `MEMBERS`: int32[maximum number of parses + 1], scratch: the items of a list.
-- `COUNTERS`: int32[COUNTER_COUNT], see below.
-- `FRAMES`: int32[...], rows of `FRAME_COLUMNS` numbers.
-- `LIST_ENDS`, `LIST_ITEMS`: int32[lists + 1] and int32[...], the interned lists: configurations, which are ascending
-  lists of frames; sets of frames; and trie nodes. A negative item is a configuration that no kernel can read.
-- `FRAME_BUCKETS`, `LIST_BUCKETS`: int32[...], hash tables: in each bucket the number of its first entry plus 1; `NEXT`
-  and `LIST_NEXT` chain the entries.
-"""
-
-TABLES = ROW
-"""The first slot of the arrays of an automaton."""
-
-FRAME_COUNT, LIST_COUNT, FULL_SLOT, COUNTER_COUNT = range(4)
-"""The numbers in `COUNTERS`: of frames, of lists, and after `FULL` the slot to extend."""
-
-STATE, COUNT, BELOW, COST, NEXT, FRAME_COLUMNS = range(6)
-"""The columns of a frame: its state and counter, what is below, an upper bound on the tokens from the frame to the end
-of the text, and the next frame in its bucket. `BELOW` is a frame, `NO_FRAME`, or `-2 - list` for a set of frames."""
-
-NO_FRAME = -1
-
-REJECTED, FULL, MISSING, COMPUTE, TOO_MANY = range(-1, -6, -1)
-"""Negative results: the language does not allow the text; an array must be extended; a rule must be built; the parse has
-distinct texts, which only `Reader` reads; there are more parses than allowed."""
-
-
-@helper
-def bucket_of(first, second, third, fourth, buckets):
-    """Return the bucket of four numbers (multiplicative hashing, Knuth, volume 3, section 6.4)."""
-    mixed = ((first * np.int64(1000003) + second) * np.int64(1000003) + third) * np.int64(1000003) + fourth
-    return ((mixed * np.int64(-7046029254386353131)) >> np.int64(33)) & np.int64(buckets - 1)
-
-
-@helper
-def sum_costs(left, right):
-    """Return the sum of two costs; `UNREACHABLE` is no bound, and a larger sum is the largest bound."""
-    if left >= UNREACHABLE or right >= UNREACHABLE:
-        return np.int64(UNREACHABLE)
-    return min(left + right, np.int64(UNREACHABLE - 1))
-
-
-@helper
-def pending_cost(context, state, count):
-    """Return an upper bound on the tokens of the iterations that a frame still needs."""
-    rule = int32_array(context, RULE)[state]
-    iterations = np.int64(max(int32_array(context, MIN_COUNT)[rule] - count, 0))
-    return iterations * np.int64(int32_matrix(context, DISTANCES)[1, rule])
-
-
-@helper
-def below_cost(context, below):
-    """Return an upper bound on the tokens to the end of the text once the rule above has ended."""
-    frames = int32_array(context, FRAMES)
-    if below == NO_FRAME:
-        return np.int64(0)
-    if below >= 0:
-        return np.int64(frames[below * FRAME_COLUMNS + COST])
-    ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
-    lowest = np.int64(UNREACHABLE)
-    for item in range(ends[-2 - below], ends[-1 - below]):
-        lowest = min(lowest, np.int64(frames[items[item] * FRAME_COLUMNS + COST]))
-    return lowest
-
-
-@helper
-def _intern_frame(context, state, count, below):
-    """Return the number of a frame, or `FULL`."""
-    frames, buckets = int32_array(context, FRAMES), int32_array(context, FRAME_BUCKETS)
-    bucket = bucket_of(state, count, below, np.int64(0), np.int64(len(buckets)))
-    frame = np.int64(buckets[bucket]) - 1
-    while frame >= 0:
-        at = frame * FRAME_COLUMNS
-        if frames[at + STATE] == state and frames[at + COUNT] == count and frames[at + BELOW] == below:
-            return frame
-        frame = np.int64(frames[at + NEXT])
-    counters = int32_array(context, COUNTERS)
-    frame = np.int64(counters[FRAME_COUNT])
-    at = frame * FRAME_COLUMNS
-    if at + FRAME_COLUMNS > len(frames):
-        counters[FULL_SLOT] = FRAMES
-        return np.int64(FULL)
-    frames[at + STATE], frames[at + COUNT], frames[at + BELOW] = state, count, below
-    cost = sum_costs(np.int64(int32_matrix(context, DISTANCES)[0, state]), pending_cost(context, state, count))
-    frames[at + COST] = sum_costs(cost, below_cost(context, below))
-    frames[at + NEXT] = buckets[bucket] - 1
-    counters[FRAME_COUNT] = buckets[bucket] = frame + 1
-    return frame
-
-
-@helper
-def intern_list(context, numbers, size):
-    """Return the number of the list of the first `size` numbers of an array, or `FULL`."""
-    ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
-    buckets, following = int32_array(context, LIST_BUCKETS), int32_array(context, LIST_NEXT)
-    mixed = np.int64(size)
-    for i in range(size):
-        mixed = mixed * np.int64(1000003) + np.int64(numbers[i])
-    bucket = bucket_of(mixed, np.int64(0), np.int64(0), np.int64(0), np.int64(len(buckets)))
-    found = np.int64(buckets[bucket]) - 1
-    while found >= 0:
-        first = np.int64(ends[found])
-        if ends[found + 1] - first == size:
-            same = 0
-            while same < size and items[first + same] == numbers[same]:
-                same += 1
-            if same == size:
-                return found
-        found = np.int64(following[found])
-    counters = int32_array(context, COUNTERS)
-    found = np.int64(counters[LIST_COUNT])
-    first = np.int64(ends[found])
-    if found + 2 > len(ends):
-        counters[FULL_SLOT] = LIST_ENDS
-    elif found + 1 > len(following):
-        counters[FULL_SLOT] = LIST_NEXT
-    elif first + size > len(items):
-        counters[FULL_SLOT] = LIST_ITEMS
-    else:
-        for i in range(size):
-            items[first + i] = numbers[i]
-        ends[found + 1] = first + size
-        following[found] = buckets[bucket] - 1
-        counters[LIST_COUNT] = buckets[bucket] = found + 1
-        return found
-    return np.int64(FULL)
+__all__ = ["advance", "advance_bytes", "forced_bytes", "start", "upper_bound"]
 
 
 @helper
@@ -247,7 +131,7 @@ def _close(context, parses, low, high):
                 return np.int64(MISSING)
             if high + 1 >= len(parses):
                 return np.int64(TOO_MANY)
-            back = _intern_frame(context, np.int64(call_next[call]), after, below)
+            back = intern_frame(context, np.int64(call_next[call]), after, below)
             if back < 0:
                 return back
             high = _add_parse(parses, low, high, np.int64(start[callee]), np.int64(0), back)
@@ -382,18 +266,25 @@ def _is_accepting(context, parses, count):
 @helper
 def _read(context, configuration, text, first, last):
     """Return the configuration after the bytes `text[first:last]`, or a negative result."""
-    parses, members = int32_matrix(context, PARSES), int32_array(context, MEMBERS)
+    parses = int32_matrix(context, PARSES)
     count = _load(context, configuration, parses)
     for position in range(first, last):
         if count <= 0:
             break
         count = _read_byte(context, parses, count, text[position])
-    if count <= 0:
-        return count if count < 0 else np.int64(REJECTED)
+    if count == 0:
+        return np.int64(REJECTED)
+    return count if count < 0 else _configuration(context, parses, count)
+
+
+@helper
+def _configuration(context, parses, count):
+    """Return the configuration of the first `count` parses, or a negative result."""
+    members = int32_array(context, MEMBERS)
     is_accepting = _is_accepting(context, parses, count)
     size = np.int64(0)
     for i in range(count):
-        frame = _intern_frame(
+        frame = intern_frame(
             context, np.int64(parses[i, STATE]), np.int64(parses[i, COUNT]), np.int64(parses[i, BELOW])
         )
         size = frame if frame < 0 else _insert(members, size, frame)
@@ -474,12 +365,9 @@ def upper_bound(context, configuration):
 
 
 @exclusive_kernel
-def add_frame(context, state, count, below):
-    """Return the number of a frame, or `FULL`."""
-    return _intern_frame(context, state, count, below)
-
-
-@exclusive_kernel
-def add_list(context, numbers):
-    """Return the number of a list, int32[...], or `FULL`."""
-    return intern_list(context, numbers, np.int64(len(numbers)))
+def start(context, state):
+    """Return the configuration of the empty text from the start state of the first rule, or a negative result."""
+    parses = int32_matrix(context, PARSES)
+    parses[0, STATE], parses[0, COUNT], parses[0, BELOW] = state, 0, NO_FRAME
+    count = _close(context, parses, np.int64(0), np.int64(1))
+    return _configuration(context, parses, count) if count > 0 else count

@@ -12,16 +12,55 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.core.jit import exclusive_kernel, helper
-from structkit.automaton.core.memory import (
-    bool_array, int32_array, int32_matrix, int64_array, int64_matrix, uint8_array, uint8_matrix, uint32_array, uint32_at,
-)
 from structkit.automaton.core.kernels import UNREACHABLE
-from structkit.automaton.runtime.parse_kernels import SLOTS as FIRST_SLOT
-from structkit.automaton.runtime.parse_kernels import (
-    BYTE_ONLY, CALL_DISTINCT, CALL_FIRST, CALL_NEXT, CALL_OPERATION, CALL_RULE, CLASSES, COMPUTE, COUNTERS, DISTANCES,
-    FINAL, FRAME_COLUMNS, FRAMES, FULL, FULL_SLOT, HAS_MOVES, LIST_ENDS, LIST_ITEMS, MAX_COUNT, MAX_INCREMENTS,
-    MIN_COUNT, MISSING, MISSING_RULES, NO_FRAME, ROW, RULE, START, TARGETS, below_cost, bucket_of, intern_list, pending_cost, sum_costs,
+from structkit.automaton.core.memory import (
+    bool_array,
+    int32_array,
+    int32_matrix,
+    int64_array,
+    int64_matrix,
+    uint8_array,
+    uint8_matrix,
+    uint32_array,
+    uint32_at,
 )
+from structkit.automaton.runtime.frame_kernels import (
+    BYTE_ONLY,
+    CALL_DISTINCT,
+    CALL_FIRST,
+    CALL_NEXT,
+    CALL_OPERATION,
+    CALL_RULE,
+    CLASSES,
+    COMPUTE,
+    COUNTERS,
+    DISTANCES,
+    FINAL,
+    FRAME_COLUMNS,
+    FRAMES,
+    FULL,
+    FULL_SLOT,
+    HAS_DISTINCT,
+    HAS_MOVES,
+    LIST_ENDS,
+    LIST_ITEMS,
+    MAX_COUNT,
+    MAX_INCREMENTS,
+    MIN_COUNT,
+    MISSING,
+    MISSING_RULES,
+    NO_FRAME,
+    ROW,
+    RULE,
+    START,
+    TARGETS,
+    below_cost,
+    bucket_of,
+    intern_list,
+    pending_cost,
+    sum_costs,
+)
+from structkit.automaton.runtime.frame_kernels import SLOTS as FIRST_SLOT
 from structkit.index.rows.walk_kernels import MISSING as WALK_MISSING
 from structkit.index.rows.walk_kernels import walk
 
@@ -36,7 +75,7 @@ __all__ = [
     ARENA, MASK, FOUND_WORDS, FOUND_VALUES, EXIT_NODES, NO_SIGNATURES, WALKS,
     REQUESTS, ROWS, ROW_BUCKETS, WORDS, VALUES, BASES, SLOTS,
 ) = range(FIRST_SLOT, FIRST_SLOT + 24)
-"""The slots of a context that follow those of `parse_kernels`.
+"""The slots of a context that follow those of `frame_kernels`.
 
 - From `TRIE_DEPTH` to `CHILD_NODE`, the arrays of the trie that `walk` reads; `ROOT`: int32[1], node 0.
 - `EOS_WORDS`, `EOS_VALUES`: int32[...] and uint32[...], the words of the mask of the end tokens.
@@ -54,24 +93,30 @@ REQUEST_FRAME, REQUEST_EXITS, ROW_COUNT, WORD_COUNT, LONGEST_TOKEN, REQUEST_COUN
 length of the longest token."""
 
 EXITS_KEY, STATE_KEY, REQUIRED, ALLOWED, BASE, FIRST_WORD, LAST_WORD, EXITS, ROW_COST, ROW_NEXT, ROW_COLUMNS = range(11)
-"""The columns of a row: the four numbers of its key (see `RowKey`), its dense mask or `NO_BASE`, its words, the list of
-the trie nodes at which its rule can end or `NO_EXITS`, the cost `Row.max_cost_after`, and the next row in its bucket."""
+"""The columns of a row: the four numbers of its key (see `RowKey`), its dense mask or `NO_BASE`, its words, the list
+of the trie nodes at which its rule can end or `NO_EXITS`, the cost `Row.max_cost_after`, and the next row in its
+bucket."""
 
 NO_BASE = NO_EXITS = -1
 
 DONE, ROW_NEEDED, TIGHT = 0, -6, -7
-"""Results besides those of `parse_kernels`: the mask is written; a row must be added; the budget forbids some tokens."""
+"""Results besides those of `frame_kernels`: the mask is written; a row must be added; the budget forbids some
+tokens."""
 
 _FUEL = 512
 """Trie nodes that a row visits before Python computes it with kernels for many nodes, which other threads do not wait
 for: about 5 µs."""
+
+_WIDE = 64
+"""ASCII characters that can follow a state of free text."""
 
 
 @helper
 def _key_counts(context, state, count):
     """Return the iterations that a frame needs and allows, as far as a token can tell them apart; see `RowKey`."""
     rule = int32_array(context, RULE)[state]
-    min_count, max_count = np.int64(int32_array(context, MIN_COUNT)[rule]), np.int64(int32_array(context, MAX_COUNT)[rule])
+    min_count = np.int64(int32_array(context, MIN_COUNT)[rule])
+    max_count = np.int64(int32_array(context, MAX_COUNT)[rule])
     longest = np.int64(int32_array(context, REQUESTS)[LONGEST_TOKEN]) + 1
     required = min(max(min_count - count, 0), longest)
     if max_count < 0:
@@ -132,11 +177,25 @@ def _store_row(context, exits, state, required, allowed, base, word_count, exit_
 
 
 @helper
+def _is_wide(context, state):
+    """Return whether many bytes can follow a state, as in free text: then its row needs many trie nodes."""
+    rule, row = int32_array(context, RULE)[state], int32_array(context, ROW)[state]
+    targets, classes = int32_array(context, TARGETS), uint8_matrix(context, CLASSES)
+    leaving = 0
+    for byte in range(128):
+        leaving += targets[row + classes[rule, byte]] >= 0
+    return leaving >= _WIDE
+
+
+@helper
 def _compute_row(context, exits, frame, state, count, required, allowed):
     """Compute and store the row of a frame; return its number, or a negative result."""
     ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
     mask, found_words = uint32_array(context, MASK), int64_array(context, FOUND_WORDS)
-    nodes = int32_array(context, ROOT)
+    nodes, requests = int32_array(context, ROOT), int32_array(context, REQUESTS)
+    requests[REQUEST_FRAME], requests[REQUEST_EXITS] = frame, exits
+    if exits < 0 and _is_wide(context, state):
+        return np.int64(ROW_NEEDED)
     if exits >= 0:
         nodes = items[ends[exits] : ends[exits + 1]]
     found, worst, filled = walk(
@@ -161,8 +220,6 @@ def _compute_row(context, exits, frame, state, count, required, allowed):
         mask[word] = 0
     if found == WALK_MISSING:
         return np.int64(MISSING)
-    requests = int32_array(context, REQUESTS)
-    requests[REQUEST_FRAME], requests[REQUEST_EXITS] = frame, exits
     return np.int64(ROW_NEEDED)
 
 
@@ -283,6 +340,8 @@ def write_mask(context, configuration, remaining, out):
     Returns:
         `DONE`, or a negative result; then `out` is unchanged.
     """
+    if int32_array(context, COUNTERS)[HAS_DISTINCT]:
+        return np.int64(COMPUTE)
     walks = int32_matrix(context, WALKS)
     count, cost = _find_rows(context, configuration, walks)
     if count < 0:

@@ -80,7 +80,9 @@ def test_every_kernel_has_object_code(built: Path) -> None:
     kernels = {
         f"{'.'.join(path.relative_to(package.parent).with_suffix('').parts)}.{name}"
         for path in package.rglob("*.py")
-        for name in re.findall(r"^@kernel\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for name in re.findall(
+            r"^@(?:exclusive_)?kernel\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
     }
     assert kernels and kernels == {path.name.rpartition("-")[0] for path in built.glob("*.nbc")}
 

@@ -30,7 +30,7 @@ RULES = Rules(
             LiteralText("}"),
         )
     ),
-    {"text": Seq((Repeat(CharClass(((0x61, 0x7A),))), LiteralText('"')))},
+    {"text": Seq((Repeat(CharClass(((0x20, 0x21), (0x23, 0x7E)))), LiteralText('"')))},
 )
 ADDRESS = store.address_of("a test")
 TEXT = b'{"a": "xy", "b": 22}'
