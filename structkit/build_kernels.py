@@ -122,7 +122,9 @@ def _use_kernels() -> None:
         model = sk.testing.RandomModel(0, vocabulary)
         for target in targets:
             out = np.zeros(vocabulary.mask_words, np.uint32)
-            sk.compile(target, vocabulary, cache=False).cursor().fill_mask(out)
+            guide = sk.compile(target, vocabulary, cache=False)
+            guide.cursor().fill_mask(out)
+            guide.parser.advance_bytes(guide.parser.start, b"a")
             for temperature in (0.0, 1.0):
                 sk.generate(model, "", target, max_tokens=400, temperature=temperature, seed=0)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from structkit.automaton.core.memory import Memory
 from structkit.automaton.runtime.configurations import Configurations
 from structkit.automaton.runtime.frame_kernels import REJECTED
-from structkit.automaton.runtime.parse_kernels import advance
+from structkit.automaton.runtime.parse_kernels import advance, upper_bound
 from structkit.guide.budget import Budgets
 from structkit.guide.state import State, States, masks_of
 from structkit.index.index import UNREACHABLE, Index
@@ -50,9 +50,8 @@ class Parser:
     """
 
     def __init__(self, index: Index, configurations: int = 0) -> None:
-        self._is_exact = (
-            index.is_exact
-        )  # read first: distances that become exact meanwhile are only counted twice
+        # Read first: distances that become exact meanwhile only count twice.
+        self._is_exact = index.is_exact
         limit = max(index.automaton.limits.row_bytes, _MIN_BYTES)
         memory = Memory(SLOTS, vocabulary_memory(index.vocabulary, index.automaton.limits.parse_states))
         self._context = memory.context
@@ -125,6 +124,9 @@ class Parser:
 
     def fits(self, configuration: int, budget: int) -> bool:
         """Return whether the value can be completed within `budget` more tokens."""
+        bound = upper_bound(self._context, configuration)
+        if 0 <= (bound if self._is_exact else 2 * bound) <= budget:
+            return True
         return self.budgets.fits(self.state(configuration), budget)
 
     def state(self, configuration: int) -> State:

@@ -25,9 +25,11 @@ from structkit.automaton.runtime.frame_kernels import (
     COMPUTE,
     COST,
     COUNT,
+    COUNTERS,
     FINAL,
     FRAME_COLUMNS,
     FRAMES,
+    HAS_DISTINCT,
     HAS_MOVES,
     LIST_ENDS,
     LIST_ITEMS,
@@ -351,7 +353,9 @@ def forced_bytes(context, configuration, out):
 
 @exclusive_kernel
 def upper_bound(context, configuration):
-    """Return an upper bound on the tokens to the end of the text, or `COMPUTE`."""
+    """Return an upper bound on the tokens to the end of the text; `COMPUTE` if there are, or were, distinct texts."""
+    if int32_array(context, COUNTERS)[HAS_DISTINCT]:
+        return np.int64(COMPUTE)
     if configuration & 1:
         return np.int64(0)
     frames = int32_array(context, FRAMES)

@@ -67,7 +67,7 @@ def test_a_saved_guide_has_the_same_masks(folder: Path) -> None:
     guide = _guide()
     masks = _masks(guide, TEXT)
     guide.save()
-    assert len(list(folder.glob("*.cache"))) == 2, "one file for the guide, one for the text rule"
+    assert len(list(folder.glob("*.cache"))) == 3, "files of the guide, of the text rule, and of its part"
     loaded = _guide()
     assert load_guide(ADDRESS, V) is not None
     assert _masks(loaded, TEXT) == masks
@@ -112,11 +112,11 @@ def test_damaged_files_are_replaced(folder: Path, damage: object) -> None:
 
 def test_files_with_a_wrong_name_are_rejected(folder: Path) -> None:
     _guide().precompute()
-    first, second = sorted(folder.glob("*.cache"))
-    content = first.read_bytes()
-    first.write_bytes(second.read_bytes())
-    second.write_bytes(content)
-    assert load_guide(ADDRESS, V) is None
+    files = sorted(folder.glob("*.cache"))
+    contents = [file.read_bytes() for file in files]
+    for file, content in zip(files, [*contents[1:], contents[0]], strict=True):
+        file.write_bytes(content)
+    assert len(files) > 1 and load_guide(ADDRESS, V) is None
 
 
 def test_the_cache_is_bounded_and_removes_the_oldest_file(folder: Path) -> None:
