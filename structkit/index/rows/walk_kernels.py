@@ -275,6 +275,8 @@ def walk(
         if at_end and child_count[begin] > 0:
             exit_nodes[found] = begin
             found += 1
+        if base + 2 >= room:
+            return OVERFLOW, worst, filled
         depth = base
         arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = 0, first_high, first_top
         arena[depth, CHILD] = child_first[begin]
