@@ -243,3 +243,19 @@ def test_configurations_without_frames_are_rejected() -> None:
     assert guide is not None and isinstance(guide.automaton, Automaton)
     assert guide.parser._configurations.number(frozenset(), b"") == frame_kernels.REJECTED
     assert guide.parser.state(frame_kernels.REJECTED).frames == frozenset()
+
+
+def test_right_recursion_takes_no_stack() -> None:
+    """A list that calls itself at its end: `S: "a," S | "b"`."""
+    rules = Rules(RuleRef("s"), {"s": Choice((Seq((LiteralText("a,"), RuleRef("s"))), LiteralText("b")))})
+    guide = _guide(rules)
+    assert guide is not None
+    cursor = guide.cursor()
+    mask = np.empty(WORDS, np.uint32)
+    for _ in range(2_000):
+        for byte in b"a,":
+            cursor.fill_mask(mask)
+            cursor.advance(byte)
+    assert guide.parser._configurations.memory[frame_kernels.COUNTERS][frame_kernels.FRAME_COUNT] < 10
+    cursor.advance(ord("b"))
+    assert cursor.is_finished

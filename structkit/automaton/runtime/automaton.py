@@ -71,6 +71,7 @@ class Automaton:
         self.max_increments = np.ones(8, np.int32)
         self._final = bytearray()
         self._has_moves = bytearray()
+        self._only_ends = bytearray()
         self._calls: dict[int, tuple[tuple[int, int, int, bool], ...]] = {}
         self._publish(tables)
 
@@ -131,6 +132,10 @@ class Automaton:
                 self.max_increments[rule] = _stride(tables, *states)
         self._final += tables.final[first:].tobytes()
         self._has_moves += tables.has_moves[first:].tobytes()
+        only_ends = (
+            tables.final[first:] & ~tables.has_moves[first:] & (np.diff(tables.call_first[first:]) == 0)
+        )
+        self._only_ends += (only_ends & (tables.min_count[tables.rule[first:]] == 0)).tobytes()
         self.rule_of += added
         self.built += sizes
         self.row, self.targets, self.classes, self.rule = tables[:4]
@@ -208,7 +213,10 @@ class Automaton:
         return False
 
     def epsilon_closure(self, frames: Iterable[Frame], buffer: bytes = b"") -> frozenset[Frame]:
-        """Add the frames reachable without a byte, by calling rules and returning from rules."""
+        """Add the frames reachable without a byte, by calling rules and returning from rules.
+
+        A call after which the rule can only end is a tail call: it returns to the frames below.
+        """
         settled: set[Frame] = set()
         pending, most = list(frames), self.limits.parse_states
         while pending:
@@ -232,7 +240,8 @@ class Automaton:
                         if memory and memory.texts and memory.contains(self.sole_text(callee)):
                             continue  # a key that was written
                         memory = SeenTexts(memory.texts if memory else (), len(buffer))
-                    back = self.frame(after, count, frame.below, memory)
+                    is_tail = not is_unique and self._only_ends[after]
+                    back = frame.below if is_tail else self.frame(after, count, frame.below, memory)
                     pending.append(self.frame(self.start_state(callee), 0, back))
         live = self._has_moves
         return self.merge_frames(

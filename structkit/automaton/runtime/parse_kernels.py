@@ -97,7 +97,8 @@ def _close(context, parses, low, high):
     """Enter the rules that parses may call and leave those that may have ended, without a byte.
 
     The parses of the rows from `low` to `high - 1`, after this the ones that a byte can follow or that may end the
-    text, are moved to the first rows. Returns their number, or a negative result.
+    text, are moved to the first rows. Returns their number, or a negative result. A call after which the rule can only
+    end is a tail call: it returns to what is below, so that right recursion takes no stack.
     """
     rules, final, has_moves = int32_array(context, RULE), bool_array(context, FINAL), bool_array(context, HAS_MOVES)
     call_first, call_rule = int32_array(context, CALL_FIRST), int32_array(context, CALL_RULE)
@@ -133,9 +134,12 @@ def _close(context, parses, low, high):
                 return np.int64(MISSING)
             if high + 1 >= len(parses):
                 return np.int64(TOO_MANY)
-            back = intern_frame(context, np.int64(call_next[call]), after, below)
-            if back < 0:
-                return back
+            back, next_state = below, np.int64(call_next[call])
+            is_tail = final[next_state] and not has_moves[next_state] and min_count[rule] == 0
+            if not is_tail or call_first[next_state] < call_first[next_state + 1]:
+                back = intern_frame(context, next_state, after, below)
+                if back < 0:
+                    return back
             high = _add_parse(parses, low, high, np.int64(start[callee]), np.int64(0), back)
     kept = np.int64(0)
     for i in range(low, high):
