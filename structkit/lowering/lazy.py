@@ -1,19 +1,27 @@
-"""Select the definitions of a large document that are lowered on first use."""
+"""Select the definitions and values that are lowered on first use.
+
+A rule can be lowered and built in the middle of a text only if nothing can go wrong there: the schema is supported, it
+has a value, and its automaton is small. `Summaries` proves this from the schema alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from structkit.lowering.strings.rfc import KNOWN_FORMATS
+from structkit.lowering.containers.notation import Notation
+from structkit.lowering.containers.objects import MAX_LAZY_SIZE
+from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
 from structkit.lowering.strings.strings import MAX_LAZY_LENGTH
-from structkit.lowering.usage import Usage
+from structkit.regex.json_string import json_text, with_separators
+from structkit.regex.nodes import NEVER, LiteralText, Node, RuleRef, seq
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
     Boolean,
     Const,
-    Format,
     Integer,
+    Never,
     Null,
     Number,
     Object,
@@ -23,16 +31,26 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 
-__all__ = ["deferrable", "is_small"]
+__all__ = [
+    "LARGE_DOCUMENT",
+    "Summaries",
+    "Summary",
+    "constants_discount",
+    "differ_at_the_start",
+    "is_small",
+]
 
-_MIN_DOCUMENT_SIZE = 200
-"""Smallest document, in schemas, whose definitions are deferred; smaller ones are lowered as fast as classified."""
+_MIN_DEFERRED_SIZE = 8
+"""Smallest schema, in schemas, that is deferred; a smaller one is not worth a rule of its own."""
 
-_MIN_DEFERRED_SIZE = 4
-"""Smallest definition, in schemas, that is deferred."""
+_MIN_DEFERRED_DEFINITION = 4
+"""Smallest definition, in schemas, that is deferred in a large document."""
 
-_MAX_DEPTH = 16
-"""Largest nesting of a deferred definition: the stack can already be deep when it is lowered."""
+LARGE_DOCUMENT = 200
+"""Smallest size of a large document, in schemas."""
+
+_MAX_EXAMPLE_LENGTH = 10_000
+"""Largest length, in characters, of an example."""
 
 _SMALL_BOUND = 10**15
 """Exclusive limit of the bounds of an integer range, in magnitude, whose automaton is small."""
@@ -47,23 +65,216 @@ _MAX_REPETITIONS = 64
 """Largest count of items of a small array."""
 
 _MAY_BE_LARGE = (Object, Array, Const, Union, Integer, Number)
+_MAY_BE_DEFERRED = (Object, Array, Union)
 
 
-def deferrable(definitions: Mapping[str, Schema], uses: Mapping[str, Usage], max_size: int) -> set[str]:
-    """Return the definitions that can be lowered on first use.
+@dataclass(slots=True)
+class Summary:
+    """The properties of a simple schema, found without lowering it.
+
+    Attributes:
+        size: The number of schemas in its rule; a part that is deferred counts as one.
+        total: The number of all schemas.
+        example: A part of its texts: a text, or a sequence of texts and calls.
+        is_enumeration: Whether it is a union of constants.
+    """
+
+    size: int
+    total: int
+    example: Node
+    is_enumeration: bool = False
+
+
+class Summaries:
+    """The summaries of the schemas of one document.
 
     Args:
-        definitions: The schemas.
-        uses: Their usages.
-        max_size: Largest rule, in schemas, that is built lazily.
+        lowered: The definitions lowered so far: node, height, whether the automaton is small, and size.
+        notation: The spelling of values.
+        comma: Separator of items and entries.
+        colon: Separator of a key and its value.
     """
-    if sum(use.size for use in uses.values()) < _MIN_DOCUMENT_SIZE:
-        return set()
-    return {
-        name
-        for name, use in uses.items()
-        if _MIN_DEFERRED_SIZE <= use.size <= max_size and _is_simple(definitions[name])
-    }
+
+    def __init__(
+        self, lowered: Mapping[str, tuple[Node, int, bool, int]], notation: Notation, comma: str, colon: str
+    ) -> None:
+        self._lowered = lowered
+        self._notation = notation
+        self._separators = comma, colon
+        self._comma = LiteralText(comma)
+        self._colon = colon
+        self._boolean, self._null = _leaf(notation.true), _leaf(notation.null)
+        self._found: dict[int, tuple[Schema, Summary | None]] = {}
+
+    def of(self, schema: Schema) -> Summary | None:
+        """Return the summary of a schema; `None` if it is not simple.
+
+        A simple schema has a value (if its references have), is supported, and has a small automaton.
+        """
+        if not isinstance(schema, _MAY_BE_DEFERRED):
+            return self._leaf(schema)
+        known = self._found.get(id(schema))
+        if known is None:  # the schema is kept, so that no other one gets its id
+            known = self._found[id(schema)] = schema, self._composite(schema)
+        return known[1]
+
+    def deferrable(self, schema: Schema, *, is_large: bool = False) -> Summary | None:
+        """Return the summary of a simple schema that is worth a rule of its own, otherwise `None`.
+
+        Args:
+            schema: A value or a definition.
+            is_large: Whether the schema is a definition of a large document.
+        """
+        found = self.of(schema)
+        min_size = _MIN_DEFERRED_DEFINITION if is_large else _MIN_DEFERRED_SIZE
+        return found if found is not None and _is_worth_a_rule(schema, found, min_size) else None
+
+    def _leaf(self, schema: Schema) -> Summary | None:
+        """Return the summary of a schema without subschemas."""
+        match schema:
+            case String():
+                return _STRING if schema == _FREE_STRING else _string(schema)
+            case Ref(name):
+                return self._reference(name)
+            case Const(text):
+                if text[0] != '"':
+                    text = self._notation.render(with_separators(text, *self._separators))
+                return _leaf(text) if is_small(schema) else None
+            case Boolean():
+                return self._boolean
+            case Null():
+                return self._null
+            case Integer():
+                return _integer(schema)
+            case Anything():
+                return _ZERO
+            case Number():
+                return _ZERO if schema == Number() else None
+            case _:
+                return None
+
+    def _composite(self, schema: Object | Array | Union) -> Summary | None:
+        if not is_small(schema):
+            return None
+        match schema:
+            case Object():
+                return self._object(schema)
+            case Array():
+                return self._array(schema)
+            case Union(branches):
+                return self._union(branches)
+
+    def _reference(self, name: str) -> Summary | None:
+        """Return the summary of a reference; `None` if the definition is empty, or large and not a rule."""
+        node, _, small, size = self._lowered.get(name, (RuleRef(f"#{name}"), 0, True, 1))
+        return Summary(size, 1, node) if small and node is not NEVER else None
+
+    def _object(self, schema: Object) -> Summary | None:
+        if schema.any_order:
+            return None
+        example: list[Node] = []
+        size = total = 1
+        for prop in schema.properties:
+            value = self.of(prop.value)
+            if value is None or not prop.name.isascii():
+                if isinstance(prop.value, Never) and not prop.required:
+                    continue
+                return None
+            size += _size_within(prop.value, value)
+            total += value.total
+            if prop.required:
+                key = LiteralText(json_text(prop.name) + self._colon)
+                example += (self._comma, key, value.example)
+        for group in schema.additional:
+            value = self.of(group.value)
+            if value is None:
+                return None
+            size += _size_within(group.value, value)
+            total += value.total
+        return _summary(size, total, _OPEN_BRACE, example, _CLOSE_BRACE)
+
+    def _array(self, schema: Array) -> Summary | None:
+        parts = [self.of(part) for part in (*schema.prefix, schema.items)]
+        if schema.unique_items or None in parts:
+            return None
+        found = [part for part in parts if part is not None]
+        size = sum(map(_size_within, (*schema.prefix, schema.items), found), 1)
+        total = sum([part.total for part in found], 1)
+        found += [found[-1]] * (schema.min_items - len(found))
+        example = [each for part in found[: schema.min_items] for each in (self._comma, part.example)]
+        return _summary(size, total, _OPEN_BRACKET, example, _CLOSE_BRACKET)
+
+    def _union(self, branches: Sequence[Schema]) -> Summary | None:
+        parts = [self.of(branch) for branch in branches]
+        if None in parts or not differ_at_the_start(branches):
+            return None
+        found = [part for part in parts if part is not None]
+        # A branch that calls a rule may have no text.
+        texts = [part.example for part in found if isinstance(part.example, LiteralText)]
+        if not texts:
+            return None
+        constants = sum([isinstance(branch, Const) for branch in branches])
+        size = sum(map(_size_within, branches, found), 1) - constants_discount(constants)
+        shortest = min(texts, key=lambda text: len(text.value))
+        total = sum([part.total for part in found], 1)
+        return Summary(size, total, shortest, is_enumeration=constants == len(found))
+
+
+_OPEN_BRACE, _CLOSE_BRACE = LiteralText("{"), LiteralText("}")
+_OPEN_BRACKET, _CLOSE_BRACKET = LiteralText("["), LiteralText("]")
+
+
+def constants_discount(constants: int) -> int:
+    """Return by how much constants count less than other schemas: each counts as an eighth."""
+    return 7 * constants // 8
+
+
+def _leaf(text: str) -> Summary:
+    return Summary(1, 1, LiteralText(text))
+
+
+_FREE_STRING = String()
+_STRING, _ZERO = _leaf('""'), _leaf("0")
+
+
+def _summary(size: int, total: int, opening: Node, entries: Sequence[Node], closing: Node) -> Summary | None:
+    """Return the summary of an object or array; each entry of the example has a separator before it."""
+    example = seq(opening, *entries[1:], closing)
+    is_long = isinstance(example, LiteralText) and len(example.value) > _MAX_EXAMPLE_LENGTH
+    return None if is_long else Summary(size, total, example)
+
+
+def _size_within(schema: Schema, summary: Summary) -> int:
+    """Return the size of a part within the rule that contains it."""
+    return 1 if _is_worth_a_rule(schema, summary, _MIN_DEFERRED_SIZE) else summary.size
+
+
+def _is_worth_a_rule(schema: Schema, summary: Summary, min_size: int) -> bool:
+    """Return whether lowering a simple schema takes longer than a call of a rule; constants are lowered quickly."""
+    if not min_size <= summary.size <= MAX_LAZY_SIZE:
+        return False
+    return isinstance(schema, Object | Array) or (isinstance(schema, Union) and not summary.is_enumeration)
+
+
+def _string(schema: String) -> Summary | None:
+    given = schema.format
+    if given is None:
+        unrestricted = String(min_length=schema.min_length, max_length=schema.max_length)
+        is_simple = schema == unrestricted and schema.min_length <= MAX_LAZY_LENGTH
+        return _leaf(f'"{"0" * schema.min_length}"') if is_simple else None
+    is_simple = given.name in FORMAT_EXAMPLES and schema == String(format=given)
+    return _leaf(f'"{FORMAT_EXAMPLES[given.name]}"') if is_simple else None
+
+
+def _integer(schema: Integer) -> Summary | None:
+    low, high = schema.minimum, schema.maximum
+    if low is None is high:
+        return _ZERO if is_small(schema) else None
+    if not is_small(schema) or any(abs(bound or 0) >= _SMALL_BOUND for bound in (low, high)):
+        return None
+    if low is not None and low > 0:
+        return _leaf(str(low))
+    return _ZERO if high is None or high >= 0 else _leaf(str(high))
 
 
 def is_small(schema: Schema) -> bool:
@@ -79,19 +290,15 @@ def is_small(schema: Schema) -> bool:
     match schema:
         case Const(text):
             return len(text) <= _MAX_CONSTANT_LENGTH
-        case Object():
-            required = sum(prop.required for prop in schema.properties)
-            counts = (
-                schema.min_properties > required
-                or schema.max_properties is not None
-                or schema.required_groups
+        case Object(properties=properties):
+            if schema.max_properties is not None or schema.required_groups:
+                return False
+            if schema.min_properties > sum([prop.required for prop in properties]):
+                return False
+            has_long_names = (
+                len(max([prop.name for prop in properties], key=len, default="")) > _MAX_CONSTANT_LENGTH
             )
-            named = all(group.names == String() for group in schema.additional)
-            return (
-                named
-                and not counts
-                and all(len(prop.name) <= _MAX_CONSTANT_LENGTH for prop in schema.properties)
-            )
+            return not has_long_names and all(group.names == _FREE_STRING for group in schema.additional)
         case Array():
             max_count = max(schema.min_items, schema.max_items or 0)
             return max_count <= _MAX_REPETITIONS and not schema.contains
@@ -108,57 +315,7 @@ def is_small(schema: Schema) -> bool:
             return True
 
 
-def _is_simple(schema: Schema) -> bool:
-    """Return whether a schema is nonempty (if its references are), supported, and has small automata."""
-    level, depth = [schema], 0
-    while level and depth <= _MAX_DEPTH:
-        if not all(map(_is_simple_itself, level)):
-            return False
-        level, depth = [inner for node in level for inner in _children(node)], depth + 1
-    return not level
-
-
-def _is_simple_itself(node: Schema) -> bool:
-    """Return whether a schema, without its subschemas, is simple."""
-    match node:
-        case Object():
-            return is_small(node) and not node.any_order and all(p.name.isascii() for p in node.properties)
-        case Array():
-            return is_small(node) and not node.unique_items
-        case Union(branches):
-            return is_small(node) and _differ_at_the_start(branches)
-        case String(format=None):
-            unrestricted = String(min_length=node.min_length, max_length=node.max_length)
-            return node == unrestricted and node.min_length <= MAX_LAZY_LENGTH
-        case String(format=Format() as given):
-            return given.name in KNOWN_FORMATS and node == String(format=given)
-        case Integer():
-            bounds = [bound for bound in (node.minimum, node.maximum) if bound is not None]
-            return is_small(node) and all(abs(bound) < _SMALL_BOUND for bound in bounds)
-        case Number():
-            return node == Number()
-        case Const():
-            return is_small(node)
-        case Ref() | Anything() | Boolean() | Null():
-            return True
-        case _:
-            return False
-
-
-def _children(node: Schema) -> Iterable[Schema]:
-    """Return the direct subschemas of a simple schema. Faster than `children`, which also returns steps."""
-    match node:
-        case Object(properties=properties, additional=additional):
-            return [*(prop.value for prop in properties), *(group.value for group in additional)]
-        case Array(prefix=prefix, items=items):
-            return *prefix, items
-        case Union(branches):
-            return branches
-        case _:
-            return ()
-
-
-def _differ_at_the_start(branches: Sequence[Schema]) -> bool:
+def differ_at_the_start(branches: Sequence[Schema]) -> bool:
     """Return whether alternatives, except constants, differ in their first character."""
     kinds = [type(branch) for branch in branches if not isinstance(branch, Const | Null | Boolean)]
     if Ref in kinds or Anything in kinds:

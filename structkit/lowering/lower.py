@@ -7,39 +7,32 @@ becomes a rule that other rules call.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.alternatives import alternation
 from structkit.lowering.containers.any_json import any_json
-from structkit.lowering.containers.contains import contains_items, prefix_items
+from structkit.lowering.containers.arrays import MAX_INLINE_NODES, ArrayLowerer
 from structkit.lowering.containers.notation import JSON, Notation, keywords_of
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer
-from structkit.lowering.lazy import deferrable, is_small
+from structkit.lowering.lazy import (
+    LARGE_DOCUMENT,
+    Summaries,
+    Summary,
+    constants_discount,
+    differ_at_the_start,
+    is_small,
+)
 from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.numbers import integral_numbers, numbers, without_multiples
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.lowering.strings.strings import StringLowerer
-from structkit.lowering.usage import Usage, usages
+from structkit.lowering.usage import Usage, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
 from structkit.regex.lazy_rules import LazyRules
-from structkit.regex.nodes import (
-    EMPTY,
-    NEVER,
-    Choice,
-    Distinct,
-    ListPart,
-    LiteralText,
-    Node,
-    Repeat,
-    RuleRef,
-    Rules,
-    SeparatedList,
-    choice,
-    seq,
-)
+from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, RuleRef, Rules, choice, seq
 from structkit.regex.size_bound import have_distinct_starts
 from structkit.regex.walk import exceeds_size
 from structkit.schema.algebra.distinct import disjoint_branches
@@ -69,9 +62,6 @@ from structkit.unenforced import Unenforced
 __all__ = ["lower"]
 
 _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
-
-_MAX_INLINE_NODES = 64
-"""Largest definition, in nodes, that is copied to each of several uses; larger ones become rules."""
 
 _MAX_INLINE_RANGE = 8
 """Largest number, in nodes, that does not become a rule."""
@@ -121,8 +111,9 @@ def lower(
     """
     if document_keys and order != "any":
         document = with_document_keys(document, AutomatonOracle(python=document.bounded, limits=limits))
-    lowering = _Lowering(document, whitespace or "spaced", order or "declared", strict, source, limits)
-    lowering.notation = notation
+    lowering = _Lowering(
+        document, whitespace or "spaced", order or "declared", strict, source, limits, notation
+    )
     try:
         start = lowering.run(document.root)
     except RecursionError:
@@ -134,7 +125,7 @@ def lower(
     rules, deferred = lowering.rules, lowering.deferred
     return Rules(
         start,
-        LazyRules(rules, deferred, lowering.lower_deferred) if deferred else rules,
+        LazyRules(rules, deferred, lowering.examples, lowering.lower_deferred) if deferred else rules,
         unenforced,
         lowering.lazy,
     )
@@ -156,11 +147,12 @@ class _Lowering:
         strict: bool,
         source: str | None,
         limits: Limits,
+        notation: Notation,
     ) -> None:
         self.source = source
         self.strict = strict
         self.unenforced: list[Unenforced] = []
-        self.uses = usages(document, any_order=order == "any")
+        self.uses = usages(document)
         self.order = order
         self.bounded = document.bounded
         self.bounded_numbers = document.bounded or document.bounded_numbers
@@ -172,16 +164,24 @@ class _Lowering:
         self.size = 0
         self.definitions = document.definitions
         self.lowered: dict[str, tuple[Node, int, bool, int]] = {}
-        self.deferred: set[str] = set()
+        self.deferred: dict[str, tuple[Schema, str]] = {}
+        self.examples: dict[str, Node] = {}
         self.empty_reason: tuple[str, str] | None = None
         self.count = 0
         self.canonical = False
+        self.overlapping = False
         self.pending: list[str] = []
-        self.notation = JSON
+        self.notation = notation
+        self.summaries = Summaries(self.lowered, notation, self.comma, self.colon)
         self.keywords = False
         self.depth = 0
         self.max_depth = 0
         self.escaped: dict[str, None] = {}
+
+    @cached_property
+    def with_multiple_spellings(self) -> set[str]:
+        """The definitions of which some value has more than one spelling."""
+        return with_multiple_spellings(self.definitions, self.uses, any_order=self.order == "any")
 
     # Made for each use: a reference in both directions would keep the schema until the next garbage collection.
     @property
@@ -194,15 +194,21 @@ class _Lowering:
         """Lowers the objects of the document."""
         return ObjectLowerer(self)
 
+    @property
+    def arrays(self) -> ArrayLowerer:
+        """Lowers the arrays of the document."""
+        return ArrayLowerer(self)
+
     def run(self, root: Schema) -> Node:
         """Return the language of the root and add its rules to `rules`."""
-        simple = self.uses and self.order == "declared"
-        deferrable_names = deferrable(self.definitions, self.uses, MAX_LAZY_SIZE) if simple else ()
+        is_large = sum(use.size for use in self.uses.values()) >= LARGE_DOCUMENT
         for name, use in self.uses.items():
-            if name in deferrable_names and not any(self.is_empty(callee) for callee in use.callees):
-                self.defer(name, use)
-            else:
+            summary = self.deferrable(self.definitions[name], is_large=is_large)
+            if summary is None:
                 self.define(name, use)
+            else:
+                self.defer(f"#{name}", self.definitions[name], use.path, summary)
+                self.lowered[name] = RuleRef(f"#{name}"), 0, True, 1
         start = self.arguments(root) if self.notation.python_call else self.node(root, "$")
         self.canonical = True
         while self.pending:
@@ -220,32 +226,42 @@ class _Lowering:
         self.keywords = True
         return self.node(named, "$")
 
-    def is_empty(self, name: str) -> bool:
-        """Return whether a definition is known to have no text."""
-        return name in self.lowered and self.lowered[name][0] is NEVER
+    def deferrable(self, schema: Schema, *, is_large: bool = False) -> Summary | None:
+        """Return the summary of a schema that can be lowered on first use here, otherwise `None`."""
+        if self.canonical or self.overlapping or self.order == "any":
+            return None
+        return self.summaries.deferrable(schema, is_large=is_large)
 
-    def defer(self, name: str, use: Usage) -> None:
-        """Make a definition a rule that is lowered on first use."""
-        self.charge(use.size, use.path)
-        self.deferred.add(rule := f"#{name}")
+    def defer(self, rule: str, schema: Schema, path: str, summary: Summary) -> None:
+        """Add a rule that is lowered on first use."""
+        self.charge(summary.total, path)
+        self.deferred[rule] = schema, path
+        self.examples[rule] = summary.example
         self.lazy.add(rule)
-        self.lowered[name] = RuleRef(rule), 0, True, 1
+
+    def deferred_value(self, schema: Schema, path: str, summary: Summary) -> Node:
+        """Make a value a rule that is lowered on first use, and return the call."""
+        name = f"#{path}"
+        while name in self.rules or name in self.examples or name[1:] in self.definitions:
+            name += "'"
+        self.defer(name, schema, path, summary)
+        self.size += 1
+        return RuleRef(name)
 
     def lower_deferred(self, rule: str) -> None:
         """Lower a deferred rule."""
-        name = rule[1:]
-        self.canonical = self.keywords = False
+        schema, path = self.deferred.pop(rule)
+        self.canonical = self.keywords = self.overlapping = False
         self.count = self.depth = self.max_depth = self.size = 0
         self.small = True
-        self.rules[rule] = self.node(self.definitions[name], self.uses[name].path)
-        self.deferred.discard(rule)
+        self.rules[rule] = self.node(schema, path)
 
     def define(self, name: str, use: Usage) -> None:
         """Lower a definition, and choose whether its uses are copies or calls."""
         self.depth = self.max_depth = 0
         self.small, self.size = True, 0
         node = self.node(self.definitions[name], use.path)
-        large = use.count > 1 and exceeds_size(node, _MAX_INLINE_NODES)
+        large = use.count > 1 and exceeds_size(node, MAX_INLINE_NODES)
         if use.recursive or (node is not NEVER and (large or self.max_depth >= _MAX_NESTING)):
             self.add(f"#{name}", node)
             self.lowered[name] = RuleRef(f"#{name}"), 0, True, 1
@@ -312,7 +328,7 @@ class _Lowering:
                 return LiteralText(text) if self.bounded or self.canonical else constant_spellings(text)
             case Anything():
                 return self.anything()
-            case Ref(name) if self.canonical and (self.bounded or self.uses[name].multiple_spellings):
+            case Ref(name) if self.canonical and (self.bounded or name in self.with_multiple_spellings):
                 return self.canonical_definition(name)
             case Ref(name):
                 node, height, small, size = self.lowered.get(name, (RuleRef(f"#{name}"), 0, True, 1))
@@ -333,7 +349,9 @@ class _Lowering:
         return RuleRef(rule)
 
     def nested(self, schema: Object | Array | Union, path: str) -> Node:
-        """Lower a nested schema; every `_MAX_NESTING` levels start a rule."""
+        """Lower a nested schema; every `_MAX_NESTING` levels start a rule, and large simple values are deferred."""
+        if self.depth and (summary := self.deferrable(schema)) is not None:
+            return self.deferred_value(schema, path, summary)
         outer, small, size = (self.depth, self.max_depth), self.small, self.size
         self.small, self.size = is_small(schema), 1
         starts_rule = self.depth == _MAX_NESTING
@@ -343,17 +361,18 @@ class _Lowering:
             case Object():
                 node = self.objects.object(schema, path)
             case Array():
-                node = self.array(schema, path)
+                node = self.arrays.array(schema, path)
             case Union(branches):
                 alternatives = (
                     disjoint_branches(branches, self.definitions)
                     if self.canonical and self.bounded
                     else branches
                 )
+                overlapping, self.overlapping = self.overlapping, not differ_at_the_start(branches)
                 nodes = [self.node(branch, path) for branch in alternatives]
+                self.overlapping = overlapping
                 self.small = self.small and have_distinct_starts(nodes)
-                # A constant counts as an eighth of a schema.
-                self.size -= 7 * sum(isinstance(branch, Const) for branch in branches) // 8
+                self.size -= constants_discount(sum(isinstance(branch, Const) for branch in branches))
                 node = alternation(nodes, partial(self.rule, small=True), path)
         if starts_rule:
             self.depth, self.max_depth = outer
@@ -365,11 +384,11 @@ class _Lowering:
         return node
 
     def rule(self, node: Node, path: str, *, small: bool | None = None) -> Node:
-        """Add `node` as a rule with a new name, and return the call."""
+        """Add `node` as a rule with a new name, and return the call; `NEVER` stays itself."""
         if node is NEVER:
             return node
         name = f"#{path}"
-        while self.rules.get(name, node) != node or name[1:] in self.definitions:
+        while self.rules.get(name, node) != node or name in self.examples or name[1:] in self.definitions:
             name += "'"
         self.add(name, node, small=small)
         return RuleRef(name)
@@ -443,58 +462,3 @@ class _Lowering:
             )
             self.lazy.add(name)
         return RuleRef(name)
-
-    def array(self, schema: Array, path: str) -> Node:
-        """Lower an array."""
-        prefix = [self.items(schema, f"{path}[{index}]", item) for index, item in enumerate(schema.prefix)]
-        max_items = schema.max_items
-        if NEVER in prefix:
-            max_items = min(prefix.index(NEVER), len(prefix) if max_items is None else max_items)
-        items = (
-            NEVER if max_items is not None and max_items <= len(prefix) else self.items(schema, f"{path}[]")
-        )
-        if items is NEVER and not schema.contains:
-            max_items = len(prefix) if max_items is None else min(max_items, len(prefix))
-        if max_items is not None and schema.min_items > max_items:
-            return NEVER
-        min_count = max(schema.min_items - len(prefix), 0)
-        max_count = None if max_items is None else max(max_items - len(prefix), 0)
-        rule = None if schema.unique_items else self.rule
-        inside: Node
-        if schema.contains:
-            inside = contains_items(
-                schema,
-                partial(self.contains_item, schema, path),
-                comma=self.comma,
-                rule=rule,
-                path=path,
-            )
-        elif max_count == 0:
-            inside = EMPTY
-        elif prefix:
-            inside = Repeat(seq(LiteralText(self.comma), items), min_count, max_count)
-        else:
-            inside = SeparatedList((ListPart(items, min_count, max_count),), self.comma)
-        inside = prefix_items(
-            prefix[:max_items], inside, schema.min_items, comma=self.comma, rule=rule, path=path
-        )
-        array = seq(LiteralText("["), inside, LiteralText("]"))
-        return self.rule(array, path) if schema.unique_items else array
-
-    def items(self, schema: Array, path: str, item: Schema | None = None) -> Node:
-        """Lower one item, by default an item after the prefix."""
-        outer = self.canonical
-        # Pydantic merges equal items, which matters only if there must be more than one.
-        self.canonical = outer or (schema.unique_items and (schema.min_items > 1 or not self.bounded))
-        node = self.node(schema.items if item is None else item, path)
-        self.canonical = outer
-        return Distinct(node) if schema.unique_items and node is not NEVER else node
-
-    def contains_item(self, schema: Array, path: str, item: Schema) -> Node:
-        """Lower one item of an array with `contains`; a large item becomes a rule, because it is copied."""
-        node = self.items(schema, f"{path}[]", item)
-        return (
-            self.rule(node, f"{path}[]")
-            if not schema.unique_items and exceeds_size(node, _MAX_INLINE_NODES)
-            else node
-        )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from structkit.errors import UnresolvedReference
 from structkit.lowering.strings.registry import has_multiple_spellings
-from structkit.schema.ir.descend import children, format_step
+from structkit.schema.ir.descend import Step, children, format_step
 from structkit.schema.ir.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
 
-__all__ = ["Usage", "usages"]
+__all__ = ["Usage", "usages", "with_multiple_spellings"]
 
-_COMPOSITE = (Object, Array, Union, String)
-"""Nodes that can have subschemas."""
+_WITH_PARTS = (Ref, Object, Array, Union, String)
+"""References, and nodes that can have subschemas."""
 
 
 @dataclass(slots=True)
@@ -23,8 +25,6 @@ class Usage:
         path: The schema path of the first reference.
         count: The number of references.
         recursive: Whether the definition contains itself, directly or through other definitions.
-        multiple_spellings: Whether some value has more than one spelling: a fraction with or without trailing zeros,
-            a datetime with different offsets, additional keys in any order.
         callees: The referenced definitions.
         size: The number of schemas in the definition.
     """
@@ -32,19 +32,16 @@ class Usage:
     path: str
     count: int = 0
     recursive: bool = False
-    multiple_spellings: bool = False
     callees: list[str] = field(default_factory=list)
     size: int = 0
 
 
-def usages(document: Document, *, any_order: bool = False) -> dict[str, Usage]:
+def usages(document: Document) -> dict[str, Usage]:
     """Return the definitions that the root reaches, each after its callees where possible.
-
-    With `any_order`, declared keys can also be in any order.
 
     >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
     >>> usages(document)
-    {'a': Usage(path='$', count=2, recursive=True, multiple_spellings=False, callees=['a'], size=2)}
+    {'a': Usage(path='$', count=2, recursive=True, callees=['a'], size=2)}
 
     Raises:
         UnresolvedReference: A reference names no definition, in a document that has definitions.
@@ -61,11 +58,25 @@ def usages(document: Document, *, any_order: bool = False) -> dict[str, Usage]:
             read.add(name)
             use = found[name]
             use.callees, use.size = _references(document.definitions[name], use.path, document, found)
-            use.multiple_spellings = _has_multiple_spellings(document.definitions[name], any_order)
             pending += use.callees
-    order = _callees_first(roots, found)
-    _propagate_spellings(order, found)
-    return {name: found[name] for name in order}
+    return {name: found[name] for name in _callees_first(roots, found)}
+
+
+def with_multiple_spellings(
+    definitions: Mapping[str, Schema], uses: Mapping[str, Usage], *, any_order: bool
+) -> set[str]:
+    """Return the definitions of which some value has more than one spelling.
+
+    Examples are a fraction with or without trailing zeros, a datetime with different offsets, and additional keys in
+    any order. With `any_order`, declared keys can also be in any order.
+    """
+    found = {name for name in uses if _has_multiple_spellings(definitions[name], any_order)}
+    changed = True
+    while changed:  # only cycles need more than one iteration: callees precede callers
+        before = len(found)
+        found.update(name for name, use in uses.items() if not found.isdisjoint(use.callees))
+        changed = len(found) > before
+    return found
 
 
 def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
@@ -87,17 +98,8 @@ def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
     return False
 
 
-def _propagate_spellings(order: list[str], usages: dict[str, Usage]) -> None:
-    """Propagate `multiple_spellings` from callees to callers; only cycles need more than one iteration."""
-    changed = True
-    while changed:
-        changed = False
-        for name in order:
-            use = usages[name]
-            if not use.multiple_spellings and any(
-                usages[callee].multiple_spellings for callee in use.callees
-            ):
-                use.multiple_spellings = changed = True
+_Trail: TypeAlias = "tuple[_Trail, Step] | None"
+"""The steps from a schema to a part, the last one first."""
 
 
 def _references(
@@ -105,19 +107,34 @@ def _references(
 ) -> tuple[list[str], int]:
     """Count the references of one schema in `usages`; return the referenced names and the number of schemas."""
     names: dict[str, None] = {}
-    pending, size = [(schema, path)], 0
+    pending: list[tuple[Schema, _Trail]] = [(schema, None)]
+    size = 1
     while pending:
-        current, path = pending.pop()
-        size += 1
+        current, trail = pending.pop()
         if isinstance(current, Ref):
             if current.name not in document.definitions:
-                raise UnresolvedReference(f"there is no definition {current.name!r}", place=path)
-            usages.setdefault(current.name, Usage(path)).count += 1
+                place = path + _format_trail(trail)
+                raise UnresolvedReference(f"there is no definition {current.name!r}", place=place)
+            use = usages.get(current.name)
+            if use is None:
+                use = usages[current.name] = Usage(path + _format_trail(trail))
+            use.count += 1
             names[current.name] = None
-        elif isinstance(current, _COMPOSITE):
-            inner = [(child, path + format_step(step)) for step, child in children(current)]
-            pending += reversed(inner)
+        else:
+            parts = children(current)
+            size += len(parts)
+            pending += [
+                (child, (trail, step)) for step, child in reversed(parts) if isinstance(child, _WITH_PARTS)
+            ]
     return list(names), size
+
+
+def _format_trail(trail: _Trail) -> str:
+    steps: list[str] = []
+    while trail is not None:
+        trail, step = trail
+        steps.append(format_step(step))
+    return "".join(reversed(steps))
 
 
 def _callees_first(roots: list[str], usages: dict[str, Usage]) -> list[str]:

@@ -14,13 +14,21 @@ class LazyRules(Mapping[str, Node]):
 
     Args:
         lowered: The lowered rules; `lower` adds to them.
-        deferred: The names of the other rules; `lower` removes from them.
+        deferred: The other rules by name; `lower` removes one and may add the parts that it defers.
+        examples: For each rule that was ever deferred, a part of its language that is not empty.
         lower: Lowers one deferred rule.
     """
 
-    def __init__(self, lowered: dict[str, Node], deferred: set[str], lower: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        lowered: dict[str, Node],
+        deferred: Mapping[str, object],
+        examples: Mapping[str, Node],
+        lower: Callable[[str], None],
+    ) -> None:
         self.lowered = lowered
         self._deferred = deferred
+        self._examples = examples
         self._lower = lower
 
     def __getitem__(self, name: str) -> Node:
@@ -29,9 +37,14 @@ class LazyRules(Mapping[str, Node]):
         return self.lowered[name]
 
     def __iter__(self) -> Iterator[str]:
-        for name in sorted(self._deferred):
-            self._lower(name)
+        while self._deferred:
+            for name in sorted(self._deferred):
+                self._lower(name)
         return iter(self.lowered)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def example(self, name: str) -> Node | None:
+        """Return a part of the language of a rule, without lowering it; `None` if the rule was never deferred."""
+        return self._examples.get(name)

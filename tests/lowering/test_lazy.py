@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from functools import reduce
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
+from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.lowering import lazy
+from structkit.lowering.containers.notation import JSON
+from structkit.lowering.containers.objects import MAX_LAZY_SIZE
 from structkit.lowering.lower import lower
-from structkit.lowering.usage import usages
+from structkit.lowering.strings.registry import language
+from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, KNOWN_FORMATS
 from structkit.regex.lazy_rules import LazyRules
-from structkit.regex.nodes import Rules
+from structkit.regex.nodes import NEVER, LiteralText, Rules
 from structkit.schema.ir.nodes import (
     Array,
     Const,
@@ -63,12 +68,12 @@ def test_a_definition_is_lowered_on_first_use() -> None:
     rules = lower(_document())
     assert _lowered_definitions(rules) == set()
     automaton = link(rules)
-    assert _lowered_definitions(rules) == {"#d0"}, "its length must be known"
+    assert _lowered_definitions(rules) == set(), "its length is known from an example"
     frames = automaton.start_frames()
     for number in range(3):
         frames, _ = Reader(automaton).read(frames, b"", b'{"first": ' if number == 0 else b'{"next": ')
         assert frames
-        assert _lowered_definitions(rules) == {f"#d{each}" for each in range(number + 2)}
+        assert _lowered_definitions(rules) == {f"#d{each}" for each in range(number + 1)}
     assert Reader(automaton).accepts(b'{"first": {"next": {"next": {"p7": 1}}}}')
     assert not Reader(automaton).accepts(b'{"first": {"next": {"next": {"p8": 1}}}}')
 
@@ -110,20 +115,58 @@ def test_deferred_definitions_count_toward_the_limit() -> None:
         Object(min_properties=1, properties=(Property("a", Integer(), required=False),)),
         Array(items=Integer(), unique_items=True),
         Union((Ref("b"), String())),
-        reduce(lambda inner, _: Array(items=inner), range(20), Integer()),
     ],
 )
-def test_unsupported_or_large_definitions_are_not_deferred(value: Schema) -> None:
-    large = Object((*(Property(f"p{each}", Integer()) for each in range(MANY)), Property("last", value)))
-    plain = Object(tuple(Property(f"p{each}", Integer()) for each in range(MANY)))
-    document = Document(Object((Property("a", Ref("a")), Property("b", Ref("b")))), {"a": large, "b": plain})
-    assert lazy.deferrable(document.definitions, usages(document), 2 * MANY) == {"b"}
+def test_unsupported_or_large_schemas_are_not_deferred(value: Schema) -> None:
+    others = [Property(f"p{each}", Integer()) for each in range(MANY)]
+    summaries = lazy.Summaries({}, JSON, ", ", ": ")
+    assert summaries.deferrable(Object((*others, Property("last", value)))) is None
+    assert summaries.deferrable(Object((*others, Property("last", String())))) is not None
 
 
-def _linked(schema: dict[str, object], large: int) -> Automaton | None:
+def test_a_value_that_calls_an_empty_or_large_definition_is_not_deferred() -> None:
+    value = Object((*(Property(f"p{each}", Integer()) for each in range(8)), Property("last", Ref("a"))))
+    node = LiteralText("1")
+    for lowered in ((NEVER, 0, True, 1), (node, 0, False, 1), (node, 0, True, MAX_LAZY_SIZE)):
+        assert lazy.Summaries({"a": lowered}, JSON, ", ", ": ").deferrable(value) is None
+    assert lazy.Summaries({"a": (node, 0, True, 1)}, JSON, ", ", ": ").deferrable(value) is not None
+
+
+def test_values_that_overlap_are_not_deferred() -> None:
+    value = Object(tuple(Property(f"p{each}", Integer()) for each in range(8)))
+    one, other = (Object((Property("a", value), Property(name, Integer()))) for name in "bc")
+    assert lower(Document(Union((one, String())))).rules.keys() > {"#$.a"}
+    assert "#$.a" not in lower(Document(Union((one, other)))).rules
+
+
+def test_deep_values_are_deferred() -> None:
+    nested: Schema = reduce(lambda inner, _: Array(items=inner), range(90), Integer())
+    rules = lower(Document(Object((Property("a", nested),))))
+    assert Reader(link(rules)).accepts(b'{"a": ' + b"[" * 90 + b"7" + b"]" * 90 + b"}")
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas)
+def test_an_example_is_a_text_of_the_rule(schema: object) -> None:
+    try:
+        document = read_target(cast("dict[str, object]", schema), limits=LIMITS).document  # type: ignore[attr-defined]
+    except (SchemaError, LimitExceeded):
+        reject()
+    for each in (document.root, *document.definitions.values()):
+        found = lazy.Summaries({}, JSON, ", ", ": ").of(each)
+        if found is not None and isinstance(found.example, LiteralText):
+            automaton = link(lower(Document(each, document.definitions, bounded=document.bounded)))
+            assert Reader(automaton).accepts(found.example.utf8)
+
+
+@pytest.mark.parametrize("name", KNOWN_FORMATS)
+def test_the_example_of_a_format_has_the_format(name: str) -> None:
+    assert regular_dfa(language(Format(name))).accepts(FORMAT_EXAMPLES[name].encode())
+
+
+def _linked(schema: dict[str, object], min_size: int) -> Automaton | None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lazy, "_MIN_DOCUMENT_SIZE", large)
-        patch.setattr(lazy, "_MIN_DEFERRED_SIZE", 1)
+        patch.setattr(lazy, "_MIN_DEFERRED_SIZE", min_size)
         try:
             return link(read_target(schema, limits=LIMITS).rules(limits=LIMITS), LIMITS)
         except UnsatisfiableSchema:
@@ -153,7 +196,7 @@ def test_deferred_definitions_accept_the_same_texts(
         reject()
     refers = {"properties": {"x": {"$ref": "#/$defs/x"}, "y": {"$ref": "#/$defs/y"}}}
     schema = {"anyOf": [schema, refers, {"$ref": "#/$defs/x"}], "$defs": {"x": other, "y": another}}
-    deferred, eager = _linked(schema, 0), _linked(schema, 10**9)
+    deferred, eager = _linked(schema, 2), _linked(schema, 10**9)
     assert (deferred is None) == (eager is None)
     if deferred is None or eager is None:
         return

@@ -11,6 +11,7 @@ from structkit.automaton.core.dfa import RuleKey
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.distance.cardinality import Cardinality, find_shortage, min_distinct
 from structkit.regex.json_string import free_text_body
+from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import (
     AnyOrder,
     CharClass,
@@ -71,7 +72,7 @@ class LengthBounds:
         missing: set[str] = set()
         if isinstance(key, str):
             if key not in self._lengths:
-                node = self._rules.rules[key]
+                node = self._node(key)
                 common = None if key.startswith("#") else _common_length(node)
                 if common is not None:
                     self._lengths[key] = common
@@ -88,6 +89,12 @@ class LengthBounds:
         self._resolve(sorted(missing))
         return self._of_node(key, set())
 
+    def _node(self, rule: str) -> Node:
+        """Return a node that bounds the shortest text of a rule; that of a deferred rule is known before lowering."""
+        rules = self._rules.rules
+        example = rules.example(rule) if isinstance(rules, LazyRules) else None
+        return rules[rule] if example is None else example
+
     def _resolve(self, rules: Iterable[str]) -> None:
         """Compute the bounds of rules and of the rules they need; a rule is retried once other bounds are known."""
         unresolved: dict[str, set[str]] = {}
@@ -98,7 +105,7 @@ class LengthBounds:
                 if current in unresolved or current in self._lengths:
                     continue
                 missing: set[str] = set()
-                length = self._of_node(self._rules.rules[current], missing)
+                length = self._of_node(self._node(current), missing)
                 if length < UNREACHABLE and self._has_shortage(current):
                     length = UNREACHABLE
                     missing.clear()
@@ -117,7 +124,7 @@ class LengthBounds:
 
     def _has_shortage(self, rule: str) -> bool:
         """Return whether a rule needs more distinct texts than it has."""
-        found = None if self._counts is None else find_shortage(self._rules.rules[rule], self._counts)
+        found = None if self._counts is None else find_shortage(self._node(rule), self._counts)
         if found is not None:
             self.shortage = self.shortage or (rule, *found)
         return found is not None

@@ -44,6 +44,7 @@ class ObjectLowering(StringLowering, Protocol):
 
     order: Order
     keywords: bool
+    overlapping: bool
     small: bool
     size: int
     comma: str
@@ -69,6 +70,9 @@ class ObjectLowerer:
         if unordered and not lowering.canonical and (bounds := any_order_bounds(schema)) is not None:
             return self.any_order(schema, path, *bounds)
         is_call = lowering.keywords and path == "$"
+        overlapping = lowering.overlapping
+        # A required additional key can also be one of the other additional keys.
+        lowering.overlapping = overlapping or bool(schema.required_groups)
         paths = [path + path_step(prop.name) for prop in schema.properties]
         values = [
             self.value(prop.value, prop_path)
@@ -113,6 +117,7 @@ class ObjectLowerer:
                 rule=lowering.rule,
                 path=path,
             )
+        lowering.overlapping = overlapping
         braces = inside if is_call else seq(LiteralText("{"), inside, LiteralText("}"))
         # A rule has its own set of distinct texts.
         return lowering.rule(braces, path) if large or self.needs_distinct_keys(schema) else braces

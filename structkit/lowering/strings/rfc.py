@@ -14,7 +14,7 @@ from structkit.lowering.strings.network import unrolled
 from structkit.regex.nodes import Node, choice
 from structkit.regex.pattern.parse import compose
 
-__all__ = ["KNOWN_FORMATS", "PERMISSIVE_FORMATS"]
+__all__ = ["FORMAT_EXAMPLES", "KNOWN_FORMATS", "PERMISSIVE_FORMATS"]
 
 
 @cache
@@ -201,6 +201,31 @@ KNOWN_FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
     }
 )
 """For each format, the function that returns its language, built on first use."""
+
+FORMAT_EXAMPLES: Mapping[str, str] = MappingProxyType(
+    {
+        "date": "2000-01-01",
+        "time": "00:00:00Z",
+        "date-time": "2000-01-01T00:00:00Z",
+        "duration": "P1D",
+        "uuid": "00000000-0000-0000-0000-000000000000",
+        "email": "a@a",
+        "idn-email": "a@a",
+        "hostname": "a",
+        "idn-hostname": "a",
+        "ipv4": "0.0.0.0",
+        "ipv6": "::",
+        "uri": "a:",
+        "uri-reference": "",
+        "iri": "a:",
+        "iri-reference": "",
+        "uri-template": "",
+        "json-pointer": "",
+        "relative-json-pointer": "0",
+        "regex": "",
+    }
+)
+"""A text of each format."""
 
 _AT = r"[\s\S]*@[\s\S]*"
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:[\s\S]*"

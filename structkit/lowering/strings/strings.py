@@ -65,7 +65,7 @@ class StringLowering(Protocol):
     source: str | None
     escaped: dict[str, None]
     rules: dict[str, Node]
-    deferred: set[str]
+    deferred: dict[str, tuple[Schema, str]]
     lazy: set[str]
 
     def node(self, schema: Schema, path: str) -> Node:

@@ -1,0 +1,99 @@
+"""JSON arrays: a prefix, further items, `contains`, and unique items."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+from structkit.lowering.containers.contains import contains_items, prefix_items
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    Distinct,
+    ListPart,
+    LiteralText,
+    Node,
+    Repeat,
+    SeparatedList,
+    seq,
+)
+from structkit.regex.walk import exceeds_size
+from structkit.schema.ir.nodes import Array, Schema
+
+__all__ = ["MAX_INLINE_NODES", "ArrayLowerer"]
+
+MAX_INLINE_NODES = 64
+"""Largest part, in nodes, that is copied to each of several uses; larger ones become rules."""
+
+
+class ArrayLowering(Protocol):
+    """The part of the lowering of a document that arrays use."""
+
+    bounded: bool
+    canonical: bool
+    overlapping: bool
+    comma: str
+
+    def node(self, schema: Schema, path: str) -> Node:
+        """Lower one schema."""
+
+    def rule(self, node: Node, path: str, *, small: bool | None = None) -> Node:
+        """Add `node` as a rule with a new name, and return the call."""
+
+
+class ArrayLowerer:
+    """Lower the arrays of one document."""
+
+    __slots__ = ("_lowering",)
+
+    def __init__(self, lowering: ArrayLowering) -> None:
+        self._lowering = lowering
+
+    def array(self, schema: Array, path: str) -> Node:
+        """Lower an array."""
+        comma = self._lowering.comma
+        prefix = [self._item(schema, f"{path}[{index}]", item) for index, item in enumerate(schema.prefix)]
+        max_items = schema.max_items
+        if NEVER in prefix:
+            max_items = min(prefix.index(NEVER), len(prefix) if max_items is None else max_items)
+        has_no_items = max_items is not None and max_items <= len(prefix)
+        items = NEVER if has_no_items else self._item(schema, f"{path}[]", schema.items)
+        if items is NEVER and not schema.contains:
+            max_items = len(prefix) if max_items is None else min(max_items, len(prefix))
+        if max_items is not None and schema.min_items > max_items:
+            return NEVER
+        min_count = max(schema.min_items - len(prefix), 0)
+        max_count = None if max_items is None else max(max_items - len(prefix), 0)
+        rule = None if schema.unique_items else self._lowering.rule
+        inside: Node
+        if schema.contains:
+            item = partial(self._contains_item, schema, path)
+            inside = contains_items(schema, item, comma=comma, rule=rule, path=path)
+        elif max_count == 0:
+            inside = EMPTY
+        elif prefix:
+            inside = Repeat(seq(LiteralText(comma), items), min_count, max_count)
+        else:
+            inside = SeparatedList((ListPart(items, min_count, max_count),), comma)
+        inside = prefix_items(prefix[:max_items], inside, schema.min_items, comma=comma, rule=rule, path=path)
+        array = seq(LiteralText("["), inside, LiteralText("]"))
+        return self._lowering.rule(array, path) if schema.unique_items else array
+
+    def _item(self, schema: Array, path: str, item: Schema) -> Node:
+        """Lower one item."""
+        lowering = self._lowering
+        outer = lowering.canonical
+        # Pydantic merges equal items, which matters only if there must be more than one.
+        lowering.canonical = outer or (schema.unique_items and (schema.min_items > 1 or not lowering.bounded))
+        node = lowering.node(item, path)
+        lowering.canonical = outer
+        return Distinct(node) if schema.unique_items and node is not NEVER else node
+
+    def _contains_item(self, schema: Array, path: str, item: Schema) -> Node:
+        """Lower one item of an array with `contains`; a large item becomes a rule, because it is copied."""
+        lowering = self._lowering
+        outer, lowering.overlapping = lowering.overlapping, True
+        node = self._item(schema, f"{path}[]", item)
+        lowering.overlapping = outer
+        is_rule = not schema.unique_items and exceeds_size(node, MAX_INLINE_NODES)
+        return lowering.rule(node, f"{path}[]") if is_rule else node
