@@ -60,6 +60,9 @@ class Anchor:
     at_start: bool
 
 
+_START, _END = Anchor(at_start=True), Anchor(at_start=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Lookaround:
     """A lookahead or lookbehind at `column` of the pattern."""
@@ -168,6 +171,9 @@ def resolve(pattern: AnchoredNode, *, search: bool) -> Node:
     for branch in branches:
         if search and isinstance(branch, _PLAIN_NODES) and _is_nullable(branch):
             return _ANY_STRING
+        if (simple := _between_anchors(branch, search=search)) is not None:
+            found.append(simple)
+            continue
         expanded = resolver.expand_lookarounds(
             anchored_seq([_ANY_STRING, branch]) if search else branch, _ANY_STRING if search else EMPTY
         )
@@ -178,6 +184,18 @@ def resolve(pattern: AnchoredNode, *, search: bool) -> Node:
         resolver.lookbehinds.clear()
         found.append(resolver.language(expanded, True, True))
     return choice(found)
+
+
+def _between_anchors(branch: AnchoredNode, *, search: bool) -> Node | None:
+    """Return the texts of a sequence with anchors at its ends only, the common case; `None` for other patterns."""
+    parts = branch.parts if isinstance(branch, AnchoredSeq) else (branch,)
+    at_start, at_end = parts[0] == _START, parts[-1] == _END
+    inner = parts[at_start : len(parts) - at_end]
+    plain = [part for part in inner if isinstance(part, _PLAIN_NODES)]
+    if len(plain) < len(inner):
+        return None
+    before, after = (EMPTY if edge or not search else _ANY_STRING for edge in (at_start, at_end))
+    return seq(before, *plain, after)
 
 
 class _Resolver:
