@@ -40,6 +40,9 @@ K = TypeVar("K", Property, Additional)
 _COMPOSITE = (Ref, Union, String, Array, Object)
 """Node types that may contain unsatisfiable parts."""
 
+_WITH_PARTS = (*_COMPOSITE, Never)
+"""The types of nodes that pruning may change."""
+
 
 def prune(
     root: str, definitions: Definitions, order: Iterable[str], *, python: bool, closed: bool = False
@@ -61,8 +64,6 @@ def prune(
     Raises:
         UnsatisfiableSchema: No value satisfies the root.
     """
-    if len(definitions) == 1 and not closed and _is_pruned(definitions[root]):
-        return Document(definitions[root], {}, bounded=python)
     definitions = _without_aliases(definitions, order)
     if closed:
         definitions = {name: _close_objects(node) for name, node in definitions.items()}
@@ -70,6 +71,25 @@ def prune(
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
     references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
+    if all(map(_is_pruned, definitions.values())) and _are_satisfiable(definitions, references):
+        pruned = {name: definitions[name] for name in _reachable(root, references)}
+    else:
+        pruned = _prune_reachable(root, definitions, references)
+    used = set[str]().union(*(references[name] for name in _reachable(root, references)))
+    used_definitions = {name: pruned[name] for name in pruned if name in used}
+    return Document(
+        with_note(Ref(root) if root in used else pruned[root], note), used_definitions, bounded=python
+    )
+
+
+def _prune_reachable(
+    root: str, definitions: Definitions, references: dict[str, dict[str, None]]
+) -> dict[str, Schema]:
+    """Return the reachable definitions without unsatisfiable parts; update `references`.
+
+    Raises:
+        UnsatisfiableSchema: No value satisfies the root.
+    """
     satisfiable, final = _satisfiable_definitions(definitions, references)
     if root not in satisfiable:
         path, reason = _unsatisfiable_reason(definitions, satisfiable, root)
@@ -81,31 +101,64 @@ def prune(
     for name, node in pruned.items():
         if node is not definitions[name]:
             references[name] = dict.fromkeys(_references(node))
-    used = set[str]().union(*(references[name] for name in _reachable(root, references)))
-    used_definitions = {name: pruned[name] for name in pruned if name in used}
-    return Document(
-        with_note(Ref(root) if root in used else pruned[root], note), used_definitions, bounded=python
-    )
+    return pruned
 
 
 def _is_pruned(node: Schema) -> bool:
-    """Return whether a node needs no pruning: it has no references, impossible parts or counted items."""
+    """Return whether a node needs no pruning if its references are satisfiable: no impossible or counted parts."""
     pending = [node]
     while pending:
-        match pending.pop():
-            case (
-                Ref()
-                | Never()
-                | Array(unique_items=True)
-                | Array(contains=(_, *_))
-                | Object(required_groups=(_, *_))
-            ):
+        current = pending.pop()
+        if isinstance(current, Object):
+            if current.required_groups or current.min_properties:
                 return False
-            case String(content=content) if content is not None:
+            pending += [prop.value for prop in current.properties if isinstance(prop.value, _WITH_PARTS)]
+            pending += [group.value for group in current.additional if isinstance(group.value, _WITH_PARTS)]
+        elif isinstance(current, Array):
+            if current.unique_items or current.contains:
                 return False
-            case Array() | Object() | Union() as current:
-                pending += [inner for _, inner in children(current)]
+            pending += (*current.prefix, current.items)
+        elif isinstance(current, Union):
+            pending += [branch for branch in current.branches if isinstance(branch, _WITH_PARTS)]
+        elif isinstance(current, Never) or (isinstance(current, String) and current.content is not None):
+            return False
     return True
+
+
+def _are_satisfiable(definitions: Definitions, references: Mapping[str, Mapping[str, None]]) -> bool:
+    """Return whether all definitions are found to be satisfiable quickly: they do not require each other in a cycle."""
+    unknown = {
+        name: required
+        for name, node in definitions.items()
+        if references[name] and (required := set(_required_references(node)))
+    }
+    for _ in range(_MAX_ROUNDS):
+        for name in reversed(list(unknown)):  # most definitions refer to later ones
+            if unknown.keys().isdisjoint(unknown[name]):
+                del unknown[name]
+    return not unknown
+
+
+_MAX_ROUNDS = 3
+
+
+def _required_references(node: Schema) -> list[str]:
+    """Return names such that a pruned node is satisfiable if their definitions are."""
+    values: list[Schema]
+    match node:
+        case Ref(name):
+            return [name]
+        case Object(properties):
+            values = [
+                prop.value for prop in properties if prop.required and isinstance(prop.value, _WITH_PARTS)
+            ]
+        case Array(prefix, items, min_items):
+            values = [*prefix, items][:min_items]
+        case Union(branches):
+            return min(map(_required_references, branches), key=len)
+        case _:
+            return []
+    return [name for value in values for name in _required_references(value)]
 
 
 def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:

@@ -23,7 +23,7 @@ from structkit.schema.algebra.prune import prune, topological_order
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.constructors import union, with_note
 from structkit.schema.ir.definitions import Definitions
-from structkit.schema.ir.json_values import json_text, shorten_value
+from structkit.schema.ir.json_values import shorten_value
 from structkit.schema.ir.keywords import (
     CHECKED,
     COMBINING_KEYWORDS,
@@ -36,13 +36,8 @@ from structkit.schema.ir.keywords import (
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
-    Boolean,
     Document,
-    Integer,
     Never,
-    Note,
-    Null,
-    Number,
     Object,
     Property,
     Ref,
@@ -52,6 +47,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
+from structkit.schema.json_schema.bare_type import NEUTRAL_KEYWORDS, bare_type, read_note
 from structkit.schema.json_schema.parse_types import (
     TYPE_NAMES,
     enum_constants,
@@ -158,6 +154,7 @@ class _Parser:
         self._exclusive: list[tuple[Sequence[Schema], SchemaPath]] = []
         self._count = 0
         self._depth = 0
+        self._found_references: dict[tuple[str, str, tuple[str, ...]], Ref] = {}
         self._parsed: dict[tuple[bytes, str, tuple[str, ...]], Schema] = {}
 
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
@@ -189,6 +186,8 @@ class _Parser:
             raise LimitExceeded(
                 "schema_depth", self._limits.schema_depth, "the nesting of the schema", place=path.text
             )
+        if self._relaxation is None and (bare := bare_type(raw, path, self._limits)) is not None:
+            return bare  # a fast path with the same result, for about half of all schemas
         key = self._key(raw, path)
         if key is not None and (known := self._parsed.get(key)) is not None:
             return known
@@ -215,7 +214,7 @@ class _Parser:
             self._count < _MIN_CACHED_SCHEMAS
             or self.python
             or self._relaxation is not None
-            or raw.keys() <= _NEUTRAL_KEYWORDS
+            or raw.keys() <= NEUTRAL_KEYWORDS
         ):
             return None
         return hashlib.blake2b(repr(raw).encode(), digest_size=16).digest(), path.base, path.scope
@@ -250,11 +249,10 @@ class _Parser:
             raw = self._relaxation.relax(raw, path)
         if self.python and CHECKED in raw:
             self.checked.append(Unenforced(path.text, "validator", str(raw[CHECKED])))
-        note = _note(raw, path, self._limits)
+        if (bare := bare_type(raw, path, self._limits)) is not None:
+            return bare
+        note = read_note(raw, path, self._limits)
         kind = raw.get("type")
-        if isinstance(kind, str) and kind in _BARE and raw.keys() <= _NEUTRAL_KEYWORDS:
-            bare = _BARE[kind]  # a fast path with the same result, for about half of all schemas
-            return bare if note is None else type(bare)(note=note)
         unsupported = self.python and UNSUPPORTED in raw
         if (
             isinstance(kind, str)
@@ -268,9 +266,7 @@ class _Parser:
         if "$id" in raw:
             path = path.with_base(self._references.base(raw, path.base, path))
         if "$ref" in raw and (self._draft <= _LAST_WITH_LONE_REFS or raw.keys() <= _LONE_REF_KEYWORDS):
-            return with_note(
-                self._definition(self._references.find(raw["$ref"], path.base, path), path), note
-            )
+            return with_note(self._lone_reference(raw["$ref"], path), note)
         if unsupported:
             raise UnsupportedKeyword("type", str(raw[UNSUPPORTED]), place=path.text)
         node = self.intersect(self._parts(raw, path), path)
@@ -417,6 +413,17 @@ class _Parser:
         # A target with an $id enters its resource when it is parsed; any other target enters the enclosing one here.
         return start.with_base(target.base) if target.base == target.parent_base else start
 
+    def _lone_reference(self, reference: object, path: SchemaPath) -> Ref:
+        """Return the reference that `$ref` names; equal references are frequent."""
+        if self._relaxation is not None or not isinstance(reference, str):
+            return self._definition(self._references.find(reference, path.base, path), path)
+        key = reference, path.base, path.scope
+        found = self._found_references.get(key)
+        if found is None:
+            target = self._references.find(reference, path.base, path)
+            found = self._found_references[key] = self._definition(target, path)
+        return found
+
     def _definition(self, target: ReferenceTarget, path: SchemaPath) -> Ref:
         title = target.schema.get("title") if isinstance(target.schema, (dict, Mapping)) else None
         stem = target.pointer[-1] if target.pointer else title if isinstance(title, str) else "Root"
@@ -434,21 +441,7 @@ class _Parser:
 _MIN_CACHED_SCHEMAS = 100
 """Minimum number of parsed schemas before equal schemas are cached."""
 
-_BARE: Mapping[str, String | Integer | Number | Boolean | Null] = {
-    "string": String(),
-    "integer": Integer(),
-    "number": Number(),
-    "boolean": Boolean(),
-    "null": Null(),
-}
-"""The nodes of types without other keywords."""
-
-_NEUTRAL_KEYWORDS = frozenset(
-    {"type", "title", "description", "examples", "default", "deprecated", "$comment"}
-)
-"""Keywords that do not restrict the values of a type."""
-
-_LONE_REF_KEYWORDS = _NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
+_LONE_REF_KEYWORDS = NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
 """Keywords that do not restrict the values of a reference."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
@@ -480,21 +473,3 @@ def _members(raw: Mapping[str, object], keyword: str, path: SchemaPath) -> Seque
     if not isinstance(members, list | tuple) or not members:
         raise SchemaError(f"{keyword} must be a list of schemas", place=path.text)
     return members
-
-
-def _note(raw: Mapping[str, object], path: SchemaPath, limits: Limits) -> Note | None:
-    """Return the annotations for readers; invalid ones are ignored, because they do not restrict values."""
-    title, description, examples = raw.get("title"), raw.get("description"), raw.get("examples")
-    if title is None and description is None and examples is None:
-        return None
-    texts = []
-    for example in examples if isinstance(examples, list | tuple) else ():
-        try:
-            texts.append(json_text(example, "examples", path, limits))
-        except (SchemaError, LimitExceeded):
-            continue
-    return Note(
-        title if isinstance(title, str) else None,
-        description if isinstance(description, str) else None,
-        tuple(texts),
-    )

@@ -1,0 +1,58 @@
+"""Schemas without constraints other than a type, and the annotations of schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from structkit.errors import LimitExceeded, SchemaError
+from structkit.limits import Limits
+from structkit.schema.ir.json_values import json_text
+from structkit.schema.ir.nodes import Boolean, Integer, Note, Null, Number, Schema, String
+from structkit.schema.ir.path import SchemaPath
+
+__all__ = ["NEUTRAL_KEYWORDS", "bare_type", "read_note"]
+
+_BARE: Mapping[str, String | Integer | Number | Boolean | Null] = {
+    "string": String(),
+    "integer": Integer(),
+    "number": Number(),
+    "boolean": Boolean(),
+    "null": Null(),
+}
+"""The nodes of types without other keywords."""
+
+
+def bare_type(raw: Mapping[str, object], path: SchemaPath, limits: Limits) -> Schema | None:
+    """Return the node of a schema with a type and no other constraint; `None` for other schemas."""
+    kind = raw.get("type")
+    bare = _BARE.get(kind) if isinstance(kind, str) else None
+    if bare is None or len(raw) == 1:
+        return bare
+    if not raw.keys() <= NEUTRAL_KEYWORDS:
+        return None
+    note = read_note(raw, path, limits)
+    return bare if note is None else type(bare)(note=note)
+
+
+NEUTRAL_KEYWORDS = frozenset(
+    {"type", "title", "description", "examples", "default", "deprecated", "$comment"}
+)
+"""Keywords that do not restrict the values of a type."""
+
+
+def read_note(raw: Mapping[str, object], path: SchemaPath, limits: Limits) -> Note | None:
+    """Return the annotations for readers; invalid ones are ignored, because they do not restrict values."""
+    title, description, examples = raw.get("title"), raw.get("description"), raw.get("examples")
+    if title is None and description is None and examples is None:
+        return None
+    texts = []
+    for example in examples if isinstance(examples, list | tuple) else ():
+        try:
+            texts.append(json_text(example, "examples", path, limits))
+        except (SchemaError, LimitExceeded):
+            continue
+    return Note(
+        title if isinstance(title, str) else None,
+        description if isinstance(description, str) else None,
+        tuple(texts),
+    )
