@@ -70,10 +70,11 @@ def prune(
     note = None
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
-    references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
-    if all(map(_is_pruned, definitions.values())) and _are_satisfiable(definitions, references):
+    references = _references_if_pruned(definitions)
+    if references is not None and _are_satisfiable(definitions, references):
         pruned = {name: definitions[name] for name in _reachable(root, references)}
     else:
+        references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
         pruned = _prune_reachable(root, definitions, references)
     used = set[str]().union(*(references[name] for name in _reachable(root, references)))
     used_definitions = {name: pruned[name] for name in pruned if name in used}
@@ -104,25 +105,33 @@ def _prune_reachable(
     return pruned
 
 
-def _is_pruned(node: Schema) -> bool:
-    """Return whether a node needs no pruning if its references are satisfiable: no impossible or counted parts."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, Object):
-            if current.required_groups or current.min_properties:
-                return False
-            pending += [prop.value for prop in current.properties if isinstance(prop.value, _WITH_PARTS)]
-            pending += [group.value for group in current.additional if isinstance(group.value, _WITH_PARTS)]
-        elif isinstance(current, Array):
-            if current.unique_items or current.contains:
-                return False
-            pending += (*current.prefix, current.items)
-        elif isinstance(current, Union):
-            pending += [branch for branch in current.branches if isinstance(branch, _WITH_PARTS)]
-        elif isinstance(current, Never) or (isinstance(current, String) and current.content is not None):
-            return False
-    return True
+def _references_if_pruned(definitions: Definitions) -> dict[str, dict[str, None]] | None:
+    """Return the references of each definition, `None` if some part is impossible or counted.
+
+    Without such parts, a satisfiable definition needs no pruning if its references are satisfiable.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for name, node in definitions.items():
+        names = found[name] = {}
+        pending = [node]
+        while pending:
+            current = pending.pop()
+            if isinstance(current, Object):
+                if current.required_groups or current.min_properties:
+                    return None
+                keys: list[Property | Additional] = [*current.properties, *current.additional]
+                pending += [key.value for key in reversed(keys) if isinstance(key.value, _WITH_PARTS)]
+            elif isinstance(current, Array):
+                if current.unique_items or current.contains:
+                    return None
+                pending += (current.items, *reversed(current.prefix))
+            elif isinstance(current, Union):
+                pending += [each for each in reversed(current.branches) if isinstance(each, _WITH_PARTS)]
+            elif isinstance(current, Ref):
+                names[current.name] = None
+            elif isinstance(current, Never) or (isinstance(current, String) and current.content is not None):
+                return None
+    return found
 
 
 def _are_satisfiable(definitions: Definitions, references: Mapping[str, Mapping[str, None]]) -> bool:
