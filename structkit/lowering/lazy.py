@@ -13,6 +13,7 @@ from structkit.lowering.containers.notation import Notation
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
 from structkit.lowering.strings.strings import MAX_LAZY_LENGTH
+from structkit.lowering.usage import differ_at_the_start
 from structkit.regex.json_string import json_text, with_separators
 from structkit.regex.nodes import NEVER, LiteralText, Node, RuleRef, seq
 from structkit.schema.ir.nodes import (
@@ -36,8 +37,8 @@ __all__ = [
     "Summaries",
     "Summary",
     "constants_discount",
-    "differ_at_the_start",
     "is_small",
+    "is_worth_a_rule",
 ]
 
 _MIN_DEFERRED_SIZE = 8
@@ -90,15 +91,22 @@ class Summaries:
 
     Args:
         lowered: The definitions lowered so far: node, height, whether the automaton is small, and size.
+        postponed: The simple definitions that are lowered on first use, to be copied.
         notation: The spelling of values.
         comma: Separator of items and entries.
         colon: Separator of a key and its value.
     """
 
     def __init__(
-        self, lowered: Mapping[str, tuple[Node, int, bool, int]], notation: Notation, comma: str, colon: str
+        self,
+        lowered: Mapping[str, tuple[Node, int, bool, int]],
+        postponed: Mapping[str, Summary],
+        notation: Notation,
+        comma: str,
+        colon: str,
     ) -> None:
         self._lowered = lowered
+        self._postponed = postponed
         self._notation = notation
         self._separators = comma, colon
         self._comma = LiteralText(comma)
@@ -117,17 +125,6 @@ class Summaries:
         if known is None:  # the schema is kept, so that no other one gets its id
             known = self._found[id(schema)] = schema, self._composite(schema)
         return known[1]
-
-    def deferrable(self, schema: Schema, *, is_large: bool = False) -> Summary | None:
-        """Return the summary of a simple schema that is worth a rule of its own, otherwise `None`.
-
-        Args:
-            schema: A value or a definition.
-            is_large: Whether the schema is a definition of a large document.
-        """
-        found = self.of(schema)
-        min_size = _MIN_DEFERRED_DEFINITION if is_large else _MIN_DEFERRED_SIZE
-        return found if found is not None and _is_worth_a_rule(schema, found, min_size) else None
 
     def _leaf(self, schema: Schema) -> Summary | None:
         """Return the summary of a schema without subschemas."""
@@ -166,6 +163,8 @@ class Summaries:
 
     def _reference(self, name: str) -> Summary | None:
         """Return the summary of a reference; `None` if the definition is empty, or large and not a rule."""
+        if (postponed := self._postponed.get(name)) is not None:
+            return Summary(postponed.size, 1, postponed.example)
         node, _, small, size = self._lowered.get(name, (RuleRef(f"#{name}"), 0, True, 1))
         return Summary(size, 1, node) if small and node is not NEVER else None
 
@@ -246,11 +245,18 @@ def _summary(size: int, total: int, opening: Node, entries: Sequence[Node], clos
 
 def _size_within(schema: Schema, summary: Summary) -> int:
     """Return the size of a part within the rule that contains it."""
-    return 1 if _is_worth_a_rule(schema, summary, _MIN_DEFERRED_SIZE) else summary.size
+    return 1 if is_worth_a_rule(schema, summary) else summary.size
 
 
-def _is_worth_a_rule(schema: Schema, summary: Summary, min_size: int) -> bool:
-    """Return whether lowering a simple schema takes longer than a call of a rule; constants are lowered quickly."""
+def is_worth_a_rule(schema: Schema, summary: Summary, *, is_large: bool = False) -> bool:
+    """Return whether lowering a simple schema takes longer than a call of a rule; constants are lowered quickly.
+
+    Args:
+        schema: A value or a definition.
+        summary: Its summary.
+        is_large: Whether it is a definition of a large document.
+    """
+    min_size = _MIN_DEFERRED_DEFINITION if is_large else _MIN_DEFERRED_SIZE
     if not min_size <= summary.size <= MAX_LAZY_SIZE:
         return False
     return isinstance(schema, Object | Array) or (isinstance(schema, Union) and not summary.is_enumeration)
@@ -313,11 +319,3 @@ def is_small(schema: Schema) -> bool:
             return schema.multiple_of is None and not schema.not_multiple_of
         case _:
             return True
-
-
-def differ_at_the_start(branches: Sequence[Schema]) -> bool:
-    """Return whether alternatives, except constants, differ in their first character."""
-    kinds = [type(branch) for branch in branches if not isinstance(branch, Const | Null | Boolean)]
-    if Ref in kinds or Anything in kinds:
-        return len(kinds) == 1
-    return len(set(kinds)) == len(kinds) and not {Integer, Number} <= set(kinds)

@@ -21,15 +21,15 @@ from structkit.lowering.lazy import (
     Summaries,
     Summary,
     constants_discount,
-    differ_at_the_start,
     is_small,
+    is_worth_a_rule,
 )
 from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.numbers import integral_numbers, numbers, without_multiples
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.lowering.strings.strings import StringLowerer
-from structkit.lowering.usage import Usage, usages, with_multiple_spellings
+from structkit.lowering.usage import Usage, differ_at_the_start, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, RuleRef, Rules, choice, seq
@@ -172,7 +172,8 @@ class _Lowering:
         self.overlapping = False
         self.pending: list[str] = []
         self.notation = notation
-        self.summaries = Summaries(self.lowered, notation, self.comma, self.colon)
+        self.postponed: dict[str, Summary] = {}
+        self.summaries = Summaries(self.lowered, self.postponed, notation, self.comma, self.colon)
         self.keywords = False
         self.depth = 0
         self.max_depth = 0
@@ -203,12 +204,8 @@ class _Lowering:
         """Return the language of the root and add its rules to `rules`."""
         is_large = sum(use.size for use in self.uses.values()) >= LARGE_DOCUMENT
         for name, use in self.uses.items():
-            summary = self.deferrable(self.definitions[name], is_large=is_large)
-            if summary is None:
+            if not self.postpone(name, use, is_large=is_large):
                 self.define(name, use)
-            else:
-                self.defer(f"#{name}", self.definitions[name], use.path, summary)
-                self.lowered[name] = RuleRef(f"#{name}"), 0, True, 1
         start = self.arguments(root) if self.notation.python_call else self.node(root, "$")
         self.canonical = True
         while self.pending:
@@ -226,11 +223,34 @@ class _Lowering:
         self.keywords = True
         return self.node(named, "$")
 
-    def deferrable(self, schema: Schema, *, is_large: bool = False) -> Summary | None:
-        """Return the summary of a schema that can be lowered on first use here, otherwise `None`."""
+    def postpone(self, name: str, use: Usage, *, is_large: bool) -> bool:
+        """Postpone the lowering of a simple definition: of a rule to its first call, of other ones to their first use.
+
+        Return whether the definition is postponed. Calls of several rules at once are slower than their union, so that
+        alternatives that overlap are copied.
+        """
+        if self.order == "any" or (use.overlapping and not is_large):
+            return False
+        schema = self.definitions[name]
+        summary = self.summaries.of(schema)
+        if summary is None:
+            return False
+        if use.recursive or is_worth_a_rule(schema, summary, is_large=is_large):
+            self.defer(f"#{name}", schema, use.path, summary)
+            self.lowered[name] = RuleRef(f"#{name}"), 0, True, 1
+        elif summary.size > MAX_LAZY_SIZE:
+            return False
+        else:
+            self.charge(summary.total, use.path)
+            self.postponed[name] = summary
+        return True
+
+    def deferrable(self, schema: Schema) -> Summary | None:
+        """Return the summary of a value that can be lowered on first use here, otherwise `None`."""
         if self.canonical or self.overlapping or self.order == "any":
             return None
-        return self.summaries.deferrable(schema, is_large=is_large)
+        summary = self.summaries.of(schema)
+        return summary if summary is not None and is_worth_a_rule(schema, summary) else None
 
     def defer(self, rule: str, schema: Schema, path: str, summary: Summary) -> None:
         """Add a rule that is lowered on first use."""
@@ -256,10 +276,24 @@ class _Lowering:
         self.small = True
         self.rules[rule] = self.node(schema, path)
 
+    def reference(self, name: str) -> tuple[Node, int, bool, int]:
+        """Return a lowered definition; one that is not lowered yet is recursive, or postponed."""
+        found = self.lowered.get(name)
+        if found is None and name in self.postponed:
+            outer = self.depth, self.max_depth, self.small, self.size, self.count
+            flags = self.canonical, self.keywords
+            self.canonical = self.keywords = False
+            self.define(name, self.uses[name])
+            self.depth, self.max_depth, self.small, self.size, self.count = outer
+            self.canonical, self.keywords = flags
+            found = self.lowered[name]
+        return found or (RuleRef(f"#{name}"), 0, True, 1)
+
     def define(self, name: str, use: Usage) -> None:
         """Lower a definition, and choose whether its uses are copies or calls."""
         self.depth = self.max_depth = 0
         self.small, self.size = True, 0
+        overlapping, self.overlapping = self.overlapping, use.overlapping
         node = self.node(self.definitions[name], use.path)
         large = use.count > 1 and exceeds_size(node, MAX_INLINE_NODES)
         if use.recursive or (node is not NEVER and (large or self.max_depth >= _MAX_NESTING)):
@@ -267,6 +301,7 @@ class _Lowering:
             self.lowered[name] = RuleRef(f"#{name}"), 0, True, 1
         else:
             self.lowered[name] = node, self.max_depth, self.small, self.size
+        self.overlapping = overlapping
         self.depth = self.max_depth = 0
         self.small, self.size = True, 0
 
@@ -331,7 +366,7 @@ class _Lowering:
             case Ref(name) if self.canonical and (self.bounded or name in self.with_multiple_spellings):
                 return self.canonical_definition(name)
             case Ref(name):
-                node, height, small, size = self.lowered.get(name, (RuleRef(f"#{name}"), 0, True, 1))
+                node, height, small, size = self.reference(name)
                 self.max_depth = max(self.max_depth, self.depth + height)
                 self.small = self.small and small
                 self.size += size

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from structkit.errors import UnresolvedReference
 from structkit.lowering.strings.registry import has_multiple_spellings
 from structkit.schema.ir.descend import Step, children, format_step
-from structkit.schema.ir.nodes import Anything, Array, Document, Number, Object, Ref, Schema, String, Union
+from structkit.schema.ir.nodes import (
+    Anything,
+    Array,
+    Boolean,
+    Const,
+    Document,
+    Integer,
+    Null,
+    Number,
+    Object,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
 
-__all__ = ["Usage", "usages", "with_multiple_spellings"]
+__all__ = ["Usage", "differ_at_the_start", "usages", "with_multiple_spellings"]
 
 _WITH_PARTS = (Ref, Object, Array, Union, String)
 """References, and nodes that can have subschemas."""
@@ -27,6 +41,8 @@ class Usage:
         recursive: Whether the definition contains itself, directly or through other definitions.
         callees: The referenced definitions.
         size: The number of schemas in the definition.
+        overlapping: Whether a reference is in a part that overlaps with another one, directly or through other
+            definitions.
     """
 
     path: str
@@ -34,6 +50,7 @@ class Usage:
     recursive: bool = False
     callees: list[str] = field(default_factory=list)
     size: int = 0
+    overlapping: bool = False
 
 
 def usages(document: Document) -> dict[str, Usage]:
@@ -41,7 +58,7 @@ def usages(document: Document) -> dict[str, Usage]:
 
     >>> document = Document(Ref("a"), {"a": Array(items=Ref("a")), "unused": Ref("a")})
     >>> usages(document)
-    {'a': Usage(path='$', count=2, recursive=True, callees=['a'], size=2)}
+    {'a': Usage(path='$', count=2, recursive=True, callees=['a'], size=2, overlapping=False)}
 
     Raises:
         UnresolvedReference: A reference names no definition, in a document that has definitions.
@@ -59,7 +76,12 @@ def usages(document: Document) -> dict[str, Usage]:
             use = found[name]
             use.callees, use.size = _references(document.definitions[name], use.path, document, found)
             pending += use.callees
-    return {name: found[name] for name in _callees_first(roots, found)}
+    order = _callees_first(roots, found)
+    for name in reversed(order):  # callers first
+        if found[name].overlapping:
+            for callee in found[name].callees:
+                found[callee].overlapping = True
+    return {name: found[name] for name in order}
 
 
 def with_multiple_spellings(
@@ -107,10 +129,10 @@ def _references(
 ) -> tuple[list[str], int]:
     """Count the references of one schema in `usages`; return the referenced names and the number of schemas."""
     names: dict[str, None] = {}
-    pending: list[tuple[Schema, _Trail]] = [(schema, None)]
+    pending: list[tuple[Schema, _Trail, bool]] = [(schema, None, False)]
     size = 1
     while pending:
-        current, trail = pending.pop()
+        current, trail, overlapping = pending.pop()
         if isinstance(current, Ref):
             if current.name not in document.definitions:
                 place = path + _format_trail(trail)
@@ -119,14 +141,30 @@ def _references(
             if use is None:
                 use = usages[current.name] = Usage(path + _format_trail(trail))
             use.count += 1
+            use.overlapping = use.overlapping or overlapping
             names[current.name] = None
         else:
             parts = children(current)
             size += len(parts)
+            overlapping = overlapping or _has_overlapping_parts(current)
             pending += [
-                (child, (trail, step)) for step, child in reversed(parts) if isinstance(child, _WITH_PARTS)
+                (child, (trail, step), overlapping)
+                for step, child in reversed(parts)
+                if isinstance(child, _WITH_PARTS)
             ]
     return list(names), size
+
+
+def _has_overlapping_parts(schema: Schema) -> bool:
+    match schema:
+        case Union(branches):
+            return not differ_at_the_start(branches)
+        case Array(contains=contains):
+            return bool(contains)
+        case Object(required_groups=groups):
+            return bool(groups)
+        case _:
+            return False
 
 
 def _format_trail(trail: _Trail) -> str:
@@ -175,3 +213,11 @@ def _callees_first(roots: list[str], usages: dict[str, Usage]) -> list[str]:
                         usages[member].recursive = len(component) > 1 or member in usages[member].callees
                     order += component
     return order
+
+
+def differ_at_the_start(branches: Sequence[Schema]) -> bool:
+    """Return whether alternatives, except constants, differ in their first character."""
+    kinds = [type(branch) for branch in branches if not isinstance(branch, Const | Null | Boolean)]
+    if Ref in kinds or Anything in kinds:
+        return len(kinds) == 1
+    return len(set(kinds)) == len(kinds) and not {Integer, Number} <= set(kinds)

@@ -30,6 +30,7 @@ from structkit.schema.ir.nodes import (
     Document,
     Format,
     Integer,
+    Null,
     Object,
     Property,
     Ref,
@@ -119,17 +120,19 @@ def test_deferred_definitions_count_toward_the_limit() -> None:
 )
 def test_unsupported_or_large_schemas_are_not_deferred(value: Schema) -> None:
     others = [Property(f"p{each}", Integer()) for each in range(MANY)]
-    summaries = lazy.Summaries({}, JSON, ", ", ": ")
-    assert summaries.deferrable(Object((*others, Property("last", value)))) is None
-    assert summaries.deferrable(Object((*others, Property("last", String())))) is not None
+    summaries = lazy.Summaries({}, {}, JSON, ", ", ": ")
+    assert summaries.of(Object((*others, Property("last", value)))) is None
+    assert summaries.of(Object((*others, Property("last", String())))) is not None
 
 
 def test_a_value_that_calls_an_empty_or_large_definition_is_not_deferred() -> None:
     value = Object((*(Property(f"p{each}", Integer()) for each in range(8)), Property("last", Ref("a"))))
     node = LiteralText("1")
-    for lowered in ((NEVER, 0, True, 1), (node, 0, False, 1), (node, 0, True, MAX_LAZY_SIZE)):
-        assert lazy.Summaries({"a": lowered}, JSON, ", ", ": ").deferrable(value) is None
-    assert lazy.Summaries({"a": (node, 0, True, 1)}, JSON, ", ", ": ").deferrable(value) is not None
+    for lowered in ((NEVER, 0, True, 1), (node, 0, False, 1)):
+        assert lazy.Summaries({"a": lowered}, {}, JSON, ", ", ": ").of(value) is None
+    for size, is_rule in ((1, True), (MAX_LAZY_SIZE, False)):
+        found = lazy.Summaries({"a": (node, 0, True, size)}, {}, JSON, ", ", ": ").of(value)
+        assert found is not None and lazy.is_worth_a_rule(value, found) is is_rule
 
 
 def test_values_that_overlap_are_not_deferred() -> None:
@@ -137,6 +140,14 @@ def test_values_that_overlap_are_not_deferred() -> None:
     one, other = (Object((Property("a", value), Property(name, Integer()))) for name in "bc")
     assert lower(Document(Union((one, String())))).rules.keys() > {"#$.a"}
     assert "#$.a" not in lower(Document(Union((one, other)))).rules
+
+
+def test_definitions_that_overlap_are_copied() -> None:
+    large = Object(tuple(Property(f"p{each}", Integer()) for each in range(8)))
+    one, other = (Object((Property("a", Ref("b")), Property(name, Integer()))) for name in "xy")
+    definitions = {"one": one, "other": other, "b": large}
+    assert not lower(Document(Union((Ref("one"), Ref("other"))), definitions)).rules.keys() - {"integer"}
+    assert lower(Document(Union((Ref("one"), Null())), definitions)).rules.keys() > {"#b"}
 
 
 def test_deep_values_are_deferred() -> None:
@@ -153,7 +164,7 @@ def test_an_example_is_a_text_of_the_rule(schema: object) -> None:
     except (SchemaError, LimitExceeded):
         reject()
     for each in (document.root, *document.definitions.values()):
-        found = lazy.Summaries({}, JSON, ", ", ": ").of(each)
+        found = lazy.Summaries({}, {}, JSON, ", ", ": ").of(each)
         if found is not None and isinstance(found.example, LiteralText):
             automaton = link(lower(Document(each, document.definitions, bounded=document.bounded)))
             assert Reader(automaton).accepts(found.example.utf8)
