@@ -24,9 +24,8 @@ from structkit.lowering.lazy import (
     is_small,
     is_worth_a_rule,
 )
-from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS
 from structkit.lowering.numbers.integers import constant_spellings
-from structkit.lowering.numbers.numbers import integral_numbers, numbers, without_multiples
+from structkit.lowering.numbers.rules import NumberLowerer
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.lowering.strings.strings import StringLowerer
 from structkit.lowering.usage import Usage, differ_at_the_start, usages, with_multiple_spellings
@@ -63,8 +62,8 @@ __all__ = ["lower"]
 
 _SEPARATORS = {"spaced": (", ", ": "), "compact": (",", ":")}
 
-_MAX_INLINE_RANGE = 8
-"""Largest number, in nodes, that does not become a rule."""
+_MIN_SHARED = 100
+"""Minimum number of lowered schemas before equal nested schemas are lowered once."""
 
 _MAX_NESTING = 16
 """Largest nesting of schemas within one rule. Deeper schemas become rules, which bounds later recursion."""
@@ -166,6 +165,8 @@ class _Lowering:
         self.lowered: dict[str, tuple[Node, int, bool, int]] = {}
         self.deferred: dict[str, tuple[Schema, str]] = {}
         self.examples: dict[str, Node] = {}
+        self.deferred_names: dict[Schema, str] = {}
+        self.shared: dict[tuple[Schema, bool, bool], tuple[Node, int, bool, int]] = {}
         self.empty_reason: tuple[str, str] | None = None
         self.count = 0
         self.canonical = False
@@ -213,6 +214,7 @@ class _Lowering:
             self.depth = 0
             self.rules[_canonical_rule_name(name)] = self.node(self.definitions[name], self.uses[name].path)
         self.strings.finish()
+        self.shared.clear()
         return start
 
     def arguments(self, root: Schema) -> Node:
@@ -260,11 +262,14 @@ class _Lowering:
         self.lazy.add(rule)
 
     def deferred_value(self, schema: Schema, path: str, summary: Summary) -> Node:
-        """Make a value a rule that is lowered on first use, and return the call."""
-        name = f"#{path}"
-        while name in self.rules or name in self.examples or name[1:] in self.definitions:
-            name += "'"
-        self.defer(name, schema, path, summary)
+        """Make a value a rule that is lowered on first use, and return the call; equal values share a rule."""
+        name = self.deferred_names.get(schema)
+        if name is None:
+            name = f"#{path}"
+            while name in self.rules or name in self.examples or name[1:] in self.definitions:
+                name += "'"
+            self.deferred_names[schema] = name
+            self.defer(name, schema, path, summary)
         self.size += 1
         return RuleRef(name)
 
@@ -347,9 +352,9 @@ class _Lowering:
             case String():
                 return self.strings.string(schema, path)
             case Integer():
-                return self.integer(schema, path)
+                return NumberLowerer(self).integer(schema, path)
             case Number():
-                return self.number(schema, path)
+                return NumberLowerer(self).number(schema, path)
             case Boolean():
                 return Choice((LiteralText(self.notation.true), LiteralText(self.notation.false)))
             case Null():
@@ -366,11 +371,7 @@ class _Lowering:
             case Ref(name) if self.canonical and (self.bounded or name in self.with_multiple_spellings):
                 return self.canonical_definition(name)
             case Ref(name):
-                node, height, small, size = self.reference(name)
-                self.max_depth = max(self.max_depth, self.depth + height)
-                self.small = self.small and small
-                self.size += size
-                return node
+                return self.place(self.reference(name))
             case Never(reason):
                 self.empty_reason = self.empty_reason or (reason, path)
                 return NEVER
@@ -384,9 +385,31 @@ class _Lowering:
         return RuleRef(rule)
 
     def nested(self, schema: Object | Array | Union, path: str) -> Node:
-        """Lower a nested schema; every `_MAX_NESTING` levels start a rule, and large simple values are deferred."""
+        """Lower a nested schema, or defer it; in a large document, equal schemas are lowered once."""
         if self.depth and (summary := self.deferrable(schema)) is not None:
             return self.deferred_value(schema, path, summary)
+        if self.count < _MIN_SHARED or not self.depth or not self.strict:
+            return self.lower_nested(schema, path)
+        key = schema, self.canonical, self.overlapping
+        known = self.shared.get(key)
+        if known is None:
+            outer = self.max_depth, self.small, self.size
+            self.max_depth, self.small, self.size = self.depth, True, 0
+            node = self.lower_nested(schema, path)
+            known = self.shared[key] = node, self.max_depth - self.depth, self.small, self.size
+            self.max_depth, self.small, self.size = outer
+        return self.place(known)
+
+    def place(self, lowered: tuple[Node, int, bool, int]) -> Node:
+        """Return the node of a lowered schema, and count it as a part of the current one."""
+        node, height, small, size = lowered
+        self.max_depth = max(self.max_depth, self.depth + height)
+        self.small = self.small and small
+        self.size += size
+        return node
+
+    def lower_nested(self, schema: Object | Array | Union, path: str) -> Node:
+        """Lower a nested schema; every `_MAX_NESTING` levels start a rule."""
         outer, small, size = (self.depth, self.max_depth), self.small, self.size
         self.small, self.size = is_small(schema), 1
         starts_rule = self.depth == _MAX_NESTING
@@ -403,7 +426,8 @@ class _Lowering:
                     if self.canonical and self.bounded
                     else branches
                 )
-                overlapping, self.overlapping = self.overlapping, not differ_at_the_start(branches)
+                overlapping = self.overlapping
+                self.overlapping = overlapping or not differ_at_the_start(branches)
                 nodes = [self.node(branch, path) for branch in alternatives]
                 self.overlapping = overlapping
                 self.small = self.small and have_distinct_starts(nodes)
@@ -433,49 +457,6 @@ class _Lowering:
         self.rules[name] = node
         if (self.small and self.size <= MAX_LAZY_SIZE) if small is None else small:
             self.lazy.add(name)
-
-    def integer(self, schema: Integer, path: str) -> Node:
-        """Lower an integer. Unbounded integers and large ranges are rules, so that targets share their masks."""
-        written = partial(
-            integral_numbers,
-            schema,
-            bounded=self.bounded_numbers,
-            canonical=self.canonical,
-            limits=self.limits,
-            path=path,
-        )
-        if self.canonical or schema != Integer():
-            return self.range_rule(written(), schema, path)
-        if "integer" not in self.rules:
-            self.add("integer", written(), small=True)
-        return RuleRef("integer")
-
-    def number(self, schema: Number, path: str) -> Node:
-        """Lower a number; unbounded numbers are a rule, like unbounded integers."""
-        if self.canonical or schema != Number():
-            # An excluded multiple is recognized by its digits, so numbers have no exponent.
-            canonical = self.canonical or bool(schema.not_multiple_of)
-            # Where items must differ, no two texts may denote the same float.
-            precision = DISTINCT_DIGITS if self.canonical else ROUND_TRIP_DIGITS
-            node = numbers(
-                schema,
-                bounded=self.bounded_numbers,
-                canonical=canonical,
-                precision=precision,
-                limits=self.limits,
-                path=path,
-            )
-            node = without_multiples(node, schema.not_multiple_of, self.limits, path)
-            return self.range_rule(node, schema, path)
-        if "number" not in self.rules:
-            self.add("number", numbers(schema, bounded=self.bounded_numbers, limits=self.limits), small=True)
-        return RuleRef("number")
-
-    def range_rule(self, node: Node, schema: Integer | Number, path: str) -> Node:
-        """Make numbers a rule, unless they are the root or small: equal ranges are then built once."""
-        if self.canonical or path == "$" or not exceeds_size(node, _MAX_INLINE_RANGE):
-            return node
-        return self.rule(node, path, small=is_small(schema))
 
     def anything(self) -> Node:
         """Return a call of the recursive rule of any JSON value."""

@@ -28,6 +28,7 @@ from structkit.regex.nodes import (
     choice,
     seq,
 )
+from structkit.regex.pattern.empty_text import is_nullable, plain_repeat, without_empty_text
 from structkit.regex.walk import children
 
 __all__ = [
@@ -169,7 +170,7 @@ def resolve(pattern: AnchoredNode, *, search: bool) -> Node:
     resolver = _Resolver()
     found: list[Node] = []
     for branch in branches:
-        if search and isinstance(branch, _PLAIN_NODES) and _is_nullable(branch):
+        if search and isinstance(branch, _PLAIN_NODES) and is_nullable(branch):
             return _ANY_STRING
         if (simple := _between_anchors(branch, search=search)) is not None:
             found.append(simple)
@@ -257,7 +258,7 @@ class _Resolver:
             case AnchoredSeq((Lookaround(inner, ahead=True, negate=True), CharClass() as each)) if isinstance(
                 inner, _PLAIN_NODES
             ):
-                if not _is_nullable(inner) and self.matches_only_end(rest):
+                if not is_nullable(inner) and self.matches_only_end(rest):
                     return AnchoredIntersection(
                         anchored_seq([Repeat(each, min_count, max_count), rest]),
                         anchored_seq([_ANY_STRING, inner, _ANY_STRING]),
@@ -332,7 +333,7 @@ class _Resolver:
                     "this lookaround is not supported; write the pattern without it", raw.column
                 )
             case _:
-                return _without_empty_text(raw)
+                return without_empty_text(raw)
 
     def is_nullable(self, raw: AnchoredNode, left: bool, right: bool) -> bool:
         """Return whether `raw` matches the empty text with these edges."""
@@ -355,7 +356,7 @@ class _Resolver:
                     "this lookaround is not supported; write the pattern without it", raw.column
                 )
             case _:
-                return _is_nullable(raw)
+                return is_nullable(raw)
 
     def sequence(self, parts: tuple[AnchoredNode, ...], left: bool, right: bool, *, nonempty: bool) -> Node:
         """Return the texts of a sequence, computed from its end: for each tail, with and without the start."""
@@ -428,11 +429,6 @@ class _Resolver:
         return options
 
 
-def plain_repeat(node: Node, min_count: int, max_count: int | None) -> Node:
-    """Repeat a plain node; `NEVER` and zero repetitions are simplified."""
-    return NEVER if node is NEVER else EMPTY if max_count == 0 else Repeat(node, min_count, max_count)
-
-
 def _intersect(left: Node, right: Node, negate: bool) -> Node:
     if left is NEVER or (right is NEVER and not negate):
         return NEVER
@@ -466,38 +462,3 @@ def _uses_edge(raw: AnchoredNode, *, start: bool) -> bool:
             return start and (_uses_edge(left, start=True) or _uses_edge(right, start=True))
         case _:
             return False
-
-
-def _is_nullable(node: Node) -> bool:
-    """Return whether a plain node contains the empty text."""
-    match node:
-        case LiteralText(value):
-            return not value
-        case Seq(parts):
-            return all(map(_is_nullable, parts))
-        case Choice(parts):
-            return any(map(_is_nullable, parts))
-        case Repeat(part, min_count):
-            return min_count == 0 or _is_nullable(part)
-        case Intersection(left, right, negate):
-            return _is_nullable(left) and _is_nullable(right) is not negate
-        case _:
-            return False
-
-
-def _without_empty_text(node: Node) -> Node:
-    """Return a plain node without the empty text."""
-    if not _is_nullable(node):
-        return node
-    match node:
-        case Seq(parts):
-            head, tail = parts[0], seq(*parts[1:])
-            return choice([seq(_without_empty_text(head), tail), _without_empty_text(tail)])
-        case Choice(parts):
-            return choice(_without_empty_text(part) for part in parts)
-        case Repeat(part, _, max_count):
-            return plain_repeat(_without_empty_text(part), 1, max_count)
-        case Intersection(left, right, negate):
-            return Intersection(_without_empty_text(left), right, negate)
-        case _:
-            return NEVER

@@ -322,15 +322,24 @@ def _satisfiable_definitions(
 
 def _clean(node: Schema, satisfiable: set[str], definitions: Definitions) -> Schema:
     """Return the node without unsatisfiable parts."""
-    if not isinstance(node, _COMPOSITE):
-        return node
+    cleaned: dict[int, Schema] = {}  # by id: differences share their parts
 
     def clean(part: Schema) -> Schema:
-        return _clean(part, satisfiable, definitions)
+        if isinstance(part, Ref):
+            return part if part.name in satisfiable else Never(f"{part.name} has no finite value")
+        if not isinstance(part, _COMPOSITE):
+            return part
+        found = cleaned.get(id(part))
+        if found is None:
+            found = cleaned[id(part)] = _clean_parts(part, clean, definitions)
+        return found
 
+    return clean(node)
+
+
+def _clean_parts(node: Schema, clean: Callable[[Schema], Schema], definitions: Definitions) -> Schema:
+    """Return the node with clean parts."""
     match node:
-        case Ref(name=name):
-            return node if name in satisfiable else Never(f"{name} has no finite value")
         case Union(branches=branches):
             cleaned = [clean(branch) for branch in branches]
             if all(map(operator.is_, cleaned, branches)):

@@ -1,0 +1,92 @@
+"""Numbers of a document: in place, or as rules that targets share."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+from structkit.limits import Limits
+from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS
+from structkit.lowering.numbers.numbers import integral_numbers, numbers, without_multiples
+from structkit.regex.nodes import Node, RuleRef
+from structkit.regex.walk import exceeds_size
+from structkit.schema.ir.nodes import Integer, Number
+
+__all__ = ["NumberLowerer"]
+
+_MAX_INLINE_RANGE = 8
+"""Largest number, in nodes, that does not become a rule."""
+
+
+class NumberLowering(Protocol):
+    """The part of the lowering of a document that numbers use."""
+
+    bounded_numbers: bool
+    canonical: bool
+    limits: Limits
+    rules: dict[str, Node]
+
+    def rule(self, node: Node, path: str, *, small: bool | None = None) -> Node:
+        """Add `node` as a rule with a new name, and return the call."""
+
+    def add(self, name: str, node: Node, *, small: bool | None = None) -> None:
+        """Add a rule."""
+
+
+class NumberLowerer:
+    """Lower the numbers of one document."""
+
+    __slots__ = ("_lowering",)
+
+    def __init__(self, lowering: NumberLowering) -> None:
+        self._lowering = lowering
+
+    def integer(self, schema: Integer, path: str) -> Node:
+        """Lower an integer. Unbounded integers and large ranges are rules, so that targets share their masks."""
+        lowering = self._lowering
+        written = partial(
+            integral_numbers,
+            schema,
+            bounded=lowering.bounded_numbers,
+            canonical=lowering.canonical,
+            limits=lowering.limits,
+            path=path,
+        )
+        if lowering.canonical or schema != Integer():
+            return self._range_rule(written(), schema, path)
+        if "integer" not in lowering.rules:
+            lowering.add("integer", written(), small=True)
+        return RuleRef("integer")
+
+    def number(self, schema: Number, path: str) -> Node:
+        """Lower a number; unbounded numbers are a rule, like unbounded integers."""
+        lowering = self._lowering
+        if lowering.canonical or schema != Number():
+            # An excluded multiple is recognized by its digits, so numbers have no exponent.
+            canonical = lowering.canonical or bool(schema.not_multiple_of)
+            # Where items must differ, no two texts may denote the same float.
+            precision = DISTINCT_DIGITS if lowering.canonical else ROUND_TRIP_DIGITS
+            node = numbers(
+                schema,
+                bounded=lowering.bounded_numbers,
+                canonical=canonical,
+                precision=precision,
+                limits=lowering.limits,
+                path=path,
+            )
+            node = without_multiples(node, schema.not_multiple_of, lowering.limits, path)
+            return self._range_rule(node, schema, path)
+        if "number" not in lowering.rules:
+            lowering.add(
+                "number",
+                numbers(schema, bounded=lowering.bounded_numbers, limits=lowering.limits),
+                small=True,
+            )
+        return RuleRef("number")
+
+    def _range_rule(self, node: Node, schema: Integer | Number, path: str) -> Node:
+        """Make numbers a rule, unless they are the root or small: equal ranges are then built once."""
+        lowering = self._lowering
+        if lowering.canonical or path == "$" or not exceeds_size(node, _MAX_INLINE_RANGE):
+            return node
+        return lowering.rule(node, path, small=schema.multiple_of is None and not schema.not_multiple_of)
