@@ -411,8 +411,12 @@ def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracl
     if not isinstance(node, Union):
         return node
     plain = [part for part in parts if not isinstance(part, Union)]
+    keys = [key for part in plain if isinstance(part, Object) for key in part.properties]
+    required = frozenset(key.name for key in keys if key.required)
     compatible = tuple(
-        branch for branch in node.branches if all(may_intersect(branch, part, oracle) for part in plain)
+        branch
+        for branch in node.branches
+        if all(may_intersect(branch, part, oracle, required) for part in plain)
     )
     return (
         node
@@ -421,33 +425,38 @@ def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracl
     )
 
 
-def may_intersect(left: Schema, right: Schema, oracle: StringOracle) -> bool:
-    """Return whether two nodes may share a value, by an inexpensive test."""
+def may_intersect(
+    left: Schema, right: Schema, oracle: StringOracle, required: frozenset[str] = frozenset()
+) -> bool:
+    """Return whether two nodes may share a value, by an inexpensive test; objects have the keys of `required`."""
     if isinstance(left, Never) or isinstance(right, Never):
         return False
     if isinstance(left, Ref | Anything) or isinstance(right, Ref | Anything):
         return True
     if isinstance(left, Const):
+        if isinstance(right, Const) and left.text[0] == right.text[0] == '"':
+            return left.text == right.text
         return contains_value(right, json.loads(left.text), oracle) is not False
     if isinstance(right, Const):
         return contains_value(left, json.loads(right.text), oracle) is not False
     if isinstance(left, Object) and isinstance(right, Object):
-        return not _have_disjoint_property(left, right, oracle) and not _have_disjoint_property(
-            right, left, oracle
-        )
+        return not _have_disjoint_property(left, right, oracle, required)
     numbers = (Integer, Number)
     return type(left) is type(right) or (isinstance(left, numbers) and isinstance(right, numbers))
 
 
-def _have_disjoint_property(left: Object, right: Object, oracle: StringOracle) -> bool:
-    """Return whether a required key of one object has values disjoint from those in another, by a quick test."""
-    others = {key.name: key.value for key in right.properties}
+def _have_disjoint_property(
+    left: Object, right: Object, oracle: StringOracle, required: frozenset[str]
+) -> bool:
+    """Return whether a required key has disjoint values in two objects, by a quick test."""
+    others = {key.name: key for key in right.properties}
     for key in left.properties:
-        if key.required and key.name in others:
-            branches, other_branches = _branches(key.value), _branches(others[key.name])
+        other = others.get(key.name)
+        if other is not None and (key.required or other.required or key.name in required):
+            branches, other_branches = _branches(key.value), _branches(other.value)
             is_small = len(branches) * len(other_branches) <= _MAX_COMPARISONS
             if is_small and not any(
-                may_intersect(one, other, oracle) for one in branches for other in other_branches
+                may_intersect(one, two, oracle) for one in branches for two in other_branches
             ):
                 return True
     return False

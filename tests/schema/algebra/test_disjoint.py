@@ -7,6 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairwise_disjoint
 from structkit.schema.ir.nodes import (
     Additional,
@@ -56,3 +57,26 @@ def test_an_answer_without_definitions_is_the_answer_with_them(nodes: list[Schem
     assert early in (None, pairwise_disjoint(branches, DEFINITIONS))
     if not any(isinstance(node, Ref) for node in nodes):
         assert early is not None
+
+
+PIECES = st.sampled_from(["a", "b", "ab", r"\.", "-", "a*", "b?", "a{2}", "[ab]", "(a|b)", "a|b", "."])
+PATTERNS = st.builds(
+    lambda start, pieces, end: start + "".join(pieces) + end,
+    st.sampled_from(["^", ""]),
+    st.lists(PIECES, max_size=4),
+    st.sampled_from(["$", ""]),
+)
+
+
+@given(PATTERNS, PATTERNS)
+def test_patterns_that_begin_differently_are_disjoint(left: str, right: str) -> None:
+    both = String(patterns=(left, right))
+    # The oracle that decides nothing leaves the comparison of the beginnings.
+    if pairwise_disjoint([String(patterns=(left,)), String(patterns=(right,))], {}):
+        assert AutomatonOracle(python=False).is_empty(both)
+
+
+def test_many_patterns_are_compared_without_automata() -> None:
+    nodes = [String(patterns=(f"^k{number}-[a-z]+$",)) for number in range(300)]
+    assert pairwise_disjoint(nodes, {})
+    assert not pairwise_disjoint([*nodes, String(patterns=("^k1-b",))], {})

@@ -118,3 +118,17 @@ def test_intersections_of_properties_apply_all_bounds() -> None:
         SchemaPath(),
     )
     assert intersection == Object((Property("a", Integer(minimum=1, maximum=3)),))
+
+
+def test_conditions_on_one_required_key_do_not_multiply() -> None:
+    kinds = [f"k{number}" for number in range(30)]
+    conditions = [
+        {"if": {"properties": {"kind": {"const": kind}}}, "then": {"required": [f"p{kind}"]}}
+        for kind in kinds
+    ]
+    document = read(
+        {"type": "object", "properties": {"kind": {"enum": kinds}}, "required": ["kind"], "allOf": conditions}
+    )
+    assert isinstance(document.root, Union) and len(document.root.branches) == len(kinds)
+    assert holds(document, {"kind": "k7", "pk7": 1})
+    assert not holds(document, {"kind": "k7", "pk8": 1})
