@@ -7,9 +7,9 @@ fixed point.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from structkit.errors import SchemaError, UnsatisfiableSchema
 from structkit.schema.ir.constructors import array, object_, union, with_note
@@ -70,27 +70,26 @@ def prune(
     note = None
     if isinstance(alias := definitions[root], Ref):
         root, note = alias.name, alias.note
-    references = _references_if_pruned(definitions)
-    if references is not None and _are_satisfiable(definitions, references):
-        pruned = {name: definitions[name] for name in _reachable(root, references)}
-    else:
-        references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
-        pruned = _prune_reachable(root, definitions, references)
-    used = set[str]().union(*(references[name] for name in _reachable(root, references)))
-    used_definitions = {name: pruned[name] for name in pruned if name in used}
+    pruned, references = _prune_satisfiable(definitions) or _prune_reachable(root, definitions)
+    reachable = _reachable(root, references)
+    used = set[str]().union(*(references[name] for name in reachable))
+    used_definitions = {name: pruned[name] for name in reachable if name in used}
     return Document(
         with_note(Ref(root) if root in used else pruned[root], note), used_definitions, bounded=python
     )
 
 
-def _prune_reachable(
-    root: str, definitions: Definitions, references: dict[str, dict[str, None]]
-) -> dict[str, Schema]:
-    """Return the reachable definitions without unsatisfiable parts; update `references`.
+_Pruned: TypeAlias = tuple[dict[str, Schema], dict[str, dict[str, None]]]
+"""Definitions without unsatisfiable parts, and their references."""
+
+
+def _prune_reachable(root: str, definitions: Definitions) -> _Pruned:
+    """Prune the definitions that the root reaches.
 
     Raises:
         UnsatisfiableSchema: No value satisfies the root.
     """
+    references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
     satisfiable, final = _satisfiable_definitions(definitions, references)
     if root not in satisfiable:
         path, reason = _unsatisfiable_reason(definitions, satisfiable, root)
@@ -102,36 +101,49 @@ def _prune_reachable(
     for name, node in pruned.items():
         if node is not definitions[name]:
             references[name] = dict.fromkeys(_references(node))
-    return pruned
+    return pruned, references
 
 
-def _references_if_pruned(definitions: Definitions) -> dict[str, dict[str, None]] | None:
-    """Return the references of each definition, `None` if some part is impossible or counted.
-
-    Without such parts, a satisfiable definition needs no pruning if its references are satisfiable.
-    """
-    found: dict[str, dict[str, None]] = {}
+def _prune_satisfiable(definitions: Definitions) -> _Pruned | None:
+    """Prune definitions without a fixed point; `None` if some may be unsatisfiable."""
+    pruned: dict[str, Schema] = {}
+    references: dict[str, dict[str, None]] = {}
     for name, node in definitions.items():
-        names = found[name] = {}
-        pending = [node]
-        while pending:
-            current = pending.pop()
-            if isinstance(current, Object):
-                if current.required_groups or current.min_properties:
-                    return None
-                keys: list[Property | Additional] = [*current.properties, *current.additional]
-                pending += [key.value for key in reversed(keys) if isinstance(key.value, _WITH_PARTS)]
-            elif isinstance(current, Array):
-                if current.unique_items or current.contains:
-                    return None
-                pending += (current.items, *reversed(current.prefix))
-            elif isinstance(current, Union):
-                pending += [each for each in reversed(current.branches) if isinstance(each, _WITH_PARTS)]
-            elif isinstance(current, Ref):
-                names[current.name] = None
-            elif isinstance(current, Never) or (isinstance(current, String) and current.content is not None):
+        names = _references_if_plain(node)
+        if names is None:
+            node = _clean(node, definitions.keys(), definitions)
+            if isinstance(node, Never):
                 return None
-    return found
+            names = dict.fromkeys(_references(node))
+        pruned[name], references[name] = node, names
+    return (pruned, references) if _are_satisfiable(pruned, references) else None
+
+
+def _references_if_plain(node: Schema) -> dict[str, None] | None:
+    """Return the references of a node, or `None` if some part is impossible or counted.
+
+    Without such parts, a node needs no pruning if its references are satisfiable.
+    """
+    names: dict[str, None] = {}
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Object):
+            if current.required_groups or current.min_properties:
+                return None
+            keys: list[Property | Additional] = [*current.properties, *current.additional]
+            pending += [key.value for key in reversed(keys) if isinstance(key.value, _WITH_PARTS)]
+        elif isinstance(current, Array):
+            if current.unique_items or current.contains:
+                return None
+            pending += (current.items, *reversed(current.prefix))
+        elif isinstance(current, Union):
+            pending += [each for each in reversed(current.branches) if isinstance(each, _WITH_PARTS)]
+        elif isinstance(current, Ref):
+            names[current.name] = None
+        elif isinstance(current, Never) or (isinstance(current, String) and current.content is not None):
+            return None
+    return names
 
 
 def _are_satisfiable(definitions: Definitions, references: Mapping[str, Mapping[str, None]]) -> bool:
@@ -152,12 +164,16 @@ _MAX_ROUNDS = 3
 
 
 def _required_references(node: Schema) -> list[str]:
-    """Return names such that a pruned node is satisfiable if their definitions are."""
+    """Return names whose satisfiable definitions are enough for a pruned node to be satisfiable."""
     values: list[Schema]
     match node:
         case Ref(name):
             return [name]
-        case Object(properties):
+        case Object(required_groups=(_, *_)) | Array(contains=(_, *_)):
+            return list(_references(node))
+        case Object(properties, min_properties=min_properties):
+            if min_properties > sum(prop.required for prop in properties):
+                return list(_references(node))
             values = [
                 prop.value for prop in properties if prop.required and isinstance(prop.value, _WITH_PARTS)
             ]
@@ -165,6 +181,8 @@ def _required_references(node: Schema) -> list[str]:
             values = [*prefix, items][:min_items]
         case Union(branches):
             return min(map(_required_references, branches), key=len)
+        case String(content=content) if content is not None:
+            values = [content]
         case _:
             return []
     return [name for value in values for name in _required_references(value)]
@@ -320,7 +338,7 @@ def _satisfiable_definitions(
     return satisfiable, final
 
 
-def _clean(node: Schema, satisfiable: set[str], definitions: Definitions) -> Schema:
+def _clean(node: Schema, satisfiable: Set[str], definitions: Definitions) -> Schema:
     """Return the node without unsatisfiable parts."""
     cleaned: dict[int, Schema] = {}  # by id: differences share their parts
 
