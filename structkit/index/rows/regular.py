@@ -28,6 +28,7 @@ from structkit.index.rows.row import (
     shared_rows,
 )
 from structkit.index.rows.scratch import scratch_pool
+from structkit.index.rows.subtrees import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS, subtrees_of
 from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -41,6 +42,8 @@ _MAX_SHARED_STATES = 64
 
 _LAST = 16
 """States of a larger rule, those walked last, of which it is known where their tokens lead."""
+
+_NO_STATES = np.empty(0, bool)
 
 
 class RegularRows:
@@ -195,11 +198,14 @@ class RegularRows:
         marks = np.empty(longest, small)
         first, stop = automaton.state_range(rule)
         seen = np.zeros(stop - first if stop - first > _MAX_SHARED_STATES else 0, bool)
+        subtrees = subtrees_of(self._vocabulary)
         found, filled = kernels.walk_counted(
             trie.byte, trie.depth, trie.end, trie.first, trie.token_ids,
+            subtrees.number, subtrees.below, subtrees.characters, subtrees.token_characters,
             automaton.row, automaton.targets, automaton.classes, automaton.final, self._needs.distances,
             first + state, rule, scratch.mask, scratch.words, scratch.values, taken,
             scratch.exit_nodes, exit_taken, worst, scratch.path_states, marks, first, seen,
+            *_move_arrays(stop - first),
         )  # fmt: skip
         found_rounds = CountedRow(taken, scratch.exit_nodes[:found].copy(), exit_taken[:found].copy(), worst)
         mask = scratch.take_mask(filled)
@@ -214,13 +220,15 @@ class RegularRows:
         scratch = self._scratches.acquire()
         bits, changed = alike.mask.dense(self._vocabulary.mask_words), scratch.exit_nodes
         words, values = scratch.words, scratch.values
-        first = automaton.state_range(rule)[0]
+        first, stop = automaton.state_range(rule)
+        subtrees = subtrees_of(self._vocabulary)
         while True:
             found, worst, filled = kernels.diff_masks(
-                trie.byte, trie.depth, trie.end, trie.first, trie.token_ids,
+                trie.byte, trie.depth, trie.end, trie.first, trie.token_ids, subtrees.number, subtrees.below,
                 automaton.row, automaton.targets, automaton.classes, automaton.final, self._needs.distances,
                 first + state, first + other, rule, bits, scratch.mask, words, values, changed,
-                scratch.path_states, scratch.other_path_states,
+                scratch.path_states, scratch.other_path_states, first, _NO_STATES,
+                *_move_arrays(stop - first),
             )  # fmt: skip
             if filled <= len(words):
                 break
@@ -232,6 +240,12 @@ class RegularRows:
             exits = np.setxor1d(exits, changed[:found], assume_unique=True).astype(np.int32)
         self._scratches.release(scratch)
         return Row(mask, exits, max(alike.max_cost_after, worst))
+
+
+def _move_arrays(states: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """The scratch arrays of `covering` for a rule."""
+    moves = np.zeros((MOVE_ROWS, MOVE_COLUMNS), np.int64)
+    return np.zeros((3, states), np.int32), moves, np.empty((2, MAX_QUEUED), np.int64)
 
 
 def _dominant_successor(dfa: Dfa, state: int) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from structkit.automaton.core.jit import kernel
 from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MASK
+from structkit.index.rows.subtrees import COST, LENGTHS, OPERATION, covering
 
 __all__ = ["diff_masks", "dominant_successor", "is_equivalent", "subautomaton", "walk_counted"]
 
@@ -19,8 +20,9 @@ __all__ = ["diff_masks", "dominant_successor", "is_equivalent", "subautomaton", 
 @kernel
 def walk_counted(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
-    row, targets, classes, final, tokens, state, rule,
+    subtree, below, characters, token_characters, row, targets, classes, final, tokens, state, rule,
     mask, words, values, iterations, exit_nodes, exit_iterations, max_costs, states, path_iterations, first, seen,
+    numbers, moves, queue,
 ):
     """Like `walk` from the trie's root and without a budget, for all values of the counter.
 
@@ -44,6 +46,7 @@ def walk_counted(
         path_iterations: int16[longest token + 1], scratch: what is in `iterations`, on that way.
         first: The first state of the rule.
         seen: bool[states of the rule], receives those that a token comes to; or bool[0].
+        numbers, moves, queue: Scratch; see `covering`.
 
     Returns:
         `(exits found, words set)`.
@@ -85,7 +88,33 @@ def walk_counted(
                 mask[word] |= np.uint32(1) << np.uint32(token & 31)
                 if len(iterations) > 0:
                     iterations[token] = mark
-        node += 1
+        number = np.int64(0)
+        if subtree[node] >= 0:
+            number = covering(
+                below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,
+                np.int64(target >> OPERATION_BITS), first, numbers, moves, queue, seen,
+            )
+        if number == 0:
+            node += 1
+            continue
+        begins = 2 * moves[number, OPERATION]
+        length = 1
+        while below[subtree[node], LENGTHS] >> length:
+            if below[subtree[node], LENGTHS] >> length & 1:
+                begun = mark + length * begins
+                max_costs[begun] = max(np.int64(max_costs[begun]), moves[number, COST])
+            length += 1
+        for i in range(trie_first[node + 1], trie_first[trie_end[node]]):
+            token = trie_ids[i]
+            word = token >> 5
+            if mask[word] == 0:
+                if filled < len(words):
+                    words[filled] = word
+                filled += 1
+            mask[word] |= np.uint32(1) << np.uint32(token & 31)
+            if len(iterations) > 0:
+                iterations[token] = mark + begins * (token_characters[i] - characters[node])
+        node = trie_end[node]
     if filled <= len(words):
         for i in range(filled):
             values[i] = mask[words[i]]
@@ -93,11 +122,16 @@ def walk_counted(
     return found, filled
 
 
+MIN_WALKED = 4096
+"""Nodes that `diff_masks` walks before it examines states; most differences are smaller."""
+
+
 @kernel
 def diff_masks(
     trie_byte, trie_depth, trie_end, trie_first, trie_ids,
-    row, targets, classes, final, tokens, state, other, rule,
+    subtree, below, row, targets, classes, final, tokens, state, other, rule,
     base_mask, slots, words, values, changed_exit_nodes, states, other_states,
+    first, seen, numbers, moves, queue,
 ):
     """Compute the difference between the masks of two states of a call-free rule without a counter.
 
@@ -110,6 +144,9 @@ def diff_masks(
             the two only.
         states: int32[longest token + 1], scratch: the states on the way to the current node.
         other_states: int32[longest token + 1], scratch: those of the way that begins in `other`.
+        first: The first state of the rule.
+        seen: bool[0].
+        numbers, moves, queue: Scratch; see `covering`.
 
     Returns:
         `(nodes changed, the most tokens that are needed after a token of the nodes walked, words)`; if there is no room
@@ -118,6 +155,7 @@ def diff_masks(
     states[0] = state
     other_states[0] = other
     found = 0
+    walked = 0
     worst = 0
     filled = 0
     node = 1
@@ -150,7 +188,24 @@ def diff_masks(
                     values[slot] |= bit
                 elif slot < len(words):
                     values[slot] &= ~bit
-        node += 1
+        # Where both states allow all tokens below the node, the masks do not differ.
+        number = np.int64(0)
+        walked += 1
+        if walked > MIN_WALKED and subtree[node] >= 0 and left >= 0 and right >= 0:
+            number = covering(
+                below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,
+                np.int64(right), first, numbers, moves, queue, seen,
+            )
+            if number:
+                number = covering(
+                    below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,
+                    np.int64(left), first, numbers, moves, queue, seen,
+                )
+        if number == 0:
+            node += 1
+            continue
+        worst = max(worst, moves[number, COST])
+        node = trie_end[node]
     if filled <= len(words):
         for i in range(filled):
             slots[words[i]] = 0
