@@ -1,7 +1,7 @@
 """User patterns as regex nodes. The only module that imports interegular.
 
-`scan` replaces all atoms by placeholders, interegular parses the remaining structure, and `resolve` removes anchors and
-lookarounds.
+`scan` replaces what is between groups by placeholders, interegular parses the remaining structure, and `resolve`
+removes anchors and lookarounds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
-from structkit.regex.nodes import EMPTY, NEVER, CharClass, Choice, LiteralText, Node, Repeat, Seq, choice, seq
+from structkit.regex.nodes import EMPTY, Choice, LiteralText, Node, Repeat, Seq, choice, seq
 from structkit.regex.pattern.resolve import (
     AnchoredNode,
     Lookaround,
@@ -21,7 +21,7 @@ from structkit.regex.pattern.resolve import (
     anchored_seq,
     resolve,
 )
-from structkit.regex.pattern.scan import Atom, LookaroundMarker, Scan, scan
+from structkit.regex.pattern.scan import LookaroundMarker, Part, Scan, scan
 from structkit.regex.pattern.unicode import Dialect
 
 __all__ = ["compose", "parse"]
@@ -111,45 +111,40 @@ def _parse(pattern: str, search: bool, dialect: Dialect) -> Node:
 
 
 def _structure(scanned: Scan) -> AnchoredNode:
-    """Parse the structure with interegular and restore the atoms."""
+    """Parse the structure with interegular and restore what the placeholders stand for."""
+    if not scanned.text or scanned.text in scanned.parts:  # without groups there is no structure
+        part = scanned.parts.get(scanned.text, EMPTY)
+        return EMPTY if isinstance(part, LookaroundMarker) else part
     from interegular import parse_pattern
 
-    return _tree(parse_pattern(scanned.text), scanned.atoms)
+    return _tree(parse_pattern(scanned.text), scanned.parts)
 
 
-def _tree(part: object, atoms: dict[str, Atom]) -> AnchoredNode:
+def _tree(part: object, parts: dict[str, Part]) -> AnchoredNode:
     """Convert interegular's tree."""
     from interegular.patterns import Pattern, _CharGroup, _Concatenation, _NonCapturing, _Repeated
 
     match part:
         case Pattern():
-            return anchored_choice(_tree(option, atoms) for option in part.options)
+            return anchored_choice(_tree(option, parts) for option in part.options)
         case _Concatenation():
-            return anchored_seq(_tree(each, atoms) for each in part.parts)
+            return anchored_seq(_tree(each, parts) for each in part.parts)
         case _Repeated():
-            return anchored_repeat(_tree(part.base, atoms), part.min, part.max)
+            return anchored_repeat(_tree(part.base, parts), part.min, part.max)
         case _CharGroup():
-            return _leaf(atoms["".join(part.chars)])
+            found = parts["".join(part.chars)]
+            return EMPTY if isinstance(found, LookaroundMarker) else found
         case _NonCapturing():
-            column = _lookaround_column(part.inner, atoms)
-            return Lookaround(_tree(part.inner, atoms), not part.backwards, part.negate, column)
+            column = _lookaround_column(part.inner, parts)
+            return Lookaround(_tree(part.inner, parts), not part.backwards, part.negate, column)
     raise TypeError(f"unexpected node of interegular: {part!r}")
 
 
-def _leaf(atom: Atom) -> AnchoredNode:
-    if not isinstance(atom, CharClass):
-        return EMPTY if isinstance(atom, LookaroundMarker) else atom
-    if not atom.ranges:
-        return NEVER
-    (first, last), *others = atom.ranges
-    return LiteralText(chr(first)) if first == last and not others else atom
-
-
-def _lookaround_column(inner: object, atoms: dict[str, Atom]) -> int:
-    """Return the column of a lookaround, which is stored in its first atom."""
+def _lookaround_column(inner: object, parts: dict[str, Part]) -> int:
+    """Return the column of a lookaround, which is stored in its first placeholder."""
     from interegular.patterns import Pattern, _CharGroup, _Concatenation
 
     if isinstance(inner, Pattern | _Concatenation):
-        return _lookaround_column(inner.options[0] if isinstance(inner, Pattern) else inner.parts[0], atoms)
-    atom = atoms["".join(inner.chars)] if isinstance(inner, _CharGroup) else None
-    return atom.column if isinstance(atom, LookaroundMarker) else 0
+        return _lookaround_column(inner.options[0] if isinstance(inner, Pattern) else inner.parts[0], parts)
+    found = parts["".join(inner.chars)] if isinstance(inner, _CharGroup) else None
+    return found.column if isinstance(found, LookaroundMarker) else 0

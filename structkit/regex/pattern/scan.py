@@ -1,7 +1,7 @@
-"""A scanner that replaces the atoms of a pattern by placeholders, so that only the structure is left to parse.
+"""A scanner that replaces what is between groups by placeholders, so that only the structure is left to parse.
 
-Each literal, class, escape and anchor becomes one private-use character. The rest are groups, `|` and quantifiers: the
-part of the syntax that is the same in all regex engines.
+Each sequence of literals, classes, escapes and anchors, with their quantifiers, becomes one private-use character. The
+rest are groups, their quantifiers and `|`: the part of the syntax that is the same in all regex engines.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NoReturn, TypeAlias
 
 from structkit.errors import PatternError
 from structkit.regex.charset import ANY, char_class, complement, single_char
-from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.resolve import Anchor
+from structkit.regex.nodes import NEVER, CharClass, LiteralText
+from structkit.regex.pattern.resolve import Anchor, AnchoredNode, anchored_repeat, anchored_seq
 from structkit.regex.pattern.unicode import Dialect, UncertainClass, category, shorthand
 
-__all__ = ["Atom", "LookaroundMarker", "Scan", "scan"]
+__all__ = ["LookaroundMarker", "Part", "Scan", "scan"]
 
 _MAX_NESTING = 50
 """Maximum nesting of groups. Each level takes about a dozen stack frames of the parser."""
@@ -24,8 +24,8 @@ _MAX_NESTING = 50
 _MAX_COUNT = 2**32 - 2
 """Largest count of a quantifier, as in Python's `re`."""
 
-_FIRST_ATOM = 0xF0000
-_LAST_ATOM = 0x10FFFD
+_FIRST_PLACEHOLDER = 0xF0000
+_LAST_PLACEHOLDER = 0x10FFFD
 
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _QUANTIFIER = re.compile(r"[*+?]|\{([0-9]*)(,?)([0-9]*)\}")
@@ -36,12 +36,13 @@ _LOOKAROUND_PREFIXES = ("(?=", "(?!", "(?<=", "(?<!")
 
 @dataclass(frozen=True, slots=True)
 class LookaroundMarker:
-    """The column of a lookaround, stored as the first atom inside it."""
+    """The column of a lookaround, stored as the first placeholder inside it."""
 
     column: int
 
 
-Atom: TypeAlias = CharClass | Anchor | LookaroundMarker
+Part: TypeAlias = AnchoredNode | LookaroundMarker
+"""What a placeholder stands for."""
 
 
 @dataclass(slots=True)
@@ -49,13 +50,13 @@ class Scan:
     """The result of a scan.
 
     Attributes:
-        text: The structure: groups `(`, `(?=`, `(?!`, `(?<=`, `(?<!`, then `|`, quantifiers and one character per atom.
-        atoms: The atoms by placeholder.
+        text: The structure: groups `(`, `(?=`, `(?!`, `(?<=`, `(?<!` with their quantifiers, `|`, and placeholders.
+        parts: What each placeholder stands for.
         max_depth: The column of the most deeply nested group.
     """
 
     text: str
-    atoms: dict[str, Atom]
+    parts: dict[str, Part]
     max_depth: int
 
 
@@ -67,19 +68,18 @@ class _Flags:
 
 
 def scan(pattern: str, dialect: Dialect) -> Scan:
-    """Replace the atoms of a pattern by placeholders.
+    """Replace what is between the groups of a pattern by placeholders.
 
-    >>> found = scan("(?P<name>a[^b])+?", "python")
-    >>> [found.atoms.get(character, character) for character in found.text][:2]
-    ['(', CharClass(ranges=((97, 97),))]
+    >>> found = scan("(?P<name>ab{2})+?", "python")
+    >>> [str(found.parts.get(character, character)) for character in found.text]
+    ['(', "Seq(parts=(LiteralText(text='a'), Repeat(part=LiteralText(text='b'), min_count=2, max_count=2)))", ')', '+']
 
     Raises:
         PatternError: The pattern has a syntax error, or is not a regular expression in the formal sense.
     """
     scanner = _Scanner(pattern, dialect)
     scanner.run()
-    atoms = {character: atom for atom, character in scanner.atoms.items()}
-    return Scan("".join(scanner.out), atoms, scanner.max_depth)
+    return Scan("".join(scanner.out), scanner.parts, scanner.max_depth)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,9 @@ class _Scanner:
     dialect: Dialect
     position: int = 0
     out: list[str] = field(default_factory=list)
-    atoms: dict[Atom, str] = field(default_factory=dict)
+    parts: dict[str, Part] = field(default_factory=dict)
+    atoms: list[AnchoredNode] = field(default_factory=list)
+    """The atoms since the last structural character, with their quantifiers."""
     flags: _Flags = field(default_factory=_Flags)
     groups: list[tuple[int, _Flags, bool]] = field(default_factory=list)
     max_depth: int = 0
@@ -109,7 +111,7 @@ class _Scanner:
                 case ")":
                     self.close()
                 case "|":
-                    self.out.append("|")
+                    self.structure("|")
                     self.position += 1
                     self.repeat_error = "there is nothing to repeat"
                 case "^" | "$" as anchor:
@@ -124,19 +126,29 @@ class _Scanner:
                         self.add(self.literal(character))
         if self.groups:
             self.fail("this group is not closed", self.groups[-1][0])
+        self.structure("")
 
     def fail(self, message: str, column: int | None = None) -> NoReturn:
         column = self.position if column is None else column
         raise PatternError(message, pattern=self.pattern, column=column)
 
-    def add(self, atom: Atom) -> None:
-        character = self.atoms.get(atom)
-        if character is None:
-            if _FIRST_ATOM + len(self.atoms) > _LAST_ATOM:
-                self.fail("the pattern has too many distinct characters and classes")
-            character = self.atoms[atom] = chr(_FIRST_ATOM + len(self.atoms))
-        self.out.append(character)
+    def add(self, atom: CharClass | Anchor) -> None:
+        self.atoms.append(_leaf(atom))
         self.repeat_error = None
+
+    def structure(self, text: str) -> None:
+        """Add structural characters; a placeholder for the atoms before them comes first."""
+        if self.atoms:
+            self.placeholder(anchored_seq(self.atoms))
+            self.atoms.clear()
+        self.out.append(text)
+
+    def placeholder(self, part: Part) -> None:
+        code = _FIRST_PLACEHOLDER + len(self.parts)
+        if code > _LAST_PLACEHOLDER:
+            self.fail("the pattern has too many groups and alternatives")
+        self.parts[chr(code)] = part
+        self.out.append(chr(code))
 
     def anchor(self, *, start: bool) -> None:
         self.add(Anchor(start))
@@ -154,11 +166,11 @@ class _Scanner:
         )
         if lookaround is not None:
             self.position += len(lookaround)
-            self.out.append(lookaround)
-            self.add(LookaroundMarker(column))
+            self.structure(lookaround)
+            self.placeholder(LookaroundMarker(column))
         elif not rest.startswith("(?"):
             self.position += 1
-            self.out.append("(")
+            self.structure("(")
         elif rest.startswith("(?#"):
             end = self.pattern.find(")", self.position)
             if end < 0:
@@ -167,13 +179,13 @@ class _Scanner:
             return
         elif named := _NAMED.match(self.pattern, self.position):
             self.position = named.end()
-            self.out.append("(")
+            self.structure("(")
         elif flags := _FLAGS.match(self.pattern, self.position):
             self.position = flags.end()
             self.set_flags(flags[1], flags[2] or "", column)
             if flags[3] == ")":
                 return
-            self.out.append("(")
+            self.structure("(")
         else:
             self.fail(_unsupported_group_message(rest), column)
         self.groups.append((column, outer, lookaround is not None))
@@ -190,7 +202,7 @@ class _Scanner:
         if not self.groups:
             self.fail("this parenthesis has no matching `(`")
         _, self.flags, lookaround = self.groups.pop()
-        self.out.append(")")
+        self.structure(")")
         self.position += 1
         self.repeat_error = "a lookaround cannot be repeated; wrap it in a group" if lookaround else None
 
@@ -217,6 +229,7 @@ class _Scanner:
         if self.repeat_error is not None:
             self.fail(self.repeat_error)
         text = found[0]
+        low, high = int(text == "+"), 1 if text == "?" else None
         if text[0] == "{":
             low, high = int(min_text[:20] or 0), int(max_text[:20] or 0) if max_text else None
             if max(low, high or 0) > _MAX_COUNT:
@@ -224,7 +237,11 @@ class _Scanner:
             if high is not None and high < low:
                 self.fail("the minimum count is greater than the maximum")
             text = f"{{{low}{comma}{'' if high is None else high}}}"
-        self.out.append(text)
+            high = high if comma else low
+        if self.atoms:
+            self.atoms[-1] = anchored_repeat(self.atoms[-1], low, high)
+        else:
+            self.out.append(text)
         self.position = found.end()
         following = self.pattern[self.position : self.position + 1]
         if following == "?":  # a lazy quantifier has the same language
@@ -383,3 +400,12 @@ def _unsupported_group_message(opening: str) -> str:
     if opening.startswith("(?("):
         return "a conditional is not regular; write both cases as alternatives"
     return "this kind of group is not supported"
+
+
+def _leaf(atom: CharClass | Anchor) -> AnchoredNode:
+    if isinstance(atom, Anchor):
+        return atom
+    if not atom.ranges:
+        return NEVER
+    (first, last), *others = atom.ranges
+    return LiteralText(chr(first)) if first == last and not others else atom
