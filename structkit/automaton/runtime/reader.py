@@ -35,10 +35,6 @@ class Reader:
 
     def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
         """Return the frames after more bytes, and the buffered text of the distinct texts that are open then."""
-        if not self.automaton.has_distinct:
-            after = self._read(frames, text)
-            if not self.automaton.has_distinct:  # else a rule was built on the way that has unique texts
-                return after, b""
         at, content = 0, np.frombuffer(text, np.uint8)
         while at < len(text) and frames:
             read = at
@@ -59,35 +55,6 @@ class Reader:
             if not any(frame.inside_distinct for frame in frames):
                 kept = b""
         return frames, kept
-
-    def _read(self, frames: frozenset[Frame], text: bytes) -> frozenset[Frame]:
-        """Where a text is after more bytes, if nothing must be unique."""
-        at, content = 0, np.frombuffer(text, np.uint8)
-        while at < len(text) and frames:
-            if len(frames) > 1:
-                return self._read_each(frames, text, content, at)
-            (frame,) = frames
-            read, glided = self._glide(frame, content, at)
-            if read == at:
-                frames = self.automaton.step(frames, text[at])
-                at += 1
-            else:
-                at, frames = read, frozenset((glided,))
-        return frames
-
-    def _read_each(
-        self, frames: frozenset[Frame], text: bytes, content: NDArray[np.uint8], at: int
-    ) -> frozenset[Frame]:
-        """Where a text is after the bytes from a place on; each frame glides by itself, and waits where it stops."""
-        waiting: dict[int, set[Frame]] = {}
-        for frame in frames:
-            read, glided = self._glide(frame, content, at)
-            waiting.setdefault(read, set()).add(glided)
-        while waiting and (at := min(waiting)) < len(text):
-            for frame in self.automaton.step(waiting.pop(at), text[at]):
-                read, glided = self._glide(frame, content, at + 1)
-                waiting.setdefault(read, set()).add(glided)
-        return self.automaton.merge_frames(waiting.get(len(text), ()))
 
     def _glide(self, frame: Frame, content: NDArray[np.uint8], at: int) -> tuple[int, Frame]:
         """Where a frame comes to as long as nothing but bytes is around it, and the first byte that it did not read."""
