@@ -65,7 +65,7 @@ _MAX_CHOICE_LENGTH = 20_000
 _MAX_REPETITIONS = 64
 """Largest count of items of a small array."""
 
-_MAY_BE_LARGE = (Object, Array, Const, Union, Integer, Number)
+_MAY_BE_LARGE = (Object, Array, Union, Integer, Number)
 _MAY_BE_DEFERRED = (Object, Array, Union)
 
 
@@ -291,11 +291,11 @@ def is_small(schema: Schema) -> bool:
     >>> is_small(Array(items=Const("1"))), is_small(Array(items=Const("1"), max_items=1_000))
     (True, False)
     """
+    if isinstance(schema, Const):  # the most frequent one
+        return len(schema.text) <= _MAX_CONSTANT_LENGTH
     if not isinstance(schema, _MAY_BE_LARGE):
         return True
     match schema:
-        case Const(text):
-            return len(text) <= _MAX_CONSTANT_LENGTH
         case Object(properties=properties):
             if schema.max_properties is not None or schema.required_groups:
                 return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, zip_longest
 
@@ -45,16 +45,25 @@ def pairwise_disjoint(
     >>> pairwise_disjoint([String(min_length=1), String(patterns=("a",))], {})
     False
     """
-    return _Proof(definitions, oracle).pairwise(branches)
+    return _Proof(definitions.get, oracle).pairwise(branches)
 
 
-def disjoint_before_definitions(branches: Sequence[Schema], oracle: StringOracle = UNDECIDED) -> bool | None:
-    """Return what `pairwise_disjoint` returns whatever the definitions are; `None` if a reference may decide.
+def disjoint_before_definitions(
+    branches: Sequence[Schema],
+    oracle: StringOracle = UNDECIDED,
+    lookup: Callable[[str], Schema | None] = lambda name: None,
+) -> bool | None:
+    """Return what `pairwise_disjoint` returns whatever the unknown definitions are; `None` if one of them may decide.
+
+    Args:
+        branches: The branches.
+        oracle: Decides queries about strings.
+        lookup: Returns a definition, or `None` if it is not known yet.
 
     >>> disjoint_before_definitions([String(), Integer()]), disjoint_before_definitions([String(), Ref("a")])
     (True, None)
     """
-    proof = _Proof({}, oracle)
+    proof = _Proof(lookup, oracle)
     if proof.pairwise(branches):
         return True
     return None if proof.met_reference else False
@@ -67,8 +76,8 @@ class _Proof:
         met_reference: Whether a comparison failed at a reference without a definition.
     """
 
-    def __init__(self, definitions: Mapping[str, Schema], oracle: StringOracle) -> None:
-        self._definitions = definitions
+    def __init__(self, lookup: Callable[[str], Schema | None], oracle: StringOracle) -> None:
+        self._lookup = lookup
         self._oracle = oracle
         self._open_pairs: set[tuple[str, str]] = set()
         self._steps = 0
@@ -88,9 +97,12 @@ class _Proof:
     def resolve(self, node: Schema) -> Schema:
         """Follow references to a definition."""
         seen: set[str] = set()
-        while isinstance(node, Ref) and node.name not in seen and node.name in self._definitions:
+        while isinstance(node, Ref) and node.name not in seen:
             seen.add(node.name)
-            node = self._definitions[node.name]
+            found = self._lookup(node.name)
+            if found is None:
+                break
+            node = found
         return node
 
     def disjoint(self, left: Schema, right: Schema) -> bool:

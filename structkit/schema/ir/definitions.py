@@ -59,6 +59,11 @@ class Definitions:
             self._done[name] = build()
         return self._done[name]
 
+    def find(self, name: str) -> Schema | None:
+        """Return the schema of a definition; build it if necessary. `None` while it is being built."""
+        known = name in self._done or name in self._pending
+        return self.resolve(name, SchemaPath()) if known else None
+
     def resolve_all(self) -> dict[str, Schema]:
         """Build the pending definitions and return all of them, in the order of their first reference."""
         while self._pending:

@@ -154,6 +154,7 @@ class _Parser:
         self._exclusive: list[tuple[Sequence[Schema], SchemaPath]] = []
         self._count = 0
         self._depth = 0
+        self._lookups = 0
         self._found_references: dict[tuple[str, str, tuple[str, ...]], Ref] = {}
         self._parsed: dict[tuple[bytes, str, tuple[str, ...]], Schema] = {}
 
@@ -372,8 +373,8 @@ class _Parser:
         if path.text in self._overlapping:
             disjoint: bool | None = False
         else:
-            # Only references postpone the proof, and so a second reading, until all definitions are known.
-            disjoint = disjoint_before_definitions(possible, self.oracle)
+            # Only references to definitions that are being parsed postpone the proof, and so a second parsing.
+            disjoint = disjoint_before_definitions(possible, self.oracle, self._find)
         if disjoint is False:
             rest = [[*possible[:index], *possible[index + 1 :]] for index in range(len(possible))]
             return union(
@@ -382,6 +383,18 @@ class _Parser:
         if disjoint is None:
             self._exclusive.append((possible, path))
         return union(alternatives)
+
+    def _find(self, name: str) -> Schema | None:
+        """Return a definition, or `None` if parsing it now could recurse deeply."""
+        if self._lookups >= _MAX_LOOKUPS:
+            return None
+        self._lookups += 1
+        depth, self._depth = self._depth, 0
+        try:
+            return self._definitions.find(name)
+        finally:
+            self._depth = depth
+            self._lookups -= 1
 
     def _without_others(self, node: Schema, others: Iterable[Schema], path: SchemaPath) -> Schema:
         """Return the values of one alternative that are in no other one."""
@@ -393,8 +406,7 @@ class _Parser:
 
     def _may_overlap(self, left: Schema, right: Schema) -> bool:
         """Return whether two alternatives are not provably disjoint."""
-        refers = isinstance(left, Ref) or isinstance(right, Ref)
-        return refers or not pairwise_disjoint((left, right), {}, self.oracle)
+        return not disjoint_before_definitions((left, right), self.oracle, self._find)
 
     def _named(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[ReferenceTarget]:
         """Iterate over the targets of the references of a schema."""
@@ -443,6 +455,9 @@ _MIN_CACHED_SCHEMAS = 100
 
 _LONE_REF_KEYWORDS = NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
 """Keywords that do not restrict the values of a reference."""
+
+_MAX_LOOKUPS = 3
+"""Maximum nesting of definitions that are parsed where a `oneOf` refers to them: each deepens the stack."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
 _LAST_WITH_LONE_REFS = 7
