@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from structkit.limits import Limits
 from structkit.lowering.containers.notation import Notation
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
@@ -38,7 +39,6 @@ __all__ = [
     "Summary",
     "constants_discount",
     "is_small",
-    "is_worth_a_rule",
 ]
 
 _MIN_DEFERRED_SIZE = 8
@@ -49,6 +49,9 @@ _MIN_DEFERRED_DEFINITION = 4
 
 LARGE_DOCUMENT = 200
 """Smallest size of a large document, in schemas."""
+
+_FEW_STATES, _RANGE_STATES, _MANY_STATES = 20, 500, 2_000
+"""Bounds on the states of a call or a small node, of a range of numbers, and of a format."""
 
 _MAX_EXAMPLE_LENGTH = 10_000
 """Largest length, in characters, of an example."""
@@ -75,12 +78,14 @@ class Summary:
 
     Attributes:
         size: The number of schemas in its rule; a part that is deferred counts as one.
+        states: An upper bound on the states of its rule.
         total: The number of all schemas.
         example: A part of its texts: a text, or a sequence of texts and calls.
         is_enumeration: Whether it is a union of constants.
     """
 
     size: int
+    states: int
     total: int
     example: Node
     is_enumeration: bool = False
@@ -95,6 +100,7 @@ class Summaries:
         notation: The spelling of values.
         comma: Separator of items and entries.
         colon: Separator of a key and its value.
+        limits: Bounds the states of deferred rules.
     """
 
     def __init__(
@@ -104,7 +110,10 @@ class Summaries:
         notation: Notation,
         comma: str,
         colon: str,
+        limits: Limits = Limits(),  # noqa: B008
     ) -> None:
+        # A state has at most 256 transitions. Half of each limit is a margin: the bounds on states are estimates.
+        self._max_states = min(limits.states, limits.nfa_states, limits.transitions // 256) // 2
         self._lowered = lowered
         self._postponed = postponed
         self._notation = notation
@@ -164,22 +173,28 @@ class Summaries:
     def _reference(self, name: str) -> Summary | None:
         """Return the summary of a reference; `None` if the definition is empty, or large and not a rule."""
         if (postponed := self._postponed.get(name)) is not None:
-            return Summary(postponed.size, 1, postponed.example)
+            return Summary(postponed.size, postponed.states, 1, postponed.example)
         node, _, small, size = self._lowered.get(name, (RuleRef(f"#{name}"), 0, True, 1))
-        return Summary(size, 1, node) if small and node is not NEVER else None
+        if not small or node is NEVER:
+            return None
+        return Summary(size, _FEW_STATES if isinstance(node, RuleRef) else size * _MANY_STATES, 1, node)
 
     def _object(self, schema: Object) -> Summary | None:
         if schema.any_order:
             return None
         example: list[Node] = []
         size = total = 1
+        states = names = _FEW_STATES
         for prop in schema.properties:
             value = self.of(prop.value)
             if value is None or not prop.name.isascii():
                 if isinstance(prop.value, Never) and not prop.required:
                     continue
                 return None
-            size += _size_within(prop.value, value)
+            part_size, part_states = self._within(prop.value, value)
+            size += part_size
+            states += part_states
+            names += _FEW_STATES + 6 * len(prop.name)  # each character may be escaped
             total += value.total
             if prop.required:
                 key = LiteralText(json_text(prop.name) + self._colon)
@@ -188,20 +203,25 @@ class Summaries:
             value = self.of(group.value)
             if value is None:
                 return None
-            size += _size_within(group.value, value)
+            part_size, part_states = self._within(group.value, value)
+            size += part_size
+            states += part_states + names  # the keys differ from the declared ones
             total += value.total
-        return _summary(size, total, _OPEN_BRACE, example, _CLOSE_BRACE)
+        return _summary(size, states + names, total, _OPEN_BRACE, example, _CLOSE_BRACE)
 
     def _array(self, schema: Array) -> Summary | None:
         parts = [self.of(part) for part in (*schema.prefix, schema.items)]
         if schema.unique_items or None in parts:
             return None
         found = [part for part in parts if part is not None]
-        size = sum(map(_size_within, (*schema.prefix, schema.items), found), 1)
+        sizes, states = zip(*map(self._within, (*schema.prefix, schema.items), found), strict=True)
         total = sum([part.total for part in found], 1)
         found += [found[-1]] * (schema.min_items - len(found))
         example = [each for part in found[: schema.min_items] for each in (self._comma, part.example)]
-        return _summary(size, total, _OPEN_BRACKET, example, _CLOSE_BRACKET)
+        count = max(schema.min_items, schema.max_items or 0, 1)
+        return _summary(
+            1 + sum(sizes), (_FEW_STATES + sum(states)) * count, total, _OPEN_BRACKET, example, _CLOSE_BRACKET
+        )
 
     def _union(self, branches: Sequence[Schema]) -> Summary | None:
         parts = [self.of(branch) for branch in branches]
@@ -212,11 +232,36 @@ class Summaries:
         texts = [part.example for part in found if isinstance(part.example, LiteralText)]
         if not texts:
             return None
+        sizes, states = zip(*map(self._within, branches, found), strict=True)
         constants = sum([isinstance(branch, Const) for branch in branches])
-        size = sum(map(_size_within, branches, found), 1) - constants_discount(constants)
+        size = 1 + sum(sizes) - constants_discount(constants)
         shortest = min(texts, key=lambda text: len(text.value))
         total = sum([part.total for part in found], 1)
-        return Summary(size, total, shortest, is_enumeration=constants == len(found))
+        return Summary(size, sum(states), total, shortest, is_enumeration=constants == len(found))
+
+    def is_worth_a_rule(self, schema: Schema, summary: Summary, *, is_large: bool = False) -> bool:
+        """Return whether a simple schema is deferred: lowering it takes longer than a call, and its rule is small.
+
+        Args:
+            schema: A value or a definition.
+            summary: Its summary.
+            is_large: Whether it is a definition of a large document.
+        """
+        min_size = _MIN_DEFERRED_DEFINITION if is_large else _MIN_DEFERRED_SIZE
+        if not min_size <= summary.size <= MAX_LAZY_SIZE or summary.states > self._max_states:
+            return False
+        # Constants are lowered quickly.
+        return isinstance(schema, Object | Array) or (
+            isinstance(schema, Union) and not summary.is_enumeration
+        )
+
+    def is_small(self, summary: Summary) -> bool:
+        """Return whether a rule with this schema is surely within the limits."""
+        return summary.size <= MAX_LAZY_SIZE and summary.states <= self._max_states
+
+    def _within(self, schema: Schema, summary: Summary) -> tuple[int, int]:
+        """Return the size and the states of a part within the rule that contains it."""
+        return (1, _FEW_STATES) if self.is_worth_a_rule(schema, summary) else (summary.size, summary.states)
 
 
 _OPEN_BRACE, _CLOSE_BRACE = LiteralText("{"), LiteralText("}")
@@ -228,38 +273,22 @@ def constants_discount(constants: int) -> int:
     return 7 * constants // 8
 
 
-def _leaf(text: str) -> Summary:
-    return Summary(1, 1, LiteralText(text))
+def _leaf(text: str, states: int = 0) -> Summary:
+    """Return the summary of a schema without subschemas; by default, the text is the only one."""
+    return Summary(1, states or _FEW_STATES + 6 * len(text), 1, LiteralText(text))
 
 
 _FREE_STRING = String()
-_STRING, _ZERO = _leaf('""'), _leaf("0")
+_STRING, _ZERO = _leaf('""', _FEW_STATES), _leaf("0", _FEW_STATES)
 
 
-def _summary(size: int, total: int, opening: Node, entries: Sequence[Node], closing: Node) -> Summary | None:
+def _summary(
+    size: int, states: int, total: int, opening: Node, entries: Sequence[Node], closing: Node
+) -> Summary | None:
     """Return the summary of an object or array; each entry of the example has a separator before it."""
     example = seq(opening, *entries[1:], closing)
     is_long = isinstance(example, LiteralText) and len(example.value) > _MAX_EXAMPLE_LENGTH
-    return None if is_long else Summary(size, total, example)
-
-
-def _size_within(schema: Schema, summary: Summary) -> int:
-    """Return the size of a part within the rule that contains it."""
-    return 1 if is_worth_a_rule(schema, summary) else summary.size
-
-
-def is_worth_a_rule(schema: Schema, summary: Summary, *, is_large: bool = False) -> bool:
-    """Return whether lowering a simple schema takes longer than a call of a rule; constants are lowered quickly.
-
-    Args:
-        schema: A value or a definition.
-        summary: Its summary.
-        is_large: Whether it is a definition of a large document.
-    """
-    min_size = _MIN_DEFERRED_DEFINITION if is_large else _MIN_DEFERRED_SIZE
-    if not min_size <= summary.size <= MAX_LAZY_SIZE:
-        return False
-    return isinstance(schema, Object | Array) or (isinstance(schema, Union) and not summary.is_enumeration)
+    return None if is_long else Summary(size, states, total, example)
 
 
 def _string(schema: String) -> Summary | None:
@@ -267,9 +296,11 @@ def _string(schema: String) -> Summary | None:
     if given is None:
         unrestricted = String(min_length=schema.min_length, max_length=schema.max_length)
         is_simple = schema == unrestricted and schema.min_length <= MAX_LAZY_LENGTH
-        return _leaf(f'"{"0" * schema.min_length}"') if is_simple else None
+        return (
+            _leaf(f'"{"0" * schema.min_length}"', _FEW_STATES + 20 * schema.min_length) if is_simple else None
+        )
     is_simple = given.name in FORMAT_EXAMPLES and schema == String(format=given)
-    return _leaf(f'"{FORMAT_EXAMPLES[given.name]}"') if is_simple else None
+    return _leaf(f'"{FORMAT_EXAMPLES[given.name]}"', _MANY_STATES) if is_simple else None
 
 
 def _integer(schema: Integer) -> Summary | None:
@@ -279,8 +310,8 @@ def _integer(schema: Integer) -> Summary | None:
     if not is_small(schema) or any(abs(bound or 0) >= _SMALL_BOUND for bound in (low, high)):
         return None
     if low is not None and low > 0:
-        return _leaf(str(low))
-    return _ZERO if high is None or high >= 0 else _leaf(str(high))
+        return _leaf(str(low), _RANGE_STATES)
+    return _leaf("0" if high is None or high >= 0 else str(high), _RANGE_STATES)
 
 
 def is_small(schema: Schema) -> bool:

@@ -22,7 +22,6 @@ from structkit.lowering.lazy import (
     Summary,
     constants_discount,
     is_small,
-    is_worth_a_rule,
 )
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
@@ -174,7 +173,7 @@ class _Lowering:
         self.pending: list[str] = []
         self.notation = notation
         self.postponed: dict[str, Summary] = {}
-        self.summaries = Summaries(self.lowered, self.postponed, notation, self.comma, self.colon)
+        self.summaries = Summaries(self.lowered, self.postponed, notation, self.comma, self.colon, limits)
         self.keywords = False
         self.depth = 0
         self.max_depth = 0
@@ -235,13 +234,11 @@ class _Lowering:
             return False
         schema = self.definitions[name]
         summary = self.summaries.of(schema)
-        if summary is None:
+        if summary is None or not self.summaries.is_small(summary):
             return False
-        if use.recursive or is_worth_a_rule(schema, summary, is_large=is_large):
+        if use.recursive or self.summaries.is_worth_a_rule(schema, summary, is_large=is_large):
             self.defer(f"#{name}", schema, use.path, summary)
             self.lowered[name] = RuleRef(f"#{name}"), 0, True, 1
-        elif summary.size > MAX_LAZY_SIZE:
-            return False
         else:
             self.charge(summary.total, use.path)
             self.postponed[name] = summary
@@ -252,7 +249,7 @@ class _Lowering:
         if self.canonical or self.overlapping or self.order == "any":
             return None
         summary = self.summaries.of(schema)
-        return summary if summary is not None and is_worth_a_rule(schema, summary) else None
+        return summary if summary is not None and self.summaries.is_worth_a_rule(schema, summary) else None
 
     def defer(self, rule: str, schema: Schema, path: str, summary: Summary) -> None:
         """Add a rule that is lowered on first use."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
-from structkit.automaton.construct.compile_rule import regular_dfa
+from structkit.automaton.construct.compile_rule import build_rule, regular_dfa
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
@@ -19,13 +19,14 @@ from structkit.limits import Limits
 from structkit.lowering import lazy
 from structkit.lowering.containers.notation import JSON
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE
-from structkit.lowering.lower import lower
+from structkit.lowering.lower import _Lowering, lower
 from structkit.lowering.strings.registry import language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, KNOWN_FORMATS
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import NEVER, LiteralText, Rules
 from structkit.schema.ir.nodes import (
     Array,
+    Boolean,
     Const,
     Document,
     Format,
@@ -131,8 +132,9 @@ def test_a_value_that_calls_an_empty_or_large_definition_is_not_deferred() -> No
     for lowered in ((NEVER, 0, True, 1), (node, 0, False, 1)):
         assert lazy.Summaries({"a": lowered}, {}, JSON, ", ", ": ").of(value) is None
     for size, is_rule in ((1, True), (MAX_LAZY_SIZE, False)):
-        found = lazy.Summaries({"a": (node, 0, True, size)}, {}, JSON, ", ", ": ").of(value)
-        assert found is not None and lazy.is_worth_a_rule(value, found) is is_rule
+        summaries = lazy.Summaries({"a": (node, 0, True, size)}, {}, JSON, ", ", ": ")
+        found = summaries.of(value)
+        assert found is not None and summaries.is_worth_a_rule(value, found) is is_rule
 
 
 def test_values_that_overlap_are_not_deferred() -> None:
@@ -168,6 +170,37 @@ def test_an_example_is_a_text_of_the_rule(schema: object) -> None:
         if found is not None and isinstance(found.example, LiteralText):
             automaton = link(lower(Document(each, document.definitions, bounded=document.bounded)))
             assert Reader(automaton).accepts(found.example.utf8)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas)
+def test_a_deferred_rule_has_at_most_the_estimated_states(schema: object) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lazy, "_MIN_DEFERRED_SIZE", 2)
+        try:
+            document = read_target({"items": schema}, limits=LIMITS).document  # type: ignore[attr-defined]
+            lowering = _Lowering(document, "spaced", "declared", True, None, LIMITS, JSON)
+            lowering.run(document.root)
+        except (SchemaError, LimitExceeded):
+            reject()
+        while lowering.deferred:
+            rule, (part, _) = next(iter(lowering.deferred.items()))
+            summary = lowering.summaries.of(part)
+            lowering.lower_deferred(rule)
+            assert summary is not None
+            assert len(build_rule(lowering.rules[rule], LIMITS).targets) <= summary.states
+
+
+def test_a_limit_is_exceeded_before_the_first_token() -> None:
+    keys = [f"key{number}" for number in range(12)]
+    value = Object(tuple(Property(key, Boolean()) for key in keys))
+    document = Document(Object((Property("a", value),)))
+    for limits in (Limits(states=60), Limits(nfa_states=100), Limits(transitions=500)):
+        with pytest.raises(LimitExceeded):
+            link(lower(document, limits=limits), limits)
+    texts = [Const(f'"{number:03}{"x" * 90}{number}"') for number in range(20)]
+    choices = Object(tuple(Property(f"{number}", Union(tuple(texts))) for number in range(150)))
+    assert not isinstance(lower(Document(Object((Property("a", choices),)))).rules, LazyRules)
 
 
 @pytest.mark.parametrize("name", KNOWN_FORMATS)
