@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import lru_cache
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
-from structkit.errors import LimitExceeded, StructkitError
 from structkit.guide.guide import Guide
-from structkit.index.disk.store import address_of
-from structkit.index.guide_file import load_guide
+from structkit.index.disk.store import Addresses
+from structkit.index.guide_file import DiskKey, load_guide
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
@@ -86,18 +84,13 @@ def compile(
         target = read_target(target, policy=json_style, limits=limits)
         cache = cache and not target.has_quotes
     fingerprint = fingerprint_of(target) if cache else None
-    guide, address = None, ""
+    guide, key = None, DiskKey() if cache else None
     if fingerprint is not None:
-        style = whitespace or "spaced", order or "declared"
-        address = address_of(vocabulary.fingerprint, *style, _limits_key(limits), fingerprint.text)
-        guide = _load_guide(
-            address, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source))
-        )
+        addresses = _addresses(vocabulary, whitespace or "spaced", order or "declared", limits)
+        key = DiskKey(addresses.of(fingerprint.text), fingerprint.serialize)
+        guide = _load_guide(key, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source)))
     if guide is None:
-        serialized = fingerprint.serialize() if fingerprint is not None else b""
-        guide = _build_guide(
-            rules(target), vocabulary, limits, address=address, source=serialized, cache=cache
-        )
+        guide = Guide(link(rules(target), limits), vocabulary, disk_key=key)
     if precompute:
         guide.precompute()
     if isinstance(target, (Regex, Choice, Target)):
@@ -106,79 +99,30 @@ def compile(
     return guide
 
 
-def _build_guide(
-    rules: Rules, vocabulary: Vocabulary, limits: Limits, *, address: str, source: bytes, cache: bool
-) -> Guide:
-    """Return the guide of the rules, from the disk cache if an equivalent one is there.
-
-    Args:
-        rules: The language.
-        vocabulary: The tokens.
-        limits: Limits on sizes and searches.
-        address: The cache address of a target with a serialized form.
-        source: The serialized target; if empty, the address is a hash of the rules.
-        cache: Whether to use the disk cache.
-    """
-    automaton = link(rules, limits)
-    if cache and not source:
-        address = address_of(vocabulary.fingerprint, _limits_key(limits), automaton.builder.fingerprint)
-        if (equivalent := _load_equivalent(address, vocabulary, limits, automaton.builder)) is not None:
-            return equivalent
-    if automaton.tables is not automaton.builder.tables:  # the comparison built more rules
-        automaton = Automaton(automaton.builder.tables, limits, automaton.builder)
-    guide = Guide(automaton, vocabulary, address=address, source=source)
-    if address:
-        with suppress(StructkitError):  # raised again when the first mask is requested
-            guide.warm_up()
-            guide.save()
-    return guide
-
-
 @lru_cache(maxsize=16)
-def _limits_key(limits: Limits) -> str:
-    return repr(limits)
+def _addresses(vocabulary: Vocabulary, whitespace: str, order: str, limits: Limits) -> Addresses:
+    """Return the addresses of targets that are compiled with the same options."""
+    return Addresses(vocabulary.fingerprint, whitespace, order, repr(limits))
 
 
 def _load_guide(
-    address: str, vocabulary: Vocabulary, limits: Limits, rules: Callable[[bytes], Rules]
+    key: DiskKey, vocabulary: Vocabulary, limits: Limits, rules: Callable[[bytes], Rules]
 ) -> Guide | None:
-    """Return the guide at an address of the disk cache, or `None`.
+    """Return the guide of a key of the disk cache, or `None`.
 
     Args:
-        address: The cache address.
+        key: The key.
         vocabulary: The tokens.
         limits: Limits on sizes and searches.
-        rules: Returns the rules of a serialized target.
+        rules: Returns the rules of a serialized target; called when a sequence reaches a rule that is not in the file.
     """
-    stored = load_guide(address, vocabulary) if address else None
+    stored = load_guide(key.address) if key.address else None
     if stored is None:
         return None
-    source = stored.source.tobytes()
 
     def rebuild() -> LazyBuilder:
-        builder = LazyBuilder(rules(source), limits)
+        builder = LazyBuilder(rules(stored.source.tobytes()), limits)
         builder.replay(stored.tables)
         return builder
 
-    automaton = Automaton(stored.tables, limits, rebuild)
-    return Guide(automaton, vocabulary, address=address, source=source, guide_file=stored)
-
-
-def _load_equivalent(
-    address: str, vocabulary: Vocabulary, limits: Limits, builder: LazyBuilder
-) -> Guide | None:
-    """Return the guide of a Python type from the disk cache, or `None`.
-
-    The address is a hash of the rules that are built first, which other targets may share. Therefore the stored rules
-    are rebuilt and compared.
-    """
-    stored = load_guide(address, vocabulary) if address else None
-    if stored is None:
-        return None
-    # A rule may exceed the limits when rules are built in the order of another target.
-    with suppress(LimitExceeded):
-        if builder.replay(stored.tables) and builder.fingerprint.encode() == stored.source.tobytes():
-            return Guide(
-                Automaton(builder.tables, limits, builder), vocabulary, address=address, guide_file=stored
-            )
-    return None
+    return Guide(Automaton(stored.tables, limits, rebuild), vocabulary, disk_key=key, guide_file=stored)

@@ -17,7 +17,7 @@ from structkit.automaton.runtime.configurations import Outdated
 from structkit.errors import TokenRejected, VocabularyError
 from structkit.guide.parser import Parser
 from structkit.guide.state import State
-from structkit.index.guide_file import GuideFile
+from structkit.index.guide_file import DiskKey, GuideFile
 from structkit.index.index import UNREACHABLE, Index
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -49,15 +49,14 @@ class Guide:
         automaton: Automaton,
         vocabulary: Vocabulary,
         *,
-        address: str = "",
-        source: bytes = b"",
+        disk_key: DiskKey | None = None,
         guide_file: GuideFile | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.automaton = automaton
         self.compile_seconds = 0.0
         self.is_json = True
-        self.index = Index(automaton, vocabulary, address=address, source=source, guide_file=guide_file)
+        self.index = Index(automaton, vocabulary, disk_key=disk_key, guide_file=guide_file)
         self.reader = self.index.reader
         self.eos_mask = _packed(vocabulary)
         self.parser = Parser(self.index)
@@ -70,12 +69,8 @@ class Guide:
         """Return a new cursor at the start of the language."""
         return Cursor(self)
 
-    def warm_up(self) -> None:
-        """Compute the mask of the start state."""
-        self.parser.fill_mask(self.parser.start, None, np.empty(self.vocabulary.mask_words, np.uint32))
-
     def precompute(self, max_states: int = 10_000) -> int:
-        """Compute the masks of all states reachable by tokens, up to `max_states` states, and save them.
+        """Compute the masks of all states reachable by tokens, up to `max_states` states.
 
         Returns:
             The number of states visited.
@@ -91,12 +86,23 @@ class Guide:
                     if after >= 0 and after not in seen:
                         seen.add(after)
                         pending.append(after)
-        self.save()
+        self.save_soon()
         return len(seen)
 
     def save(self) -> None:
-        """Write the rules and masks built so far to the disk cache, unless few of them are new."""
-        self.index.save()
+        """Write the rules built so far, and the masks that took long, to the disk cache, unless few of them are new."""
+        if self.index.saver is not None:
+            for _ in self.index.saver.save():
+                pass
+
+    def save_soon(self) -> None:
+        """Let a background thread do what `save` does, unless the file would save less time than it takes to read.
+
+        Called when a sequence ends.
+        """
+        saver = self.index.saver
+        if saver is not None and saver.is_worth_it(self.compile_seconds):
+            saver.save_soon()
 
     def renew(self, parser: Parser, configurations: int) -> Parser:
         """Replace an outdated parser, unless another thread did; return the current one.
@@ -206,6 +212,7 @@ class Cursor:
             if not (configuration & 1 or self._terminated):
                 raise self._rejected(token_id, "the value is not complete")
             self._terminated = True
+            self.guide.save_soon()
         else:
             after = -1
             if not self._terminated and 0 <= token_id < len(self.guide.vocabulary):

@@ -1,23 +1,26 @@
-"""The cache file of a guide: the rules built so far, their token distances, and the rows.
+"""The cache file of a guide: the rules built so far and their token distances.
 
-A guide read from its file needs no parsing, lowering or building of the target.
+A guide read from its file needs no parsing, lowering or building of the target. Its rows are computed again, because
+that is faster than reading them, except those in `structkit.index.rows.row_files`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.tables import UNBUILT, Tables
+from structkit.automaton.runtime.automaton import Automaton
 from structkit.index.disk import store
-from structkit.index.rows.row import ROWS_LAYOUT, PackedRows, Row, RowKey, pack
-from structkit.vocabulary.vocabulary import Vocabulary
+from structkit.index.disk.background import WRITER
+from structkit.index.rows.row_files import RowFiles
+from structkit.index.rows.token_distance import TokenDistance
 
-__all__ = ["GuideFile", "load_guide", "save_guide"]
+__all__ = ["DiskKey", "GuideFile", "GuideSaver", "load_guide"]
 
 GUIDE_LAYOUT: store.ArrayLayout = dict(
     sorted(
@@ -26,13 +29,31 @@ GUIDE_LAYOUT: store.ArrayLayout = dict(
             "classes": ("uint8", 2),
             **dict.fromkeys(("final", "has_moves", "byte_only", "call_distinct", "is_exact"), ("bool", 1)),
             "token_distances": ("int32", 2),
-            **ROWS_LAYOUT,
             "source": ("uint8", 1),
         }.items(),
         key=lambda item: item[1][0],
     )
 )
-"""The arrays of a guide file: those of the automaton, of the rows, and the other attributes of `GuideFile`."""
+"""The arrays of a guide file: those of the automaton, and the other attributes of `GuideFile`."""
+
+MIN_SECONDS = 3e-4
+"""Seconds of compilation that a file saves at least; reading a file takes almost as long."""
+
+_NEW_PART = 10
+"""A file is written again if one in this many of its rules is new."""
+
+
+class DiskKey(NamedTuple):
+    """Where a guide is stored.
+
+    Attributes:
+        address: The address of the guide's file; empty for a target without an address, of which only rows are stored.
+        serialize: Returns the target in bytes, which is empty if it cannot be stored; called when the guide is first
+            stored.
+    """
+
+    address: str = ""
+    serialize: Callable[[], bytes] = bytes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,23 +65,16 @@ class GuideFile:
         token_distances: int32[2, ...], the tokens from each state to the end of its rule, and the tokens of an
             iteration of each rule.
         is_exact: Whether the token distances are exact; then all rules are built.
-        rows: The rows, and the lists of exit nodes that their keys refer to.
-        source: uint8[...], the serialized target, or a hash of the rules if the target cannot be serialized.
+        source: uint8[...], the serialized target, from which further rules are built.
     """
 
     tables: Tables
     token_distances: NDArray[np.int32]
     is_exact: bool
-    rows: PackedRows
     source: NDArray[np.uint8]
 
-    @property
-    def part_count(self) -> int:
-        """The number of built rules and rows."""
-        return len(self.rows) + int(np.count_nonzero(self.tables.start != UNBUILT))
 
-
-def load_guide(address: str, vocabulary: Vocabulary) -> GuideFile | None:
+def load_guide(address: str) -> GuideFile | None:
     """Return the guide stored under an address, or `None`."""
     arrays = store.load(address, GUIDE_LAYOUT)
     if arrays is None:
@@ -69,35 +83,95 @@ def load_guide(address: str, vocabulary: Vocabulary) -> GuideFile | None:
         Tables._make([arrays[name] for name in Tables._fields]),
         cast("NDArray[np.int32]", arrays["token_distances"]),
         bool(arrays["is_exact"].any()),
-        PackedRows(arrays, vocabulary.mask_words),
         cast("NDArray[np.uint8]", arrays["source"]),
     )
 
 
-def save_guide(
-    address: str,
-    tables: Tables,
-    token_distances: NDArray[np.int32],
-    rows: Mapping[RowKey, Row],
-    exit_lists: Sequence[NDArray[np.int32]],
-    source: bytes,
-    *,
-    is_exact: bool,
-    max_bytes: int,
-) -> bool:
-    """Store a guide under an address; return whether it was stored.
+class GuideSaver:
+    """Stores the parts of a guide that are not on disk yet.
 
-    `max_bytes` is the size limit of the cache in bytes; for the other arguments see `GuideFile`.
+    Args:
+        key: Where the guide is stored.
+        automaton: The automaton.
+        distance: The token distances.
+        rows: The rows that take long to compute.
+        guide_file: The file from which the guide was read, if any.
     """
-    states, rules = len(tables.row), len(tables.start)
-    distances = np.zeros((2, max(states, rules)), np.int32)
-    distances[0, :states] = token_distances[0, :states]
-    distances[1, :rules] = np.where(tables.start == UNBUILT, 0, token_distances[1, :rules])
-    arrays = {
-        **tables._asdict(),
-        "token_distances": distances,
-        **pack(rows, exit_lists),
-        "is_exact": np.array([is_exact]),
-        "source": np.frombuffer(source, np.uint8),
-    }
-    return store.save(address, GUIDE_LAYOUT, arrays, max_bytes)
+
+    def __init__(
+        self,
+        key: DiskKey,
+        automaton: Automaton,
+        distance: TokenDistance,
+        rows: RowFiles,
+        guide_file: GuideFile | None,
+    ) -> None:
+        self._key = key
+        self._automaton = automaton
+        self._distance = distance
+        self._rows = rows
+        self._initial_rules = len(automaton.built)
+        self._stored_rules = 0 if guide_file is None else self._initial_rules
+        self._source = None if guide_file is None else guide_file.source
+        self._is_queued = False
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the guide has a file."""
+        return self._stored_rules > 0
+
+    @property
+    def has_new_parts(self) -> bool:
+        """Whether `save` would write a file."""
+        return self._has_new_rules or self._rows.has_unsaved
+
+    def is_worth_it(self, compile_seconds: float) -> bool:
+        """Return whether to store the guide: it took long to compile, or sequences had to build rules or rows."""
+        if self._is_queued or not self.has_new_parts:
+            return False
+        has_grown = len(self._automaton.built) > self._initial_rules
+        return has_grown or compile_seconds >= MIN_SECONDS or self._rows.has_unsaved
+
+    def save_soon(self) -> None:
+        """Let the background thread store what is new."""
+        self._is_queued = WRITER.submit(self._save_queued)
+
+    def _save_queued(self) -> Iterator[None]:
+        try:
+            yield from self.save()
+        finally:
+            self._is_queued = False
+
+    def save(self) -> Iterator[None]:
+        """Store what is new; yield after each file."""
+        if self._has_new_rules:
+            if self._source is None:
+                self._source = np.frombuffer(self._key.serialize(), np.uint8)
+            if len(self._source):
+                self._save_rules(self._source)
+                yield
+            else:
+                self._key = DiskKey()
+        yield from self._rows.save()
+
+    @property
+    def _has_new_rules(self) -> bool:
+        new = len(self._automaton.built) - self._stored_rules
+        return bool(self._key.address) and _NEW_PART * new > self._stored_rules
+
+    def _save_rules(self, source: NDArray[np.uint8]) -> None:
+        # The distances are read last, so that they cover all rules of the tables.
+        is_exact, tables = self._distance.is_exact, self._automaton.tables
+        token_distances = self._distance.distances
+        states, rules = len(tables.row), len(tables.start)
+        distances = np.zeros((2, max(states, rules)), np.int32)
+        distances[0, :states] = token_distances[0, :states]
+        distances[1, :rules] = np.where(tables.start == UNBUILT, 0, token_distances[1, :rules])
+        arrays = {
+            **tables._asdict(),
+            "token_distances": distances,
+            "is_exact": np.array([is_exact]),
+            "source": source,
+        }
+        store.save(self._key.address, GUIDE_LAYOUT, arrays, self._automaton.limits.disk_bytes)
+        self._stored_rules = int(np.count_nonzero(tables.start != UNBUILT))

@@ -8,28 +8,23 @@ computed on first use.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import RLock
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.core.tables import UNBUILT, Tables
+from structkit.automaton.core.tables import Tables
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, min_stack_cost
 from structkit.errors import LimitExceeded
-from structkit.index.guide_file import GuideFile, save_guide
+from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
 from structkit.index.rows import tokenize, walk_kernels
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.regular import RegularRows
-from structkit.index.rows.row import (
-    NO_EXIT_NODES,
-    Row,
-    RowCache,
-    RowKey,
-    is_dense,
-)
+from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
+from structkit.index.rows.row_files import RowFiles, row_files
 from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -56,13 +51,13 @@ class Index:
     Args:
         automaton: The language.
         vocabulary: The tokens.
-        address: Under which to keep what is made on disk; nothing is if it is empty.
-        source: The target in bytes, to be kept beside it; without them, a hash of the rules is.
-        guide_file: What was found there; the automaton is made of it.
+        disk_key: Where the index is stored; `None` if the disk cache is not used.
+        guide_file: The contents of that file, of which the automaton is made; `None` if there is no file.
 
     Attributes:
         reader: Reads texts against the automaton.
         scratch_pool: What kernels write on.
+        saver: Stores the index on disk; `None` if the disk cache is not used.
     """
 
     def __init__(
@@ -70,15 +65,12 @@ class Index:
         automaton: Automaton,
         vocabulary: Vocabulary,
         *,
-        address: str = "",
-        source: bytes = b"",
+        disk_key: DiskKey | None = None,
         guide_file: GuideFile | None = None,
     ) -> None:
         self.automaton = automaton
         self.reader = Reader(automaton)
         self.vocabulary = vocabulary
-        self.address = address
-        self.source = source
         self.rows: RowCache[RowKey, Row] = RowCache(automaton.limits.row_bytes)
         self._openings: RowCache[tuple[str, int, RowKey], Row] = RowCache(automaton.limits.row_bytes)
         if guide_file is None:
@@ -87,25 +79,19 @@ class Index:
             self._token_distance = TokenDistance(
                 automaton, vocabulary, guide_file.token_distances, is_exact=guide_file.is_exact
             )
-        self._regular = RegularRows(automaton, vocabulary, self._token_distance, on_disk=bool(address))
+        files: RowFiles | None = None
+        self.saver: GuideSaver | None = None
+        if disk_key is not None:
+            files = row_files(vocabulary, automaton.limits.row_bytes, automaton.limits.disk_bytes)
+            self.saver = GuideSaver(disk_key, automaton, self._token_distance, files, guide_file)
+        self._regular = RegularRows(automaton, vocabulary, self._token_distance, files)
         self.scratch_pool = scratch_pool(vocabulary)
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.token_ids, *children)
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
-        self._exit_lists: list[NDArray[np.int32]] = []
         self._exit_numbers: dict[bytes, int] = {}
-        self._numbering = RLock()
-        self._packed = None if guide_file is None else guide_file.rows
-        # Of rows and rules: how many are on disk, and how many of these are rules.
-        self._saved = 0 if guide_file is None else guide_file.part_count
-        self._saved_rules = 0 if guide_file is None else len(automaton.built)
-        self._own_made = 0
-
-    @property
-    def unsaved_rows(self) -> int:
-        """The number of rows computed since the last save."""
-        return self._own_made + self._regular.made
+        self._numbering = Lock()
 
     @property
     def token_distances(self) -> NDArray[np.int32]:
@@ -128,19 +114,16 @@ class Index:
             self._token_distance.make_exact()
             self.rows = RowCache(self.automaton.limits.row_bytes)
             self._openings = RowCache(self.automaton.limits.row_bytes)
-            self._packed = None
 
     def row(self, frame: Frame) -> Row:
         """Return the row of a frame, independent of the frames below it."""
         key = self._key(-1, frame)
         row = self.rows.get(key)
         if row is None:
-            row = self._packed.get(key) if self._packed else None
-            if row is None:
-                if self.automaton.has_calls(self.automaton.rule_of[frame.state]):
-                    row = self._compute_row(_ROOT, frame)
-                else:
-                    row = self._regular.row(frame, key)
+            if self.automaton.has_calls(self.automaton.rule_of[frame.state]):
+                row = self._walk(_ROOT, frame)
+            else:
+                row = self._regular.row(frame, key)
             self.rows.put(key, row)
         return row
 
@@ -149,7 +132,7 @@ class Index:
         key = self._key(self._number(exit_nodes), frame)
         row = self.rows.get(key)
         if row is None:
-            row = (self._packed.get(key) if self._packed else None) or self._compute_row(exit_nodes, frame)
+            row = self._walk(exit_nodes, frame)
             self.rows.put(key, row)
         return row
 
@@ -302,64 +285,14 @@ class Index:
         found = walk_kernels.group_by_signature(signatures, mask, number, first, slots)
         return number, first[:found]
 
-    def save(self) -> None:
-        """Save the built rules and rows to the disk cache, if it is used and at least a tenth of them is new."""
-        new = self.unsaved_rows + len(self.automaton.built) - self._saved_rules
-        if not self.address or not new or 10 * new < self._saved:
-            return
-        # Rows before what they name, which only grows.
-        rows, tight = self._rows_to_save(), self.is_exact
-        tables = self.automaton.tables
-        limit = self.automaton.limits.disk_bytes
-        source = self.source or self.automaton.builder.fingerprint.encode()
-        exits = self._numbered_exit_lists()
-        save_guide(
-            self.address, tables, self.token_distances, rows, exits, source, is_exact=tight, max_bytes=limit
-        )
-        self._saved_rules = int(np.count_nonzero(tables.start != UNBUILT))
-        self._saved = len(rows) + self._saved_rules
-        self._own_made = self._regular.made = 0
-        self._regular.save()
-
-    def _rows_to_save(self) -> dict[RowKey, Row]:
-        """The rows for the guide's own file, no more than are held in memory: those of free text have their own."""
-        automaton, packed, made = self.automaton, self._packed, self.rows.items()
-        words = self.vocabulary.mask_words
-        rows = (
-            {} if packed is None else {key: row for key, row in packed.unpacked().items() if key not in made}
-        )
-        rows |= {
-            key: row
-            for key, row in made.items()
-            if key[0] >= 0 or automaton.has_calls(automaton.rule_of[key[1]]) or not is_dense(row, words)
-        }
-        most = automaton.limits.row_bytes // (4 * words)
-        return dict(list(rows.items())[-most:])
-
-    def _compute_row(self, exit_nodes: NDArray[np.int32], frame: Frame) -> Row:
-        """A row that is made, and is not on disk yet."""
-        self._own_made += 1
-        return self._walk(exit_nodes, frame)
-
     def _number(self, exit_nodes: NDArray[np.int32]) -> int:
-        """The number of a list of exits, by which the keys of rows name it."""
+        """Return the number of a list of exit nodes, by which the keys of rows name it."""
         content = exit_nodes.tobytes()
         number = self._exit_numbers.get(content)
         if number is None:
             with self._numbering:
-                self._numbered_exit_lists()
-                number = self._exit_numbers.setdefault(content, len(self._exit_lists))
-                if number == len(self._exit_lists):
-                    self._exit_lists.append(exit_nodes)
+                number = self._exit_numbers.setdefault(content, len(self._exit_numbers))
         return number
-
-    def _numbered_exit_lists(self) -> list[NDArray[np.int32]]:
-        """The lists of exits that are numbered; those of rows on disk are, too."""
-        with self._numbering:
-            if not self._exit_lists and self._packed is not None:
-                self._exit_lists += self._packed.exit_lists()
-                self._exit_numbers |= {known.tobytes(): at for at, known in enumerate(self._exit_lists)}
-            return self._exit_lists[:]
 
     def _key(self, exit_list: int, frame: Frame) -> RowKey:
         """Frames with equal keys have equal rows: no token is long enough to tell larger counts apart."""

@@ -25,9 +25,9 @@ class TargetFingerprint:
     _target: AnyTarget
 
     def serialize(self) -> bytes:
-        """Serialize the target for `deserialize`; return empty bytes if that is impossible.
+        """Serialize the target for `deserialize`.
 
-        Bytes, not the object: a dict is mutable.
+        The result is empty if that is impossible, or if the target has changed since its fingerprint was computed.
         """
         spec = spec_of(self._target)
         try:
@@ -40,7 +40,7 @@ class TargetFingerprint:
             else:
                 parts = spec.schema, spec.resources
             source = json.dumps(parts).encode()
-            # JSON does not distinguish some values, such as lists and tuples.
+            # JSON does not distinguish some values, such as lists and tuples, and a dict is mutable.
             return source if _text_of(self.deserialize(source)) == self.text else b""
         except (SchemaError, TypeError, ValueError, RecursionError):
             return b""

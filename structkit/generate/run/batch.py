@@ -220,10 +220,10 @@ def run_steps(
 
 
 def save_guides(prepared: Sequence[Prepared | Exception]) -> None:
-    """Write the guides that several prompts share to the disk cache."""
+    """Let a background thread write the guides, which several prompts may share, to the disk cache."""
     compiled = [each.compiled for each in prepared if not isinstance(each, Exception)]
     for guide in {id(each.guide): each.guide for each in compiled if each is not None}.values():
-        guide.save()
+        guide.save_soon()
 
 
 def start_batch(model: LogitsModel, settings: Settings) -> Batch:

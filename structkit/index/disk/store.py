@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import logging
 import os
 import struct
 import sys
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +30,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArrayLayout", "address_of", "folder", "load", "remove", "save", "source_hash"]
+__all__ = ["Addresses", "ArrayLayout", "folder", "load", "remove", "save", "source_hash"]
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
@@ -69,11 +71,16 @@ _MAX_FILE_BYTES = 1 << 27
 _OTHERS_WRITE = 0o022
 """The mode bits that allow the group or others to write."""
 
+_SUFFIX = ".cache"
+
 _BINARY = getattr(os, "O_BINARY", 0)
-"""On Windows, files are opened in text mode without this flag."""
+"""On Windows, files are written in text mode without this flag."""
 
 _TOUCH_AFTER_SECONDS = 3600.0
 """Minimum age of a file's modification time, in seconds, to update it when the file is read."""
+
+_ABANDONED_SECONDS = 3600.0
+"""Age in seconds of a temporary file whose writer has ended before it could move or remove the file."""
 
 _SIZE_CHECK_INTERVAL = 64
 """One of this many writes, selected by the file name, checks the size of the folder."""
@@ -121,31 +128,75 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "structkit"
 
 
-def address_of(*key: str) -> str:
-    """Return the address of a key, which also depends on structkit's source; empty if nothing can be cached."""
-    source = source_hash()
-    if source is None:
-        return ""
-    # BLAKE2 needs no OpenSSL, which matters because every target computes an address.
-    text = "\n".join((source, *key)).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=_ADDRESS).hexdigest()
+@dataclass(frozen=True, slots=True)
+class _Cache:
+    """The folder of this process.
+
+    Attributes:
+        folder: The folder.
+        addresses: The addresses of the files that were there at the first use, and of those that this process wrote.
+            Looking for a missing file takes 20 µs, a fiftieth of a compilation, and most targets are new. Files that
+            other processes write later are found by the processes that start after them.
+    """
+
+    folder: Path
+    addresses: set[str]
+
+    def path(self, address: str) -> Path:
+        """Return the path of the file of an address."""
+        return self.folder / f"{address}{_SUFFIX}"
+
+
+@lru_cache(maxsize=1)
+def _cache() -> _Cache:
+    cache, names = folder(), list[str]()
+    with contextlib.suppress(OSError), os.scandir(cache) as entries:
+        names = [entry.name for entry in entries]
+    return _Cache(cache, {name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)})
+
+
+class Addresses:
+    """Computes the addresses of contents under one key.
+
+    Args:
+        key: What determines the meaning of a content, besides structkit's source.
+    """
+
+    def __init__(self, *key: str) -> None:
+        source = source_hash()
+        # BLAKE2 needs no OpenSSL, which matters because every target computes an address.
+        text = "\n".join((source or "", *key, "")).encode()
+        self._prefix = hashlib.blake2b(text, digest_size=_ADDRESS) if source is not None else None
+
+    def of(self, content: str) -> str:
+        """Return the address of a content; empty if nothing can be cached."""
+        if self._prefix is None:
+            return ""
+        digest = self._prefix.copy()
+        digest.update(content.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
 
 def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | None:
-    """Return the arrays stored under an address, or `None`; a damaged file is deleted."""
-    path = _path(address)
-    if not _is_private(Path(path).parent):
+    """Return the arrays stored under an address, or `None`; a damaged file is deleted.
+
+    The file is read, not mapped into memory: the checksum reads all of it anyway, and a mapped file that another
+    process truncates would end this process.
+    """
+    cache = _cache()
+    if address not in cache.addresses or not _is_private(cache.folder):
         return None
+    path = cache.path(address)
     try:
-        file = os.open(path, os.O_RDONLY | _BINARY)
-        try:
-            about = os.fstat(file)
-            content = bytearray(os.read(file, about.st_size) if about.st_size <= _MAX_FILE_BYTES else b"")
-        finally:
-            os.close(file)
+        with io.FileIO(path) as file:
+            about = os.fstat(file.fileno())
+            content = np.empty(about.st_size if about.st_size <= _MAX_FILE_BYTES else 0, np.uint8)
+            arrays = (
+                _parse(address, layout, content) if file.readinto(content.data) == about.st_size else None
+            )
     except OSError:
+        cache.addresses.discard(address)
         return None
-    arrays = _parse(address, layout, content)
     if arrays is None:
         _log.debug("deleted the damaged cache file %s; it will be written again", path)
         remove(address)
@@ -160,37 +211,38 @@ def save(address: str, layout: ArrayLayout, arrays: Arrays, max_bytes: int) -> b
     """Store arrays under an address; return whether they were stored.
 
     A folder that cannot be written to is not an error. Some writes check the size of the folder, and remove the least
-    recently used files until the rest takes at most `max_bytes` bytes.
+    recently used files until the rest takes at most `max_bytes` bytes. Large arrays are written without copies, because
+    a copy would stop other threads, while the checksum and the write do not.
     """
-    path = Path(_path(address))
-    if not _is_private(path.parent):
+    cache = _cache()
+    if not _is_private(cache.folder):
         return False
-    parts = [_MAGIC, b"", bytes.fromhex(address), bytes(4)]
-    parts += [_SHAPE.pack(*(*arrays[name].shape, 1)[:2]) for name in layout]
-    current, size = "", _HEAD.size + len(layout) * _SHAPE.size
+    shapes = b"".join(_SHAPE.pack(*(*arrays[name].shape, 1)[:2]) for name in layout)
+    parts: list[bytes | memoryview] = [bytes.fromhex(address), bytes(4), shapes]
+    current, size = "", _HEAD.size + len(shapes)
     for name, (dtype, _) in layout.items():
         padding = -size % _ALIGNED if dtype != current else 0
-        parts += [bytes(padding), np.ascontiguousarray(arrays[name]).astype(dtype, copy=False).tobytes()]
-        current, size = dtype, size + padding + len(parts[-1])
-    parts[1] = zlib.crc32(b"".join(parts[2:])).to_bytes(4, "little")
-    content = b"".join(parts)
-    if len(content) > _MAX_FILE_BYTES:
+        content = np.ascontiguousarray(arrays[name], dtype).reshape(-1).view(np.uint8).data
+        parts += [bytes(padding), content]
+        current, size = dtype, size + padding + len(content)
+    if size > _MAX_FILE_BYTES:
         return False
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
     try:
-        _write(path, content)
+        _write(cache.path(address), [_MAGIC, checksum.to_bytes(4, "little"), *parts])
+        cache.addresses.add(address)
         # Scanning the folder takes longer than writing a file, so only large files always trigger it.
-        if (
-            len(content) > max_bytes // _SIZE_CHECK_INTERVAL
-            or int(path.name[:8], 16) % _SIZE_CHECK_INTERVAL == 0
-        ):
-            _shrink(path.parent, max_bytes)
+        if size > max_bytes // _SIZE_CHECK_INTERVAL or int(address[:8], 16) % _SIZE_CHECK_INTERVAL == 0:
+            _shrink(cache.folder, max_bytes)
     except OSError as error:
         _log.debug("cannot write to the disk cache: %s", error)
         return False
     return True
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write a temporary file in the same folder and move it; `tempfile` would double the duration."""
     new = f"{path.parent}{os.sep}.new-{os.getpid()}-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
@@ -201,7 +253,7 @@ def _write(path: Path, content: bytes) -> None:
         file = os.open(new, flags, 0o600)
     try:
         with os.fdopen(file, "wb") as opened:
-            opened.write(content)
+            opened.writelines(parts)
         Path(new).replace(path)
     except BaseException:
         Path(new).unlink(missing_ok=True)
@@ -210,8 +262,10 @@ def _write(path: Path, content: bytes) -> None:
 
 def remove(address: str) -> None:
     """Remove the file of an address."""
+    cache = _cache()
+    cache.addresses.discard(address)
     with contextlib.suppress(OSError):
-        Path(_path(address)).unlink(missing_ok=True)
+        cache.path(address).unlink(missing_ok=True)
 
 
 def _is_private(cache: Path) -> bool:
@@ -237,16 +291,14 @@ def _warn_once() -> None:
     )
 
 
-def _path(address: str) -> str:
-    return f"{os.environ.get('STRUCTKIT_CACHE_DIR') or folder()}{os.sep}{address}.cache"
-
-
-def _parse(address: str, layout: ArrayLayout, content: bytearray) -> dict[str, NDArray[np.generic]] | None:
+def _parse(
+    address: str, layout: ArrayLayout, content: NDArray[np.uint8]
+) -> dict[str, NDArray[np.generic]] | None:
     end = _HEAD.size + len(layout) * _SHAPE.size
     if len(content) < end:
         return None
-    view = memoryview(content)
-    magic, checksum, key_hash = _HEAD.unpack_from(content)
+    view = content.data
+    magic, checksum, key_hash = _HEAD.unpack_from(view)
     if magic != _MAGIC or key_hash.hex() != address or zlib.crc32(view[_CHECKED:]) != checksum:
         return None
     arrays: dict[str, NDArray[np.generic]] = {}
@@ -265,8 +317,13 @@ def _parse(address: str, layout: ArrayLayout, content: bytearray) -> dict[str, N
 
 
 def _shrink(cache: Path, max_bytes: int) -> None:
+    """Remove the least recently used files, and the temporary files of processes that were killed."""
+    for path in cache.glob(".new-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                path.unlink()
     files = []
-    for path in cache.glob("*.cache"):
+    for path in cache.glob(f"*{_SUFFIX}"):
         with contextlib.suppress(OSError):
             files.append((path.stat().st_mtime, path.stat().st_size, path))
     total = sum(size for _, size, _ in files)

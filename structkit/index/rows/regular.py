@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,21 +13,10 @@ from numpy.typing import NDArray
 from structkit.automaton.core.dfa import Dfa
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame
-from structkit.index.disk import store
 from structkit.index.rows import regular_kernels as kernels
 from structkit.index.rows.mask import Mask
-from structkit.index.rows.row import (
-    ROWS_LAYOUT,
-    CountedRow,
-    PackedRows,
-    Row,
-    RowKey,
-    SharedKey,
-    is_dense,
-    pack,
-    shared_counted_rows,
-    shared_rows,
-)
+from structkit.index.rows.row import CountedRow, Row, RowKey, SharedKey, shared_counted_rows, shared_rows
+from structkit.index.rows.row_files import RowFiles
 from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.subtrees import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS, subtrees_of
 from structkit.index.rows.token_distance import TokenDistance
@@ -55,61 +45,34 @@ class RegularRows:
         automaton: The automaton.
         vocabulary: The tokens.
         needs: How many of them lead to the ends of rules.
-        on_disk: Whether wide rows are read from the disk cache and saved there.
-
-    Attributes:
-        made: How many rows were made, and not read.
+        files: The files of rows that take long to compute; `None` if the disk cache is not used.
     """
 
     def __init__(
-        self, automaton: Automaton, vocabulary: Vocabulary, needs: TokenDistance, *, on_disk: bool
+        self,
+        automaton: Automaton,
+        vocabulary: Vocabulary,
+        needs: TokenDistance,
+        files: RowFiles | None = None,
     ) -> None:
         self._automaton = automaton
         self._vocabulary = vocabulary
         self._needs = needs
-        self._on_disk = on_disk
+        self._files = files
         self._shared = shared_rows(vocabulary, automaton.limits.row_bytes)
         self._rounds_of = shared_counted_rows(vocabulary, automaton.limits.row_bytes)
-        # By the fingerprints of rules, and of parts of rules: how many of their wide rows are on disk.
-        self._on_file: dict[bytes, int] = {}
         # By rule: states that were walked, and the states that tokens come to from each.
         self._walks: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
         self._scratches = scratch_pool(vocabulary)
-        self.made = 0
 
     def row(self, frame: Frame, key: RowKey) -> Row:
         """Return the row of a frame in a call-free rule; `key` is the key of the row in the index."""
         rule = self._automaton.rule_of[frame.state]
         dfa = self._automaton.dfa(rule)
-        self._share(dfa.fingerprint)
         state = frame.state - self._automaton.state_range(rule)[0]
         if dfa.min_count == 0 and dfa.max_count is None:
             return self._uncounted(rule, dfa, state)
         return self._counted(rule, dfa, state, frame, (dfa.fingerprint, (-1, state, *key[2:])))
-
-    def save(self) -> None:
-        """Save the dense rows to the disk cache; computing other rows is faster than reading them."""
-        shared: dict[bytes, dict[RowKey, Row]] = {owner: {} for owner in self._on_file}
-        for (owner, key), row in self._shared.items().items():
-            if owner in shared and is_dense(row, self._vocabulary.mask_words):
-                shared[owner][key] = row
-        for owner, wide in shared.items():
-            if len(wide) > self._on_file[owner]:
-                store.save(self._address(owner), ROWS_LAYOUT, pack(wide), self._automaton.limits.disk_bytes)
-                self._on_file[owner] = len(wide)
-
-    def _share(self, fingerprint: bytes) -> None:
-        """Share the rows of a rule, or a part of one; some may be in the disk cache."""
-        if fingerprint in self._on_file:
-            return
-        arrays = store.load(self._address(fingerprint), ROWS_LAYOUT) if self._on_disk else None
-        rows = PackedRows(arrays, self._vocabulary.mask_words).unpacked() if arrays else {}
-        for key, row in rows.items():
-            self._shared.put((fingerprint, key), row)
-        self._on_file[fingerprint] = len(rows)
-
-    def _address(self, fingerprint: bytes) -> str:
-        return store.address_of("rule", fingerprint.hex(), self._vocabulary.fingerprint)
 
     def _uncounted(self, rule: int, dfa: Dfa, state: int) -> Row:
         key = dfa.fingerprint, (-1, state, 0, -1)
@@ -123,13 +86,12 @@ class RegularRows:
             else:
                 found = self._alike(rule, dfa, state) or self._walked(rule, state)
             self._shared.put(key, found)
-            self.made += 1
         return found
 
     def _counted(self, rule: int, dfa: Dfa, state: int, frame: Frame, key: SharedKey) -> Row:
         """One walk serves all counts."""
-        found = self._shared.get(key)
-        if found is None:
+
+        def compute() -> Row:
             rounds_key = dfa.fingerprint, (-1, state, int(dfa.min_count > 0), -1)
             rounds = self._rounds_of.get(rounds_key)
             if rounds is None:
@@ -137,24 +99,25 @@ class RegularRows:
                 self._rounds_of.put(rounds_key, rounds)
             needed = max(dfa.min_count - frame.count, 0)
             room = math.inf if dfa.max_count is None else dfa.max_count - frame.count
-            found = rounds.row(needed, room, int(self._needs.distances[1, rule]), self._vocabulary.mask_words)
-            found = found._replace(max_cost_after=found.max_cost_after - self._needs.pending(frame))
-            self._shared.put(key, found)
-            self.made += 1
-        return found
+            row = rounds.row(needed, room, int(self._needs.distances[1, rule]), self._vocabulary.mask_words)
+            return row._replace(max_cost_after=row.max_cost_after - self._needs.pending(frame))
+
+        return self._stored(key, compute)
 
     def _of_part(self, rule: int, dfa: Dfa, state: int) -> Row:
         """The row of a state from which few others are reached; other rules have such a part too."""
         fingerprint = _part(dfa, state)
         if fingerprint is None:
-            return self._alike(rule, dfa, state) or self._walked(rule, state)
-        key = fingerprint, (-1, 0, 0, -1)
-        self._share(fingerprint)
+            key = dfa.fingerprint, (-1, state, 0, -1)
+            return self._stored(key, lambda: self._alike(rule, dfa, state) or self._walked(rule, state))
+        return self._stored((fingerprint, (-1, 0, 0, -1)), lambda: self._walked(rule, state))
+
+    def _stored(self, key: SharedKey, compute: Callable[[], Row]) -> Row:
+        """Return a row that may take long to compute, from the cache or a file or computed."""
         found = self._shared.get(key)
         if found is None:
-            found = self._walked(rule, state)
+            found = compute() if self._files is None else self._files.row(key, compute)
             self._shared.put(key, found)
-            self.made += 1
         return found
 
     def _alike(self, rule: int, dfa: Dfa, state: int) -> Row | None:

@@ -1,32 +1,27 @@
-"""Rows, their caches, and their form on disk."""
+"""Rows and their caches."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
-from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.kernels import UNREACHABLE
-from structkit.index.rows.mask import Mask, sparse_mask
+from structkit.index.rows.mask import Mask
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
     "NO_EXIT_NODES",
-    "ROWS_LAYOUT",
     "CountedRow",
-    "PackedRows",
     "Row",
     "RowCache",
     "RowKey",
     "SharedKey",
-    "concatenate",
-    "is_dense",
-    "pack",
     "shared_counted_rows",
     "shared_rows",
 ]
@@ -171,109 +166,3 @@ def shared_rows(vocabulary: Vocabulary, max_bytes: int) -> RowCache[SharedKey, R
 def shared_counted_rows(vocabulary: Vocabulary, max_bytes: int) -> RowCache[SharedKey, CountedRow]:
     """Return the cache, shared by all targets, of the counted rows of call-free rules."""
     return RowCache(max_bytes)
-
-
-ROWS_LAYOUT: Mapping[str, tuple[str, int]] = {
-    "rows": ("int32", 2),
-    "mask_words": ("int32", 1),
-    "exit_nodes": ("int32", 1),
-    "mask_values": ("uint32", 1),
-}
-"""The arrays that rows are kept as, with their dtypes and dimensions.
-
-- `rows` [rows, 7]: the key of each, where its words and its exits end, and its growth; after these come lists of exits
-  that keys name, each as the exits of a row whose state is -1;
-- `mask_words` and `mask_values`: of the masks of all, the words that are not zero;
-- `exit_nodes`: those of all.
-"""
-
-_MAX_LINEAR_SEARCH = 64
-"""Rows that are searched one by one."""
-
-_LIST = -1
-"""The state of a row that is a list of exits."""
-
-_WIDE = 8
-"""A mask is wide if one in so many of its words, or more, is not zero."""
-
-
-def is_dense(row: Row, words: int) -> bool:
-    """Return whether a row, with a mask of `words`, is large on disk, such as a row of free text."""
-    return _WIDE * row.mask.word_count > words
-
-
-def pack(
-    rows: Mapping[RowKey, Row], exit_lists: Sequence[NDArray[np.int32]] = ()
-) -> dict[str, NDArray[np.generic]]:
-    """Pack rows, and the lists of exit nodes that their keys refer to, into arrays; see `ROWS_LAYOUT`."""
-    nothing = [np.empty(0, np.int64)] * len(exit_lists)
-    masks = [row.mask.sparse_words() for row in rows.values()]
-    words = [places for places, _ in masks] + nothing
-    exits = [row.exit_nodes for row in rows.values()] + list(exit_lists)
-    values = [mask for _, mask in masks]
-    ends = [np.cumsum([len(part) for part in parts]) for parts in (words, exits)]
-    # A bound that is larger than it need be is one still.
-    growth = np.array(
-        [max(-UNREACHABLE, min(row.max_cost_after, UNREACHABLE)) for row in rows.values()]
-        + [0] * len(exit_lists)
-    )
-    keys = [*rows, *((number, _LIST, 0, 0) for number in range(len(exit_lists)))]
-    return {
-        "rows": np.column_stack([np.array(keys).reshape(-1, 4), *ends, growth]).astype(np.int32),
-        "mask_words": concatenate(words),
-        "mask_values": np.concatenate(values) if values else np.empty(0, np.uint32),
-        "exit_nodes": concatenate(exits),
-    }
-
-
-class PackedRows:
-    """Rows in their form on disk; a row is unpacked on access.
-
-    Args:
-        arrays: Those of `ROWS`.
-        words: Of a mask.
-    """
-
-    def __init__(self, arrays: Mapping[str, NDArray[np.generic]], words: int) -> None:
-        self._rows = cast("NDArray[np.int32]", arrays["rows"])
-        self._mask_words = cast("NDArray[np.int32]", arrays["mask_words"])
-        self._mask_values = cast("NDArray[np.uint32]", arrays["mask_values"])
-        self._exit_nodes = cast("NDArray[np.int32]", arrays["exit_nodes"])
-        self._words = words
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def get(self, key: RowKey) -> Row | None:
-        """Return the row of a key, or `None`."""
-        if len(self._rows) <= _MAX_LINEAR_SEARCH:  # then a list is searched sooner
-            state = key[1]
-            numbers = [number for number, row in enumerate(self._rows.tolist()) if row[1] == state]
-        else:
-            numbers = np.flatnonzero(self._rows[:, 1] == key[1]).tolist()
-        for number in numbers:
-            if tuple(self._rows[number, :4].tolist()) == key:
-                return self._unpacked(number)
-        return None
-
-    def unpacked(self) -> dict[RowKey, Row]:
-        """Unpack all rows."""
-        keys = ((exits, state, least, most) for exits, state, least, most, *_ in self._rows.tolist())
-        return {key: self._unpacked(number) for number, key in enumerate(keys) if key[1] != _LIST}
-
-    def exit_lists(self) -> list[NDArray[np.int32]]:
-        """The lists of exit nodes that keys refer to."""
-        numbers = np.flatnonzero(self._rows[:, 1] == _LIST).tolist()
-        return [self._unpacked(number).exit_nodes for number in numbers]
-
-    def _unpacked(self, number: int) -> Row:
-        *before, (*_, last_word, last_exit, growth) = self._rows[max(0, number - 1) : number + 1].tolist()
-        first_word, first_exit = before[0][4:6] if before else (0, 0)
-        leaving = self._exit_nodes[first_exit:last_exit]
-        words, values = self._mask_words[first_word:last_word], self._mask_values[first_word:last_word]
-        return Row(sparse_mask(words.astype(np.int64), values, self._words), leaving, growth)
-
-
-def concatenate(parts: Sequence[NDArray[np.int64] | NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Concatenate arrays to int32[...]."""
-    return np.concatenate(parts).astype(np.int32) if parts else np.empty(0, np.int32)

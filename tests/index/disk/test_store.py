@@ -13,8 +13,9 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.guide.guide import Guide
 from structkit.index.disk import store
-from structkit.index.guide_file import load_guide
-from structkit.index.rows.row import shared_rows
+from structkit.index.guide_file import DiskKey, load_guide
+from structkit.index.rows import row_files
+from structkit.index.rows.row import shared_counted_rows, shared_rows
 from structkit.limits import Limits
 from structkit.regex.nodes import CharClass, Choice, LiteralText, Repeat, RuleRef, Rules, Seq
 from tests.languages import vocabulary
@@ -32,25 +33,34 @@ RULES = Rules(
     ),
     {"text": Seq((Repeat(CharClass(((0x20, 0x21), (0x23, 0x7E)))), LiteralText('"')))},
 )
-ADDRESS = store.address_of("a test")
+ADDRESS = store.Addresses("a test").of("")
 TEXT = b'{"a": "xy", "b": 22}'
 FORM: store.ArrayLayout = {"a": ("int32", 1)}
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(tmp_path))
-    shared_rows.cache_clear()
+    monkeypatch.setattr(row_files, "MIN_SECONDS", 0.0)
+    _use(tmp_path, monkeypatch)
     return tmp_path
 
 
-def _guide() -> Guide:
+def _use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use a folder as a new process does."""
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(folder))
+    store._cache.cache_clear()
     shared_rows.cache_clear()
-    stored = load_guide(ADDRESS, V)
+    row_files.row_files.cache_clear()
+
+
+def _guide() -> Guide:
+    for cache in (store._cache, shared_rows, row_files.row_files):
+        cache.cache_clear()
+    stored, key = load_guide(ADDRESS), DiskKey(ADDRESS, lambda: b"source")
     if stored is None:
-        return Guide(link(RULES), V, address=ADDRESS)
+        return Guide(link(RULES), V, disk_key=key)
     automaton = Automaton(stored.tables, Limits(), lambda: LazyBuilder(RULES, Limits()))
-    return Guide(automaton, V, address=ADDRESS, guide_file=stored)
+    return Guide(automaton, V, disk_key=key, guide_file=stored)
 
 
 def _masks(guide: Guide, text: bytes) -> list[bytes]:
@@ -69,16 +79,45 @@ def test_a_saved_guide_has_the_same_masks(folder: Path) -> None:
     guide.save()
     assert len(list(folder.glob("*.cache"))) == 3, "files of the guide, of the text rule, and of its part"
     loaded = _guide()
-    assert load_guide(ADDRESS, V) is not None
+    assert load_guide(ADDRESS) is not None
     assert _masks(loaded, TEXT) == masks
-    assert loaded.index.unsaved_rows == 0
+    assert loaded.index.saver is not None and not loaded.index.saver.has_new_parts
 
 
-def test_precompute_saves_every_mask() -> None:
-    assert _guide().precompute() > 15
-    loaded = _guide()
-    _masks(loaded, TEXT)
-    assert loaded.index.unsaved_rows == 0
+def test_rows_that_are_quick_to_compute_are_not_stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_files, "MIN_SECONDS", 10.0)
+    guide = _guide()
+    _masks(guide, TEXT)
+    guide.save()
+    assert [path.name for path in folder.iterdir()] == [f"{ADDRESS}.cache"]
+
+
+def test_rows_of_two_processes_are_merged(folder: Path) -> None:
+    """A counted rule has a row for each count: one process stores some, another the others."""
+    counted = Rules(Seq((LiteralText('"'), Repeat(CharClass(((0x61, 0x7A),)), 0, 500), LiteralText('"'))), {})
+
+    def row_count(text: bytes) -> int:
+        for cache in (store._cache, shared_rows, shared_counted_rows, row_files.row_files):
+            cache.cache_clear()
+        guide = Guide(link(counted), V, disk_key=DiskKey(ADDRESS, lambda: b"source"))
+        _masks(guide, text)
+        guide.save()
+        files = row_files.row_files(V, Limits().row_bytes, Limits().disk_bytes)
+        return max((len(files._load(owner)) for owner in files._read), default=0)
+
+    first = row_count(b'"' + 3 * b"a")
+    second = row_count(b'"' + 500 * b"a")
+    assert 0 < first < second
+    assert row_count(b'"') == second
+
+
+def test_abandoned_temporary_files_are_removed(folder: Path) -> None:
+    old, new = folder / ".new-1-aa", folder / ".new-2-bb"
+    for path in (old, new):
+        path.write_text("x")
+    os.utime(old, (1, 1))
+    store._shrink(folder, 10_000)
+    assert not old.exists() and new.exists()
 
 
 def _truncated(content: bytes) -> bytes:
@@ -102,25 +141,27 @@ def test_damaged_files_are_replaced(folder: Path, damage: object) -> None:
     guide.save()
     for path in folder.glob("*.cache"):
         path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    assert load_guide(ADDRESS, V) is None
+    assert load_guide(ADDRESS) is None
     assert not (folder / f"{ADDRESS}.cache").exists()
     rebuilt = _guide()
     assert _masks(rebuilt, TEXT) == masks
     rebuilt.save()
-    assert load_guide(ADDRESS, V) is not None
+    assert load_guide(ADDRESS) is not None
 
 
 def test_files_with_a_wrong_name_are_rejected(folder: Path) -> None:
-    _guide().precompute()
+    guide = _guide()
+    guide.precompute()
+    guide.save()
     files = sorted(folder.glob("*.cache"))
     contents = [file.read_bytes() for file in files]
     for file, content in zip(files, [*contents[1:], contents[0]], strict=True):
         file.write_bytes(content)
-    assert len(files) > 1 and load_guide(ADDRESS, V) is None
+    assert len(files) > 1 and load_guide(ADDRESS) is None
 
 
 def test_the_cache_is_bounded_and_removes_the_oldest_file(folder: Path) -> None:
-    addresses = [store.address_of(f"key {number}") for number in range(5)]
+    addresses = [store.Addresses(f"key {number}").of("") for number in range(5)]
     for number, address in enumerate(addresses):
         store.save(address, FORM, {"a": np.zeros(1000, np.int32)}, 10_000)
         path = folder / f"{address}.cache"
@@ -132,7 +173,7 @@ def test_the_cache_is_bounded_and_removes_the_oldest_file(folder: Path) -> None:
 
 def test_many_small_files_are_bounded(folder: Path) -> None:
     for number in range(600):
-        # With `address_of`, the writes that check the folder would depend on the source of structkit.
+        # With `Addresses`, the writes that check the folder would depend on the source of structkit.
         address = hashlib.blake2b(b"%d" % number, digest_size=16).hexdigest()
         store.save(address, FORM, {"a": np.zeros(10, np.int32)}, 10_000)
     assert sum(path.stat().st_size for path in folder.glob("*")) <= 30_000
@@ -148,7 +189,7 @@ def test_reading_a_file_updates_its_modification_time(folder: Path) -> None:
 
 def test_an_unwritable_folder_is_not_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "file").write_text("")
-    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(folder / "file"))
+    _use(folder / "file", monkeypatch)
     guide = _guide()
     guide.save()
     assert store.load(ADDRESS, FORM) is None
@@ -165,13 +206,13 @@ def test_two_writers_leave_one_complete_file(folder: Path) -> None:
 def test_files_of_another_version_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
     monkeypatch.setattr(store, "source_hash", lambda: "another version")
-    assert store.load(store.address_of("a test"), FORM) is None
+    assert store.load(store.Addresses("a test").of(""), FORM) is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes have no meaning on Windows")
 def test_the_folder_is_created_for_this_user_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = folder / "deep" / "new"
-    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(new))
+    _use(new, monkeypatch)
     assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
     assert new.stat().st_mode & 0o777 == 0o700
 
@@ -189,15 +230,15 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     else:
         folder.chmod(mode)
     for name in ("a test", "another"):
-        address = store.address_of(name)
+        address = store.Addresses(name).of("")
         assert store.load(address, FORM) is None
         assert not store.save(address, FORM, {"a": np.ones(1, np.int32)}, 10_000)
     assert sorted(folder.iterdir()) == files
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == 1 and str(folder) in warnings[0].getMessage()
     monkeypatch.undo()
-    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(folder))
     folder.chmod(0o755)
+    _use(folder, monkeypatch)
     assert store.load(ADDRESS, FORM) is not None
 
 

@@ -1,0 +1,141 @@
+"""A thread that writes files while sequences go on.
+
+The thread takes a small share of the time, because Python runs one thread at a time: it rests after each part of a
+job. It ends when it has nothing to do. It stops before the process forks, so that no lock is held in the child. At the
+exit of the interpreter it finishes its jobs without rests, for a limited time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from threading import Condition, Thread
+from typing import TypeAlias
+
+__all__ = ["WRITER", "Job", "Writer"]
+
+Job: TypeAlias = Callable[[], Iterable[object]]
+"""Returns an iterator whose steps do the work; each step takes at most about 0.1 ms of Python code."""
+
+_MAX_JOBS = 64
+"""Maximum number of waiting jobs; further jobs are refused, and their guides are saved after a later sequence."""
+
+_REST = 20.0
+"""Duration of the rest after a step, in durations of the step: the thread takes a twentieth of the time."""
+
+_LINGER_SECONDS = 5.0
+"""Seconds that the thread waits for a job before it ends: starting a thread takes 0.1 ms."""
+
+_MAX_WAIT_SECONDS = 1.0
+"""Seconds that a fork waits for the current job, and that the exit of the interpreter waits for all jobs."""
+
+_log = logging.getLogger("structkit")
+
+
+class Writer:
+    """Runs jobs one after the other in a daemon thread, which is started when there is a job."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the jobs and the thread: in a forked child, for the parent does the jobs."""
+        self._jobs: deque[Job] = deque()
+        self._changed = Condition()
+        self._thread: Thread | None = None
+        self._is_working = False
+        self._hurries = False
+        self._stops = False
+
+    def submit(self, job: Job) -> bool:
+        """Run a job soon; return whether it was accepted."""
+        with self._changed:
+            if self._stops or len(self._jobs) >= _MAX_JOBS:
+                return False
+            self._jobs.append(job)
+            self._wake()
+        return True
+
+    def flush(self, seconds: float = _MAX_WAIT_SECONDS) -> bool:
+        """Wait a limited time until all jobs are done, without rests; return whether they are."""
+        with self._changed:
+            self._hurries = True
+            self._wake()
+            done = self._changed.wait_for(lambda: not self._jobs and not self._is_working, seconds)
+            self._hurries = False
+        return done
+
+    def stop(self, seconds: float = _MAX_WAIT_SECONDS) -> None:
+        """End the thread after the current job, for which this waits a limited time; refuse jobs until `resume`."""
+        with self._changed:
+            self._stops = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+
+    def resume(self) -> None:
+        """Accept jobs again; those that wait run when the next one is submitted."""
+        with self._changed:
+            self._stops = False
+
+    def close(self, seconds: float = _MAX_WAIT_SECONDS) -> None:
+        """Finish the jobs at the exit of the interpreter: wait a limited time, and refuse further jobs."""
+        self.flush(seconds)
+        self.stop(0.0)
+
+    def _wake(self) -> None:
+        """Start the thread, or notify it; called with the lock held."""
+        self._changed.notify_all()
+        if self._jobs and self._thread is None:
+            self._thread = Thread(target=self._run, name="structkit-writer", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError:  # there are too many threads
+                self._thread = None
+                self._jobs.clear()
+
+    def _run(self) -> None:
+        while (job := self._next()) is not None:
+            self._do(job)
+
+    def _next(self) -> Job | None:
+        """Return the next job; `None` if the thread is to end."""
+        with self._changed:
+            self._is_working = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._jobs or self._stops, _LINGER_SECONDS)
+            if self._stops or not self._jobs:
+                self._thread = None
+                return None
+            self._is_working = True
+            return self._jobs.popleft()
+
+    def _do(self, job: Job) -> None:
+        try:
+            begin = time.thread_time()
+            for _ in job():
+                worked = time.thread_time() - begin
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stops or self._hurries, _REST * worked)
+                begin = time.thread_time()
+        except Exception as error:
+            _log_once(f"{type(error).__name__}: {error}")
+
+
+@lru_cache(maxsize=16)
+def _log_once(error: str) -> None:
+    _log.warning("the background thread could not save to the disk cache: %s", error, exc_info=True)
+
+
+WRITER = Writer()
+"""The thread of this process."""
+
+atexit.register(WRITER.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=WRITER.stop, after_in_parent=WRITER.resume, after_in_child=WRITER.forget)
