@@ -52,7 +52,7 @@ class Guide(Protocol):
         """Start a text."""
 
     def finish(self) -> None:
-        """Finish after all texts; the engine can store its caches."""
+        """Finish after all texts; the engine can start to store its caches."""
 
 
 class Engine(Protocol):
@@ -67,7 +67,7 @@ class Engine(Protocol):
         """Name and version of the engine."""
 
     def compile(self, schema: Schema) -> Guide:
-        """Compile without any cache of compiled schemas.
+        """Compile a schema that the engine has not compiled in this process.
 
         Raises:
             Rejected: The engine cannot enforce the schema.
@@ -80,10 +80,10 @@ class _WithoutCache:
 
 
 class _Structkit:
-    """structkit, without its disk cache by default."""
+    """structkit with its documented defaults, which include the disk cache."""
 
     def __init__(
-        self, tokenizer: Tokenizer, *, cache: bool = False, order: Literal["declared", "any"] = "declared"
+        self, tokenizer: Tokenizer, *, cache: bool = True, order: Literal["declared", "any"] = "declared"
     ) -> None:
         self._cache = cache
         self._order: Literal["declared", "any"] = order
@@ -131,7 +131,7 @@ class _StructkitGuide:
         return _StructkitSequence(self._guide.cursor(), self._out)
 
     def finish(self) -> None:
-        self._guide.save()  # as after a generation
+        self._guide.save_soon()  # as `structkit.generate` does after a generation
 
 
 class _StructkitSequence:
@@ -313,7 +313,7 @@ def _end_id(tokenizer: Tokenizer) -> int:
 
 ENGINES: Mapping[str, Callable[[Tokenizer], Engine]] = {
     "structkit": _Structkit,
-    "structkit-cached": partial(_Structkit, cache=True),
+    "structkit-uncached": partial(_Structkit, cache=False),
     "structkit-any-order": partial(_Structkit, order="any"),
     "llguidance": _Llguidance,
     "xgrammar": partial(_Xgrammar, strict=True),

@@ -4,10 +4,10 @@
 python -m benchmarks.startup --tokenizer tokenizer.json --runs 5
 ```
 
-Three tables: import; the first use on a machine, in which numba's cache is empty; and a later process. Kernels without
-object code are compiled on the first use; to measure this, remove the folder `structkit/automaton/core/compiled`.
-Each run is a separate process, and every number is a median. Bytecode is compiled, as after `pip install`; the disk
-cache of masks is off.
+Three tables: import; the first use on a machine, in which the caches on disk are empty; and a later process. Kernels
+without object code are compiled on the first use; to measure this, remove the folder
+`structkit/automaton/core/compiled`. Each run is a separate process, and every number is a median. Bytecode is compiled,
+as after `pip install`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ else:
 stage("the vocabulary")
 vocabulary.trie
 stage("its trie")
-guide = sk.compile(Person, vocabulary, cache=False)
+guide = sk.compile(Person, vocabulary)
 cursor, out = guide.cursor(), numpy.zeros(vocabulary.mask_words, numpy.uint32)
 cursor.fill_mask(out)
 stage("compile, first mask")
@@ -73,7 +73,7 @@ for token in tokens:
 stage("one value, byte by byte")
 sk.generate(sk.testing.RandomModel(0, vocabulary), "", Person, max_tokens=60, temperature=1.0, seed=0)
 stage("the first generate")
-sk.compile(Person, vocabulary, cache=False).cursor().fill_mask(out)
+sk.compile(Person, vocabulary).cursor().fill_mask(out)
 stage("compile again, first mask")
 print(json.dumps(stages | {"all": sum(stages.values())}))
 """
@@ -86,18 +86,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tokenizer = str(options.tokenizer.resolve()) if options.tokenizer else ""
     with tempfile.TemporaryDirectory() as folder:
         bytecode = {"PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
-        later = {**bytecode, "NUMBA_CACHE_DIR": f"{folder}/kernels"}
+        later = {**bytecode, **_caches(f"{folder}/later")}
         _run(USE, tokenizer, later)
         imports = [_run(IMPORT, "", later) for _ in range(options.runs)]
         later_runs = [_run(USE, tokenizer, later) for _ in range(options.runs)]
-        fresh = [
-            {**bytecode, "NUMBA_CACHE_DIR": f"{folder}/kernels-{run}"} for run in range(options.first_runs)
-        ]
+        fresh = [{**bytecode, **_caches(f"{folder}/{run}")} for run in range(options.first_runs)]
         first_runs = [_run(USE, tokenizer, environment) for environment in fresh]
     print(_table("Importing", imports))
     print(_table("The first use on a machine", first_runs))
     print(_table("A later process", later_runs))
     return 0
+
+
+def _caches(folder: str) -> dict[str, str]:
+    """The environment of a process whose caches are in a folder."""
+    return {"NUMBA_CACHE_DIR": f"{folder}/kernels", "STRUCTKIT_CACHE_DIR": f"{folder}/guides"}
 
 
 def _run(code: str, argument: str, environment: Mapping[str, str]) -> dict[str, float | str]:

@@ -10,7 +10,7 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.guide.guide import Guide
-from structkit.index.disk.store import Addresses
+from structkit.index.disk.store import Addresses, may_contain
 from structkit.index.guide_file import DiskKey, load_guide
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
@@ -86,9 +86,16 @@ def compile(
     fingerprint = fingerprint_of(target) if cache else None
     guide, key = None, DiskKey() if cache else None
     if fingerprint is not None:
-        addresses = _addresses(vocabulary, whitespace or "spaced", order or "declared", limits)
-        key = DiskKey(addresses.of(fingerprint.text), fingerprint.serialize)
-        guide = _load_guide(key, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source)))
+
+        def address() -> str:
+            options = vocabulary.fingerprint, whitespace or "spaced", order or "declared", limits
+            return _addresses(*options).of(fingerprint.text)
+
+        key = DiskKey(address, fingerprint.serialize)
+        if may_contain(fingerprint.text):
+            guide = _load_guide(
+                key, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source))
+            )
     if guide is None:
         guide = Guide(link(rules(target), limits), vocabulary, disk_key=key)
     if precompute:
@@ -100,9 +107,9 @@ def compile(
 
 
 @lru_cache(maxsize=16)
-def _addresses(vocabulary: Vocabulary, whitespace: str, order: str, limits: Limits) -> Addresses:
-    """Return the addresses of targets that are compiled with the same options."""
-    return Addresses(vocabulary.fingerprint, whitespace, order, repr(limits))
+def _addresses(vocabulary: str, whitespace: str, order: str, limits: Limits) -> Addresses:
+    """Return the addresses of targets that are compiled with the same options and vocabulary."""
+    return Addresses(vocabulary, whitespace, order, repr(limits))
 
 
 def _load_guide(
@@ -116,7 +123,7 @@ def _load_guide(
         limits: Limits on sizes and searches.
         rules: Returns the rules of a serialized target; called when a sequence reaches a rule that is not in the file.
     """
-    stored = load_guide(key.address) if key.address else None
+    stored = load_guide(key.address())
     if stored is None:
         return None
 

@@ -36,8 +36,8 @@ GUIDE_LAYOUT: store.ArrayLayout = dict(
 )
 """The arrays of a guide file: those of the automaton, and the other attributes of `GuideFile`."""
 
-MIN_SECONDS = 3e-4
-"""Seconds of compilation that a file saves at least; reading a file takes almost as long."""
+MIN_SECONDS = 2e-4
+"""Seconds of compilation that a file saves at least: reading a guide takes 0.1 ms, and few targets compile faster."""
 
 _NEW_PART = 10
 """A file is written again if one in this many of its rules is new."""
@@ -47,12 +47,12 @@ class DiskKey(NamedTuple):
     """Where a guide is stored.
 
     Attributes:
-        address: The address of the guide's file; empty for a target without an address, of which only rows are stored.
+        address: Returns the address of the guide's file; empty if the target has none, so that only rows are stored.
         serialize: Returns the target in bytes, which is empty if it cannot be stored; called when the guide is first
             stored.
     """
 
-    address: str = ""
+    address: Callable[[], str] = str
     serialize: Callable[[], bytes] = bytes
 
 
@@ -95,6 +95,7 @@ class GuideSaver:
         automaton: The automaton.
         distance: The token distances.
         rows: The rows that take long to compute.
+        initial_rules: The number of rules of the compiled guide.
         guide_file: The file from which the guide was read, if any.
     """
 
@@ -104,14 +105,16 @@ class GuideSaver:
         automaton: Automaton,
         distance: TokenDistance,
         rows: RowFiles,
+        initial_rules: int,
         guide_file: GuideFile | None,
     ) -> None:
-        self._key = key
+        self._address = key.address()
+        self._serialize = key.serialize
         self._automaton = automaton
         self._distance = distance
         self._rows = rows
-        self._initial_rules = len(automaton.built)
-        self._stored_rules = 0 if guide_file is None else self._initial_rules
+        self._initial_rules = initial_rules
+        self._stored_rules = 0 if guide_file is None else initial_rules
         self._source = None if guide_file is None else guide_file.source
         self._is_queued = False
 
@@ -146,18 +149,18 @@ class GuideSaver:
         """Store what is new; yield after each file."""
         if self._has_new_rules:
             if self._source is None:
-                self._source = np.frombuffer(self._key.serialize(), np.uint8)
+                self._source = np.frombuffer(self._serialize(), np.uint8)
             if len(self._source):
                 self._save_rules(self._source)
                 yield
             else:
-                self._key = DiskKey()
+                self._address = ""
         yield from self._rows.save()
 
     @property
     def _has_new_rules(self) -> bool:
         new = len(self._automaton.built) - self._stored_rules
-        return bool(self._key.address) and _NEW_PART * new > self._stored_rules
+        return bool(self._address) and _NEW_PART * new > self._stored_rules
 
     def _save_rules(self, source: NDArray[np.uint8]) -> None:
         # The distances are read last, so that they cover all rules of the tables.
@@ -173,5 +176,5 @@ class GuideSaver:
             "is_exact": np.array([is_exact]),
             "source": source,
         }
-        store.save(self._key.address, GUIDE_LAYOUT, arrays, self._automaton.limits.disk_bytes)
+        store.save(self._address, GUIDE_LAYOUT, arrays, self._automaton.limits.disk_bytes)
         self._stored_rules = int(np.count_nonzero(tables.start != UNBUILT))

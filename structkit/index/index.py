@@ -8,6 +8,7 @@ computed on first use.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from threading import Lock
 
 import numpy as np
@@ -24,7 +25,7 @@ from structkit.index.rows import tokenize, walk_kernels
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
-from structkit.index.rows.row_files import RowFiles, row_files
+from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -57,7 +58,6 @@ class Index:
     Attributes:
         reader: Reads texts against the automaton.
         scratch_pool: What kernels write on.
-        saver: Stores the index on disk; `None` if the disk cache is not used.
     """
 
     def __init__(
@@ -79,12 +79,8 @@ class Index:
             self._token_distance = TokenDistance(
                 automaton, vocabulary, guide_file.token_distances, is_exact=guide_file.is_exact
             )
-        files: RowFiles | None = None
-        self.saver: GuideSaver | None = None
-        if disk_key is not None:
-            files = row_files(vocabulary, automaton.limits.row_bytes, automaton.limits.disk_bytes)
-            self.saver = GuideSaver(disk_key, automaton, self._token_distance, files, guide_file)
-        self._regular = RegularRows(automaton, vocabulary, self._token_distance, files)
+        self._disk = disk_key, guide_file, len(automaton.built)
+        self._regular = RegularRows(automaton, vocabulary, self._token_distance, on_disk=disk_key is not None)
         self.scratch_pool = scratch_pool(vocabulary)
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
@@ -92,6 +88,16 @@ class Index:
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
         self._exit_numbers: dict[bytes, int] = {}
         self._numbering = Lock()
+
+    @cached_property
+    def saver(self) -> GuideSaver | None:
+        """What stores the index on disk; `None` if the disk cache is not used."""
+        key, guide_file, initial_rules = self._disk
+        if key is None:
+            return None
+        limits = self.automaton.limits
+        files = row_files(self.vocabulary, limits.row_bytes, limits.disk_bytes)
+        return GuideSaver(key, self.automaton, self._token_distance, files, initial_rules, guide_file)
 
     @property
     def token_distances(self) -> NDArray[np.int32]:

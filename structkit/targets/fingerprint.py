@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from structkit.errors import SchemaError
+from structkit.frozen import frozen
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget, Target, spec_of
 
 __all__ = ["TargetFingerprint", "cache_key", "fingerprint_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetFingerprint:
     """A text that determines the language of a target, equal in every process.
 
@@ -66,7 +67,7 @@ def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
     """
     try:
         if type(target) is dict:  # the most frequent case; equal to that of `JsonSchema(target)`
-            return TargetFingerprint(_schema_text("open", True, False, target, {}), target)
+            return TargetFingerprint(f"JsonSchema open True False {target!r} {{}}", target)
         spec = spec_of(target)
         return None if spec is None else TargetFingerprint(_text_of(spec), spec)
     except RecursionError:

@@ -28,6 +28,9 @@ _MAX_JOBS = 64
 _REST = 20.0
 """Duration of the rest after a step, in durations of the step: the thread takes a twentieth of the time."""
 
+_CROWD = 8
+"""Number of waiting jobs that halves the rests, so that fewer jobs are refused."""
+
 _LINGER_SECONDS = 5.0
 """Seconds that the thread waits for a job before it ends: starting a thread takes 0.1 ms."""
 
@@ -122,7 +125,8 @@ class Writer:
             for _ in job():
                 worked = time.thread_time() - begin
                 with self._changed:
-                    self._changed.wait_for(lambda: self._stops or self._hurries, _REST * worked)
+                    rest = worked * _REST / (1 + len(self._jobs) // _CROWD)
+                    self._changed.wait_for(lambda: self._stops or self._hurries, rest)
                 begin = time.thread_time()
         except Exception as error:
             _log_once(f"{type(error).__name__}: {error}")

@@ -16,12 +16,12 @@ import hashlib
 import io
 import logging
 import os
+import re
 import struct
 import sys
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +30,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Addresses", "ArrayLayout", "folder", "load", "remove", "save", "source_hash"]
+__all__ = ["Addresses", "ArrayLayout", "folder", "load", "may_contain", "remove", "save", "source_hash"]
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
@@ -51,10 +51,13 @@ SOURCE_PARTS = (
 
 _MAGIC = b"structkit-cache\n"
 _HEAD = struct.Struct("<16sI16s4x")
-"""`MAGIC`, the checksum, and the hash of the key."""
+"""`MAGIC`, the checksum, and the address."""
 
-_ADDRESS = 16
-"""Size of the key's hash, which is the address, in bytes."""
+_ADDRESS, _OUTLINE = 16, 4
+"""Size of an address, and of the outline at its beginning, in bytes."""
+
+_OUTLINED = 16
+"""Number of characters that an outline depends on."""
 
 _CHECKED = 20
 """Offset of the first byte that the checksum covers."""
@@ -72,6 +75,9 @@ _OTHERS_WRITE = 0o022
 """The mode bits that allow the group or others to write."""
 
 _SUFFIX = ".cache"
+
+_NAME = re.compile(f"[0-9a-f]{{{2 * _ADDRESS}}}{re.escape(_SUFFIX)}")
+"""The name of a file; other names are ignored."""
 
 _BINARY = getattr(os, "O_BINARY", 0)
 """On Windows, files are written in text mode without this flag."""
@@ -128,19 +134,70 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "structkit"
 
 
-@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Computes the addresses of contents under one key.
+
+    An address consists of the outline of the content, for `may_contain`, and a hash of all.
+
+    Args:
+        key: What determines the meaning of a content, besides structkit's source.
+    """
+
+    def __init__(self, *key: str) -> None:
+        source = source_hash()
+        text = "\n".join((source or "", *key, "")).encode()
+        # BLAKE2 needs no OpenSSL, whose import takes longer than many compilations.
+        self._prefix = hashlib.blake2b(text, digest_size=_ADDRESS - _OUTLINE) if source is not None else None
+
+    def of(self, content: str) -> str:
+        """Return the address of a content; empty if nothing can be cached."""
+        if self._prefix is None:
+            return ""
+        digest = self._prefix.copy()
+        digest.update(content.encode("utf-8", "surrogatepass"))
+        return f"{_outline(content):08x}{digest.hexdigest()}"
+
+
+def may_contain(content: str) -> bool:
+    """Return whether there may be a file of a content.
+
+    Most targets are new. For these, this takes a tenth of the time of computing an address and looking for its file.
+    """
+    return _outline(content) in _cache().outlines
+
+
+def _outline(content: str) -> int:
+    """Return 32 bits that depend on the length of a content and on a few of its characters."""
+    outline = len(content)
+    for character in content[:: outline // _OUTLINED + 1]:
+        outline = (31 * outline + ord(character)) & 0xFFFFFFFF
+    return outline
+
+
 class _Cache:
-    """The folder of this process.
+    """The folder of this process, and the files that were there at the first use or that this process wrote.
+
+    Files that other processes write later are found by the processes that start after them.
 
     Attributes:
         folder: The folder.
-        addresses: The addresses of the files that were there at the first use, and of those that this process wrote.
-            Looking for a missing file takes 20 µs, a fiftieth of a compilation, and most targets are new. Files that
-            other processes write later are found by the processes that start after them.
+        addresses: The addresses of the files.
+        outlines: The outlines at the beginning of the addresses.
     """
 
-    folder: Path
-    addresses: set[str]
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.addresses: set[str] = set()
+        self.outlines: set[int] = set()
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if _NAME.fullmatch(entry.name):
+                    self.add(entry.name.removesuffix(_SUFFIX))
+
+    def add(self, address: str) -> None:
+        """Add a file."""
+        self.addresses.add(address)
+        self.outlines.add(int(address[: 2 * _OUTLINE], 16))
 
     def path(self, address: str) -> Path:
         """Return the path of the file of an address."""
@@ -149,32 +206,7 @@ class _Cache:
 
 @lru_cache(maxsize=1)
 def _cache() -> _Cache:
-    cache, names = folder(), list[str]()
-    with contextlib.suppress(OSError), os.scandir(cache) as entries:
-        names = [entry.name for entry in entries]
-    return _Cache(cache, {name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)})
-
-
-class Addresses:
-    """Computes the addresses of contents under one key.
-
-    Args:
-        key: What determines the meaning of a content, besides structkit's source.
-    """
-
-    def __init__(self, *key: str) -> None:
-        source = source_hash()
-        # BLAKE2 needs no OpenSSL, which matters because every target computes an address.
-        text = "\n".join((source or "", *key, "")).encode()
-        self._prefix = hashlib.blake2b(text, digest_size=_ADDRESS) if source is not None else None
-
-    def of(self, content: str) -> str:
-        """Return the address of a content; empty if nothing can be cached."""
-        if self._prefix is None:
-            return ""
-        digest = self._prefix.copy()
-        digest.update(content.encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+    return _Cache(folder())
 
 
 def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | None:
@@ -232,7 +264,7 @@ def save(address: str, layout: ArrayLayout, arrays: Arrays, max_bytes: int) -> b
         checksum = zlib.crc32(part, checksum)
     try:
         _write(cache.path(address), [_MAGIC, checksum.to_bytes(4, "little"), *parts])
-        cache.addresses.add(address)
+        cache.add(address)
         # Scanning the folder takes longer than writing a file, so only large files always trigger it.
         if size > max_bytes // _SIZE_CHECK_INTERVAL or int(address[:8], 16) % _SIZE_CHECK_INTERVAL == 0:
             _shrink(cache.folder, max_bytes)

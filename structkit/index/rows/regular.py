@@ -16,7 +16,7 @@ from structkit.automaton.runtime.stack import Frame
 from structkit.index.rows import regular_kernels as kernels
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.row import CountedRow, Row, RowKey, SharedKey, shared_counted_rows, shared_rows
-from structkit.index.rows.row_files import RowFiles
+from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.subtrees import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS, subtrees_of
 from structkit.index.rows.token_distance import TokenDistance
@@ -45,20 +45,16 @@ class RegularRows:
         automaton: The automaton.
         vocabulary: The tokens.
         needs: How many of them lead to the ends of rules.
-        files: The files of rows that take long to compute; `None` if the disk cache is not used.
+        on_disk: Whether rows that take long to compute are read from the disk cache, and saved there.
     """
 
     def __init__(
-        self,
-        automaton: Automaton,
-        vocabulary: Vocabulary,
-        needs: TokenDistance,
-        files: RowFiles | None = None,
+        self, automaton: Automaton, vocabulary: Vocabulary, needs: TokenDistance, *, on_disk: bool
     ) -> None:
         self._automaton = automaton
         self._vocabulary = vocabulary
         self._needs = needs
-        self._files = files
+        self._on_disk = on_disk
         self._shared = shared_rows(vocabulary, automaton.limits.row_bytes)
         self._rounds_of = shared_counted_rows(vocabulary, automaton.limits.row_bytes)
         # By rule: states that were walked, and the states that tokens come to from each.
@@ -116,7 +112,11 @@ class RegularRows:
         """Return a row that may take long to compute, from the cache or a file or computed."""
         found = self._shared.get(key)
         if found is None:
-            found = compute() if self._files is None else self._files.row(key, compute)
+            if self._on_disk:
+                limits = self._automaton.limits
+                found = row_files(self._vocabulary, limits.row_bytes, limits.disk_bytes).row(key, compute)
+            else:
+                found = compute()
             self._shared.put(key, found)
         return found
 

@@ -56,7 +56,7 @@ def _use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _guide() -> Guide:
     for cache in (store._cache, shared_rows, row_files.row_files):
         cache.cache_clear()
-    stored, key = load_guide(ADDRESS), DiskKey(ADDRESS, lambda: b"source")
+    stored, key = load_guide(ADDRESS), DiskKey(lambda: ADDRESS, lambda: b"source")
     if stored is None:
         return Guide(link(RULES), V, disk_key=key)
     automaton = Automaton(stored.tables, Limits(), lambda: LazyBuilder(RULES, Limits()))
@@ -99,7 +99,7 @@ def test_rows_of_two_processes_are_merged(folder: Path) -> None:
     def row_count(text: bytes) -> int:
         for cache in (store._cache, shared_rows, shared_counted_rows, row_files.row_files):
             cache.cache_clear()
-        guide = Guide(link(counted), V, disk_key=DiskKey(ADDRESS, lambda: b"source"))
+        guide = Guide(link(counted), V, disk_key=DiskKey(lambda: ADDRESS, lambda: b"source"))
         _masks(guide, text)
         guide.save()
         files = row_files.row_files(V, Limits().row_bytes, Limits().disk_bytes)
