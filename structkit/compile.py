@@ -52,8 +52,9 @@ def compile(
         source: The text that fields with `structkit.Quote` quote. A guide with quotes is not cached on disk.
         limits: Limits on sizes and searches.
         precompute: Compute all masks immediately instead of on first use.
-        cache: Cache the guide on disk, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder: the compiled guide and
-            what `Guide.save` adds. A Python type is parsed in each process; its automaton and masks are cached.
+        cache: Read the guide from the disk cache, in `STRUCTKIT_CACHE_DIR` or the platform's cache folder. After the
+            first sequence, a background thread saves the guide there, if it took more than 0.2 ms to compile;
+            `Guide.save` does so immediately. A Python type is compiled in each process; only its slow masks are cached.
 
     Returns:
         The guide.
