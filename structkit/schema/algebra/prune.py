@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from structkit.errors import SchemaError, UnsatisfiableSchema
@@ -340,19 +340,33 @@ def _satisfiable_definitions(
 
 def _clean(node: Schema, satisfiable: Set[str], definitions: Definitions) -> Schema:
     """Return the node without unsatisfiable parts."""
-    cleaned: dict[int, Schema] = {}  # by id: differences share their parts
+    return _Cleaner(satisfiable, definitions, {}).clean(node)
 
-    def clean(part: Schema) -> Schema:
+
+@dataclass(frozen=True, slots=True)
+class _Cleaner:
+    """A class and no function that calls itself, which would be left to the garbage collector.
+
+    Attributes:
+        satisfiable: The names of the satisfiable definitions.
+        definitions: The definitions.
+        cleaned: The clean parts by the identity of the parts: differences share their parts.
+    """
+
+    satisfiable: Set[str]
+    definitions: Definitions
+    cleaned: dict[int, Schema]
+
+    def clean(self, part: Schema) -> Schema:
+        """Return a part without its unsatisfiable parts."""
         if isinstance(part, Ref):
-            return part if part.name in satisfiable else Never(f"{part.name} has no finite value")
+            return part if part.name in self.satisfiable else Never(f"{part.name} has no finite value")
         if not isinstance(part, _COMPOSITE):
             return part
-        found = cleaned.get(id(part))
+        found = self.cleaned.get(id(part))
         if found is None:
-            found = cleaned[id(part)] = _clean_parts(part, clean, definitions)
+            found = self.cleaned[id(part)] = _clean_parts(part, self.clean, self.definitions)
         return found
-
-    return clean(node)
 
 
 def _clean_parts(node: Schema, clean: Callable[[Schema], Schema], definitions: Definitions) -> Schema:

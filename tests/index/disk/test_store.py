@@ -77,7 +77,7 @@ def test_a_saved_guide_has_the_same_masks(folder: Path) -> None:
     guide = _guide()
     masks = _masks(guide, TEXT)
     guide.save()
-    assert len(list(folder.glob("*.cache"))) == 3, "files of the guide, of the text rule, and of its part"
+    assert len(list(folder.glob("*.cache"))) == 2, "one file for the guide, one for the text rule"
     loaded = _guide()
     assert load_guide(ADDRESS) is not None
     assert _masks(loaded, TEXT) == masks
@@ -94,7 +94,8 @@ def test_rows_that_are_quick_to_compute_are_not_stored(folder: Path, monkeypatch
 
 def test_rows_of_two_processes_are_merged(folder: Path) -> None:
     """A counted rule has a row for each count: one process stores some, another the others."""
-    counted = Rules(Seq((LiteralText('"'), Repeat(CharClass(((0x61, 0x7A),)), 0, 500), LiteralText('"'))), {})
+    text = CharClass(((0x20, 0x21), (0x23, 0x7E)))
+    counted = Rules(Seq((LiteralText('"'), Repeat(text, 0, 500), LiteralText('"'))), {})
 
     def row_count(text: bytes) -> int:
         for cache in (store._cache, shared_rows, shared_counted_rows, row_files.row_files):
@@ -108,7 +109,7 @@ def test_rows_of_two_processes_are_merged(folder: Path) -> None:
     first = row_count(b'"' + 3 * b"a")
     second = row_count(b'"' + 500 * b"a")
     assert 0 < first < second
-    assert row_count(b'"') == second
+    assert row_count(b'"a') == second
 
 
 def test_abandoned_temporary_files_are_removed(folder: Path) -> None:
