@@ -28,8 +28,8 @@ class Nfa:
     Attributes:
         size: The number of states.
         edges: Rows of `source, first byte, last byte, target, operation`.
-        runs: Rows of `source, first new state, length`: a path through consecutive new states. The runs consume the
-            bytes of `run_bytes` in order.
+        runs: Rows of `source, first new state, length`: a path through consecutive new states, perhaps none. The runs
+            consume the bytes of `run_bytes` in order.
         run_bytes: The bytes of all runs.
         epsilon: Rows of `source, target`: moves without a byte.
         calls: Rows of `source, callee number, target, operation`.
@@ -125,23 +125,30 @@ class Nfa:
 
     def is_entered(self, states: Set[int], excluded: Set[int]) -> bool:
         """Return whether an edge, a call, or an epsilon move from outside `excluded` enters one of the states."""
-        targets = {*self.edges[3::5], *self.calls[2::4]}
-        targets.update(target for source, target in _rows(self.epsilon, 2) if source not in excluded)
-        inside = any(not states.isdisjoint(range(first, first + n)) for _, first, n in _rows(self.runs, 3))
-        return inside or not states.isdisjoint(targets)
+        if not states.isdisjoint(self.edges[3::5]) or not states.isdisjoint(self.calls[2::4]):
+            return True
+        if any(target in states and source not in excluded for source, target in _rows(self.epsilon, 2)):
+            return True
+        lowest, highest = min(states), max(states)
+        return any(
+            first <= highest
+            and first + length > lowest
+            and not states.isdisjoint(range(first, first + length))
+            for _, first, length in _rows(self.runs, 3)
+        )
 
     def set_operation(self, sources: Set[int], operation: int) -> None:
         """Set the operation of every edge and call from `sources`, none of which is inside a run."""
-        runs, texts, start = array("i"), bytearray(), 0
-        for source, first, length in _rows(self.runs, 3):
-            text, start = self.run_bytes[start : start + length], start + length
-            if source in sources:
-                self.edges.extend((source, text[0], text[0], first, operation))
-                source, first, text = first, first + 1, text[1:]
-            if text:
-                runs.extend((source, first, len(text)))
-                texts += text
-        self.runs, self.run_bytes = runs, texts
+        texts, start, removed = bytearray(), 0, 0
+        for row, (source, first, length) in enumerate(_rows(self.runs, 3)):
+            if source in sources and length:  # the first byte becomes an edge
+                byte = self.run_bytes[start]
+                self.edges.extend((source, byte, byte, first, operation))
+                self.runs[3 * row : 3 * row + 3] = array("i", (first, first + 1, length - 1))
+                texts += self.run_bytes[removed:start]
+                removed = start + 1
+            start += length
+        self.run_bytes = texts + self.run_bytes[removed:]
         for table, width in ((self.edges, 5), (self.calls, 4)):
             for row, source in enumerate(table[::width], 1):
                 if source in sources:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -108,7 +108,7 @@ class _Sizes:
         return iterations > 1 and iterations * self.of(node.part) > _MAX_UNROLLED_STATES
 
     def of(self, node: Node) -> int:
-        """Return the estimated number of states of a node; calls take one."""
+        """Return the estimated number of states of a node, or a smaller number above the maximum; calls take one."""
         cached = self._known.get(id(node))
         if cached is not None:
             return cached[1]
@@ -116,17 +116,17 @@ class _Sizes:
             case LiteralText(value):
                 size = len(value)
             case Seq(parts) | Choice(parts):
-                size = sum(map(self.of, parts))
+                size = _total(map(self.of, parts))
             case Repeat(part, min_count, max_count):
                 size = self.of(part) * max(min_count, 1 if max_count is None else max_count)
             case SeparatedList(parts, separator):
-                size = sum(
+                size = _total(
                     (self.of(p.node) + len(separator))
                     * min(max(p.min_count, p.max_count or 1), _MAX_UNROLLED_STATES)
                     for p in parts
                 )
             case AnyOrder(entries):
-                size = sum(self.of(entry.value) + 2 for entry in entries)
+                size = _total(self.of(entry.value) + 2 for entry in entries)
             case Intersection(left, right):
                 size = self.of(left) + self.of(right)
             case MultipleOf(of, places):
@@ -135,6 +135,16 @@ class _Sizes:
                 size = 1
         self._known[id(node)] = (node, size)
         return size
+
+
+def _total(sizes: Iterable[int]) -> int:
+    """Return the sum of sizes, or a part of it above `_MAX_UNROLLED_STATES`."""
+    total = 0
+    for size in sizes:
+        total += size
+        if total > _MAX_UNROLLED_STATES:
+            break
+    return total
 
 
 class _Builder:
@@ -233,9 +243,7 @@ class _Builder:
         """Emit the trie of sorted texts: each text branches from the previous one where they differ."""
         previous, path = b"", [root]
         for text in texts:
-            shared = next(
-                (i for i, (a, b) in enumerate(zip(text, previous, strict=False)) if a != b), len(previous)
-            )
+            shared = _common_prefix(text, previous)
             del path[shared + 1 :]
             if shared < len(text):
                 first = self.nfa.size
@@ -455,6 +463,18 @@ class _Builder:
         for state in np.flatnonzero(dfa.final).tolist():
             self.link(offset + state, end)
         return end
+
+
+def _common_prefix(left: bytes, right: bytes) -> int:
+    """Return the length of the common prefix of two texts.
+
+    >>> _common_prefix(b"abc", b"abdef"), _common_prefix(b"ab", b"abc"), _common_prefix(b"", b"a")
+    (2, 2, 0)
+    """
+    length = min(len(left), len(right))
+    # The highest bit that differs is in the first byte that differs.
+    different = int.from_bytes(left[:length], "big") ^ int.from_bytes(right[:length], "big")
+    return length - (different.bit_length() + 7) // 8
 
 
 def _has_distinct(node: Node) -> bool:

@@ -16,8 +16,8 @@ __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_INITIAL_STATES, _INITIAL_TRANSITIONS, _INITIAL_CALLS, _INITIAL_RULES = 256, 16_384, 64, 8
-"""Initial capacities: enough for the first mask of most targets."""
+_INITIAL_STATES, _INITIAL_TRANSITIONS, _INITIAL_CALLS, _INITIAL_RULES = 1_024, 65_536, 256, 32
+"""Initial capacities: enough for most targets. Memory that is not written takes no room."""
 
 UNBUILT = -1
 """The start of a rule that is not built."""

@@ -18,14 +18,16 @@ from structkit.index.rows.mask import Mask
 from structkit.index.rows.row import CountedRow, Row, RowKey, SharedKey, shared_counted_rows, shared_rows
 from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
-from structkit.index.rows.subtrees import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS, subtrees_of
+from structkit.index.rows.subtree_kernels import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS
+from structkit.index.rows.subtrees import subtrees_of
 from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["RegularRows"]
 
-_MIN_COMMON_BYTES = 64
-"""Bytes that lead from a state to one and the same, so that the rows of the two are nearly alike: free text, say."""
+_MIN_COMMON_BYTES = 65
+"""Bytes that lead from a state to one and the same, so that the rows of the two are nearly alike: free text, say. More
+than the 64 bytes that end a character beyond ASCII: inside the character few tokens are allowed."""
 
 _MAX_SHARED_STATES = 64
 """States of a part of a rule whose row is shared by all rules that have such a part."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 # ruff: noqa: D417
 import numpy as np
 
-from structkit.automaton.core.jit import kernel
+from structkit.automaton.core.jit import helper, kernel
 from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MASK
-from structkit.index.rows.subtrees import COST, LENGTHS, OPERATION, covering
+from structkit.index.rows.subtree_kernels import COST, LENGTHS, OPERATION, covering
 
 __all__ = ["diff_masks", "dominant_successor", "is_equivalent", "subautomaton", "walk_counted"]
 
@@ -122,7 +122,25 @@ def walk_counted(
     return found, filled
 
 
-MIN_WALKED = 4096
+@helper
+def _set_bit(token, allowed, base_mask, slots, words, values, filled):
+    """Set the bit of a token in `values`; return the number of words. For the arguments see `diff_masks`."""
+    word = token >> 5
+    if slots[word] == 0:
+        if filled < len(words):
+            words[filled], values[filled] = word, base_mask[word]
+        filled += 1
+        slots[word] = filled
+    slot = slots[word] - 1
+    bit = np.uint32(1) << np.uint32(token & 31)
+    if slot < len(words) and allowed:
+        values[slot] |= bit
+    elif slot < len(words):
+        values[slot] &= ~bit
+    return filled
+
+
+_MIN_WALKED = 4096
 """Nodes that `diff_masks` walks before it examines states; most differences are smaller."""
 
 
@@ -176,35 +194,29 @@ def diff_masks(
             if left >= 0:
                 worst = max(worst, np.int64(tokens[0, left]))
             for i in range(trie_first[node], trie_first[node + 1]):
-                word = trie_ids[i] >> 5
-                if slots[word] == 0:
-                    if filled < len(words):
-                        words[filled], values[filled] = word, base_mask[word]
-                    filled += 1
-                    slots[word] = filled
-                slot = slots[word] - 1
-                bit = np.uint32(1) << np.uint32(trie_ids[i] & 31)
-                if slot < len(words) and left >= 0:
-                    values[slot] |= bit
-                elif slot < len(words):
-                    values[slot] &= ~bit
-        # Where both states allow all tokens below the node, the masks do not differ.
-        number = np.int64(0)
+                filled = _set_bit(trie_ids[i], left >= 0, base_mask, slots, words, values, filled)
         walked += 1
-        if walked > MIN_WALKED and subtree[node] >= 0 and left >= 0 and right >= 0:
-            number = covering(
-                below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,
-                np.int64(right), first, numbers, moves, queue, seen,
-            )
-            if number:
-                number = covering(
+        # The states, of which one may not exist, allow all tokens below the node or none of them.
+        of_left, of_right = np.int64(0), np.int64(0)
+        if walked > _MIN_WALKED and subtree[node] >= 0:
+            if left >= 0:
+                of_left = covering(
                     below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,
                     np.int64(left), first, numbers, moves, queue, seen,
                 )
-        if number == 0:
+            if right >= 0 and (left < 0 or of_left):
+                of_right = covering(
+                    below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,
+                    np.int64(right), first, numbers, moves, queue, seen,
+                )
+        if (left >= 0 and not of_left) or (right >= 0 and not of_right) or not (of_left or of_right):
             node += 1
             continue
-        worst = max(worst, moves[number, COST])
+        if left >= 0:
+            worst = max(worst, moves[of_left, COST])
+        first_token, last_token = trie_first[node + 1], trie_first[trie_end[node]]
+        for i in range(first_token, first_token if left >= 0 and right >= 0 else last_token):
+            filled = _set_bit(trie_ids[i], left >= 0, base_mask, slots, words, values, filled)
         node = trie_end[node]
     if filled <= len(words):
         for i in range(filled):
