@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.automaton.construct.compile_rule import AmbiguousIteration
 from structkit.automaton.construct.determinize import byte_classes
@@ -12,7 +13,7 @@ from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import DEAD, Dfa, RuleKey
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 
-__all__ = ["determinize", "product"]
+__all__ = ["count_required", "determinize", "product"]
 
 
 def determinize(nfa: Nfa) -> Dfa:
@@ -89,3 +90,10 @@ def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:
     final = np.array([bool(left.final[a]) and (b >= 0 and bool(right.final[b])) != negate for a, b in queue])
     targets = np.array(rows, np.int32)
     return Dfa(classes.astype(np.uint8), targets, final, min_count=right.min_count, max_count=right.max_count)
+
+
+def count_required(targets: NDArray[np.int32], required: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Count iterations as soon as they become unavoidable: the operation adds what the next state requires more."""
+    after = targets >> OPERATION_BITS
+    increments = (targets & OPERATION_MASK) + required[after] - required[:, None]
+    return np.where(targets == DEAD, DEAD, after << OPERATION_BITS | increments).astype(np.int32)

@@ -29,7 +29,7 @@ from structkit.automaton.core.tables import Scalar
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.json_string import is_substring
-from structkit.regex.nodes import Intersection, LiteralText, Node, Seq, Substring
+from structkit.regex.nodes import Choice, Intersection, LiteralText, Node, Seq, Substring
 
 __all__ = ["AmbiguousIteration", "build_rule", "nfa_of", "regular_dfa", "rule_dfa"]
 
@@ -114,8 +114,24 @@ def _cached_regular(node: Node, limits: Limits) -> Dfa:
 
 def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:
     """Return the automaton of an intersection or a difference."""
-    left, right = regular_dfa(node.left, limits, rules), regular_dfa(node.right, limits, rules)
-    return _intersection(node, left, right, limits)
+    found = regular_dfa(node.left, limits, rules)
+    for right in _subtrahends(node.right) if node.negate else [node.right]:
+        if not found.is_empty:
+            found = _intersection(node, found, regular_dfa(right, limits, rules), limits)
+    return found
+
+
+def _subtrahends(node: Node) -> list[Node]:
+    """Return nodes whose union is the given one, to be subtracted one after another.
+
+    After a difference no text of the subtrahend is left to follow. The automaton of a union also follows the
+    alternatives after one of them has accepted everything, so that it can be much larger. Texts share a trie.
+    """
+    if not isinstance(node, Choice):
+        return [node]
+    texts = tuple(part for part in node.parts if isinstance(part, LiteralText))
+    others: list[Node] = [part for part in node.parts if not isinstance(part, LiteralText)]
+    return [Choice(texts), *others] if texts else others
 
 
 def _product_and_text(node: Node, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa | None:
@@ -187,13 +203,12 @@ def _count_required_iterations(dfa: Dfa) -> Dfa | None:
     max_count = None if dfa.max_count is None else dfa.max_count - int(required[0])
     if max_count is not None and max_count < 0:
         return trim(Dfa(dfa.classes, dfa.targets, np.zeros_like(dfa.final)))
-    after, exists = dfa.targets >> OPERATION_BITS, dfa.targets != DEAD
-    increments = np.where(exists, (dfa.targets & OPERATION_MASK) + required[after] - required[:, None], 0)
-    if max_count is None or not increments.any():
-        max_count, increments = None, np.zeros_like(increments)
-    if increments.max(initial=0) >= EXIT:
+    targets = dfa.targets.copy()
+    most = kernels.count_required(targets, required) if max_count is not None else 0
+    if most >= EXIT:
         return None
-    targets = np.where(exists, after << OPERATION_BITS | increments, DEAD).astype(np.int32)
+    if most == 0:
+        max_count, targets = None, np.where(targets == DEAD, DEAD, targets & ~OPERATION_MASK).astype(np.int32)
     return Dfa(dfa.classes, targets, dfa.final, max_count=max_count)
 
 

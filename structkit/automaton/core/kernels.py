@@ -21,6 +21,7 @@ __all__ = [
     "apply_operation",
     "common_byte_classes",
     "compact",
+    "count_required",
     "min_iterations",
     "product",
     "run_bytes",
@@ -153,6 +154,29 @@ def min_iterations(targets, iterations):
                     changed = True
                     if total == 0:
                         break
+
+
+@kernel
+def count_required(targets, required):
+    """Count iterations as soon as they become unavoidable, in place.
+
+    Args:
+        targets: int32[states, classes], the transitions; the operations are `NO_OP` or numbers of iterations.
+        required: int32[states], the minimum iterations that start on a path from each state to an end.
+
+    Returns:
+        The most iterations that a transition counts. If an operation cannot hold them, the transitions are undefined.
+    """
+    most = np.int64(0)
+    for state in range(len(targets)):
+        for klass in range(targets.shape[1]):
+            target = np.int64(targets[state, klass])
+            if target >= 0:
+                after = target >> OPERATION_BITS
+                increment = (target & OPERATION_MASK) + required[after] - required[state]
+                targets[state, klass] = after << OPERATION_BITS | increment
+                most = max(most, increment)
+    return most
 
 
 @kernel

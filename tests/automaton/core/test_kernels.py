@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from structkit.automaton.construct import compile_rule
-from structkit.automaton.core.dfa import Dfa, intersection, trim
+from structkit.automaton.core import kernels
+from structkit.automaton.core.dfa import DEAD, Dfa, intersection, iterations_to_end, trim
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
-from structkit.regex.nodes import Choice, LiteralText, Node, Repeat, Rules, Seq
+from structkit.regex.nodes import Choice, Intersection, LiteralText, Node, Repeat, Rules, Seq
 from tests.automaton import plain_twins as plain
 from tests.languages import nodes, recursive_rules
 
@@ -54,6 +57,40 @@ def test_determinize_with_calls_equals_the_simple_one(rules: Rules) -> None:
     for node in (rules.start, *rules.rules.values()):
         nfa = compile_rule.nfa_of(node, LIMITS, count=True)
         assert _equal(compile_rule._determinize(nfa, LIMITS), _trimmed(plain.determinize(nfa)))
+
+
+@given(nodes, st.integers(0, 9))
+def test_required_iterations_equal_the_simple_ones(node: Node, extra: int) -> None:
+    """The first class of each state starts an iteration."""
+    try:
+        dfa = compile_rule.regular_dfa(node, LIMITS)
+    except LimitExceeded:
+        reject()
+    assume(not dfa.is_empty)
+    targets = dfa.targets.copy()
+    targets[:, 0] = np.where(targets[:, 0] == DEAD, DEAD, targets[:, 0] | 1 + extra)
+    required = iterations_to_end(replace(dfa, targets=targets))
+    expected, counted = plain.count_required(targets, required), targets.copy()
+    most = kernels.count_required(counted, required)
+    if most < kernels.EXIT:
+        assert np.array_equal(counted, expected)
+        assert most == (expected[expected != DEAD] & kernels.OPERATION_MASK).max(initial=0)
+
+
+@given(nodes, nodes, nodes)
+def test_differences_equal_the_difference_of_a_union(left: Node, first: Node, second: Node) -> None:
+    try:
+        found = compile_rule.regular_dfa(Intersection(left, Choice((first, second)), True), LIMITS)
+        whole, union = (compile_rule.regular_dfa(each, LIMITS) for each in (left, Choice((first, second))))
+    except LimitExceeded:
+        reject()
+    expected = intersection(whole, union, 3_000, negate=True)
+    assume(expected is not None)
+    for unlike in (
+        intersection(found, expected, 9_000, negate=True),
+        intersection(expected, found, 9_000, negate=True),
+    ):
+        assert unlike is not None and unlike.is_empty
 
 
 @given(nodes, nodes, st.booleans())
