@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from structkit.guide.guide import Guide
 from structkit.index.disk import store
 from structkit.index.guide_file import DiskKey, load_guide
 from structkit.index.rows import row_files
-from structkit.index.rows.row import shared_counted_rows, shared_rows
+from structkit.index.rows.mask import Mask
+from structkit.index.rows.row import Row, shared_rows
 from structkit.limits import Limits
 from structkit.regex.nodes import CharClass, Choice, LiteralText, Repeat, RuleRef, Rules, Seq
 from tests.languages import vocabulary
@@ -92,24 +94,31 @@ def test_rows_that_are_quick_to_compute_are_not_stored(folder: Path, monkeypatch
     assert [path.name for path in folder.iterdir()] == [f"{ADDRESS}.cache"]
 
 
-def test_rows_of_two_processes_are_merged(folder: Path) -> None:
+def test_rows_of_two_processes_are_merged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A counted rule has a row for each count: one process stores some, another the others."""
-    text = CharClass(((0x20, 0x21), (0x23, 0x7E)))
-    counted = Rules(Seq((LiteralText('"'), Repeat(text, 0, 500), LiteralText('"'))), {})
+    made: list[int] = []
 
-    def row_count(text: bytes) -> int:
-        for cache in (store._cache, shared_rows, shared_counted_rows, row_files.row_files):
-            cache.cache_clear()
-        guide = Guide(link(counted), V, disk_key=DiskKey(lambda: ADDRESS, lambda: b"source"))
-        _masks(guide, text)
-        guide.save()
-        files = row_files.row_files(V, Limits().row_bytes, Limits().disk_bytes)
-        return max((len(files._load(owner)) for owner in files._read), default=0)
+    def row(remaining: int) -> Row:
+        made.append(remaining)
+        mask = Mask(None, np.array([0]), np.array([remaining], np.uint32))
+        return Row(mask, np.arange(remaining, dtype=np.int32), -(1 << 40))
 
-    first = row_count(b'"' + 3 * b"a")
-    second = row_count(b'"' + 500 * b"a")
-    assert 0 < first < second
-    assert row_count(b'"a') == second
+    def rows(counts: list[int]) -> dict[int, Row]:
+        _use(folder, monkeypatch)
+        files, cache = row_files.row_files(V, 1 << 20, 1 << 20), shared_rows(V, 1 << 20)
+        keys = {count: (b"rule", (-1, 7, 0, count)) for count in counts}
+        found = {count: cache.get(key) or files.row(key, partial(row, count)) for count, key in keys.items()}
+        for _ in files.save():
+            pass
+        return found
+
+    first, second, last = rows([1, 2]), rows([2, 3]), rows([1, 2, 3])
+    assert made == [1, 2, 3]
+    for count in (1, 2, 3):
+        computed = first[count] if count < 3 else second[count]
+        assert last[count].mask.tokens() == computed.mask.tokens()
+        assert last[count].exit_nodes.tolist() == computed.exit_nodes.tolist()
+        assert last[count].max_cost_after >= computed.max_cost_after, "an upper bound, of 32 bits"
 
 
 def test_abandoned_temporary_files_are_removed(folder: Path) -> None:
