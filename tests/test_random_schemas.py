@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
+import numpy as np
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
+from structkit.compile import compile
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.targets.explain import explain
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import read_target
+from structkit.testing import byte_vocabulary
 from tests.schema.values import is_valid, json_values, schemas
 
 LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
@@ -105,3 +109,25 @@ def test_a_lenient_schema_allows_all_valid_values_and_is_explained(
         text = json.dumps(value, ensure_ascii=False).encode()
         valid = is_valid(validator, value)
         assert not valid or (automaton is not None and Reader(automaton).accepts(text)), text
+
+
+_BYTES = byte_vocabulary()
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas, schemas, st.sampled_from([30, 100, 300, 1_000, 3_000]), st.randoms(use_true_random=False))
+def test_a_limit_is_exceeded_before_the_first_token_or_never(
+    schema: object, other: object, states: int, chance: Random
+) -> None:
+    if not isinstance(schema, dict):
+        reject()
+    limits = Limits(states=states, nfa_states=4 * states, transitions=64 * states, product_states=states)
+    try:
+        guide = compile({**schema, "$defs": {"x": other}}, _BYTES, limits=limits, cache=False)
+    except (SchemaError, LimitExceeded):
+        reject()
+    cursor, mask = guide.cursor(), np.empty(_BYTES.mask_words, np.uint32)
+    while not cursor.is_terminated and len(cursor.token_ids) < 60:
+        cursor.fill_mask(mask)
+        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        cursor.advance(chance.choice(allowed.tolist()))

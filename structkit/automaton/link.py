@@ -15,11 +15,16 @@ from structkit.regex.nodes import Rules
 
 __all__ = ["link"]
 
+_MAX_LAZY = 10_000
+"""States that no lazy rule exceeds; with lower limits all rules are built before the first token."""
+
 watch_compilation()  # the first use on a machine compiles the kernels
 
 
 def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
-    """Return the automaton of a target. Rules in `rules.lazy` are built when they are first called.
+    """Return the automaton of a target.
+
+    Rules in `rules.lazy` are built when they are first called, unless the limits are low.
 
     Raises:
         LimitExceeded: An automaton would be too large.
@@ -38,9 +43,13 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
             "no text satisfies all parts of the target; check for patterns, lengths or bounds that exclude each other",
             place="$",
         )
+    # A lazy rule is small by bounds that do not depend on the limits, so low limits could be exceeded by it.
+    is_tight = (
+        min(limits.states, limits.nfa_states, limits.product_states, limits.transitions // 256) < _MAX_LAZY
+    )
     rule = 1
     while rule < len(builder.keys):
-        if builder.keys[rule] not in rules.lazy:
+        if is_tight or builder.keys[rule] not in rules.lazy:
             builder.build(rule)
         rule += 1
     # Rules that only lazy rules call are not linked yet, but building them here raises `LimitExceeded` early.
