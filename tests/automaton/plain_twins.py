@@ -12,8 +12,9 @@ from structkit.automaton.construct.determinize import byte_classes
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import DEAD, Dfa, RuleKey
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
+from structkit.automaton.core.tables import Tables
 
-__all__ = ["count_required", "determinize", "product"]
+__all__ = ["count_required", "determinize", "product", "remove_transitions"]
 
 
 def determinize(nfa: Nfa) -> Dfa:
@@ -97,3 +98,12 @@ def count_required(targets: NDArray[np.int32], required: NDArray[np.int32]) -> N
     after = targets >> OPERATION_BITS
     increments = (targets & OPERATION_MASK) + required[after] - required[:, None]
     return np.where(targets == DEAD, DEAD, after << OPERATION_BITS | increments).astype(np.int32)
+
+
+def remove_transitions(
+    tables: Tables, blocked: NDArray[np.bool_], dead_ends: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    """Return the transitions without those into `blocked` and out of `dead_ends`."""
+    source = np.repeat(np.arange(len(tables.row)), np.diff(tables.row, append=len(tables.targets)))
+    removed = dead_ends[source] | blocked[tables.targets >> OPERATION_BITS]
+    return np.where(removed, DEAD, tables.targets).astype(np.int32)

@@ -24,6 +24,7 @@ __all__ = [
     "count_required",
     "min_iterations",
     "product",
+    "remove_transitions",
     "run_bytes",
     "write_rule",
 ]
@@ -126,6 +127,24 @@ def write_rule(
             call_free = False
         call_first[index + 1] = first_call + call
         byte_only[index] = call_free and has_moves[index] and not final[index]
+
+
+@kernel
+def remove_transitions(row, targets, blocked, dead_ends, kept):
+    """Copy the transitions of all rules without some of them; see `Tables.without`.
+
+    Args:
+        row: int32[states], the index of each state's first transition.
+        targets: int32[transitions].
+        blocked: bool[states], the states whose incoming transitions are removed.
+        dead_ends: bool[states], the states whose outgoing transitions are removed.
+        kept: int32[transitions], receives the transitions, -1 for those removed.
+    """
+    for state in range(len(row)):
+        stop = row[state + 1] if state + 1 < len(row) else len(targets)
+        for index in range(row[state], stop):
+            target = targets[index]
+            kept[index] = -1 if target < 0 or dead_ends[state] or blocked[target >> OPERATION_BITS] else target
 
 
 @kernel

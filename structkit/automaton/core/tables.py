@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
-from structkit.automaton.core.dfa import DEAD, Dfa
+from structkit.automaton.core.dfa import Dfa
 from structkit.automaton.core.kernels import OPERATION_BITS
 
 __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
@@ -83,11 +83,10 @@ class Tables(NamedTuple):
         kept = ~(removed_calls | np.repeat(dead_ends, np.diff(self.call_first)))
         first = np.concatenate([[0], np.cumsum(kept)])[self.call_first].astype(np.int32)
         final = self.final & ~np.isin(self.rule, list(nonaccepting_rules))
-        keeps_moves = np.repeat(~dead_ends, np.diff(self.row, append=len(self.targets)))
+        targets = np.empty_like(self.targets)
+        kernels.remove_transitions(self.row, self.targets, blocked, dead_ends, targets)
         return self._replace(
-            targets=np.where(
-                keeps_moves & ~blocked[self.targets >> OPERATION_BITS], self.targets, DEAD
-            ).astype(np.int32),
+            targets=targets,
             final=final,
             has_moves=self.has_moves & ~dead_ends,
             byte_only=(np.diff(first) == 0) & ~final & self.has_moves & ~dead_ends,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -75,6 +76,18 @@ def test_required_iterations_equal_the_simple_ones(node: Node, extra: int) -> No
     if most < kernels.EXIT:
         assert np.array_equal(counted, expected)
         assert most == (expected[expected != DEAD] & kernels.OPERATION_MASK).max(initial=0)
+
+
+@given(recursive_rules, st.randoms(use_true_random=False))
+def test_removed_transitions_equal_the_simple_ones(rules: Rules, random: Random) -> None:
+    try:
+        tables = link(rules).build_all().tables
+    except UnsatisfiableSchema:
+        reject()
+    blocked, dead_ends = np.array([[random.random() < 0.2 for _ in tables.row] for _ in range(2)])
+    kept = np.empty_like(tables.targets)
+    kernels.remove_transitions(tables.row, tables.targets, blocked, dead_ends, kept)
+    assert np.array_equal(kept, plain.remove_transitions(tables, blocked, dead_ends))
 
 
 @given(nodes, nodes, nodes)
