@@ -6,8 +6,8 @@ return to. `Automaton` contains the arrays that the kernels walk; its methods de
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import pairwise
 from threading import RLock
 
 import numpy as np
@@ -115,8 +115,10 @@ class Automaton:
         """
         first = len(self.rule_of)
         added = tables.rule[first:].tolist()
-        lone = added[0] == added[-1]  # as when one rule was built
-        sizes = {added[0]: len(added)} if lone else Counter(added)
+        sizes = {added[0]: len(added)}
+        if added[0] != added[-1]:  # a guide from the disk cache; the states of a rule are adjacent
+            bounds = [0, *(np.flatnonzero(np.diff(tables.rule[first:])) + 1).tolist(), len(added)]
+            sizes = {added[start]: stop - start for start, stop in pairwise(bounds)}
         self.counter_bounds += [(0, -1)] * (len(tables.start) - len(self.counter_bounds))
         if len(self.max_increments) < len(tables.start):
             more = np.ones(2 * len(tables.start) - len(self.max_increments), np.int32)
