@@ -31,9 +31,8 @@ QUANTILES = 0.35, 0.65
 
 KINDS = {
     "seen": "known mask, known next state",
-    "new state": "known mask, new next state",
-    "few": "new mask of less than 1,000 tokens",
-    "many": "new mask of 1,000 tokens or more, such as free text",
+    "new": "new mask or next state, by the kernels alone",
+    "python": "new mask with a row from Python, such as free text",
     "built": "a rule is built when a text first reaches it",
 }
 
@@ -116,9 +115,7 @@ def _tokens(
     for instance in case.instances:
         cursor = guide.cursor()
         for token in encode(instance.text):
-            state, built = cursor.state, len(guide.automaton.built)
-            known = state.masks is not None
-            seen = known and token in state.successors
+            built, rows, made = len(guide.automaton.built), len(guide.index.rows), guide.parser.size
             begin = time.thread_time_ns()
             try:
                 cursor.fill_mask(out)
@@ -128,11 +125,10 @@ def _tokens(
             seconds = (time.thread_time_ns() - begin) / 1e9
             if len(guide.automaton.built) > built:
                 yield "built", seconds
-            elif known:
-                yield "seen" if seen else "new state", seconds
+            elif len(guide.index.rows) > rows:
+                yield "python", seconds
             else:
-                allowed = sum(map(int.bit_count, out[out.nonzero()].tolist()))  # reads only nonzero words
-                yield "few" if allowed < 1000 else "many", seconds
+                yield "seen" if guide.parser.size == made else "new", seconds
 
 
 def _table_of_folders(seconds_by_folder: Counter[str]) -> str:

@@ -70,6 +70,11 @@ class Parser:
         self.start = self._configurations.start
         self.budgets = Budgets(index, self._states.step)
 
+    @property
+    def size(self) -> int:
+        """The number of frames, lists and rows in the arrays."""
+        return self._configurations.size + self._masks.size
+
     def advance(self, configuration: int, token_id: int) -> int:
         """Return the configuration after a token; negative if the mask forbids the token."""
         after: int = advance(self._context, configuration, token_id)

@@ -49,6 +49,11 @@ class MaskBuilder:
         self._memory.bind(kernels.BASES, [np.empty(_BASES, np.int64)])
         self._memory[kernels.REQUESTS][kernels.LONGEST_TOKEN] = index.vocabulary.max_token_length
 
+    @property
+    def size(self) -> int:
+        """The number of rows in the arrays."""
+        return int(self._memory[kernels.REQUESTS][kernels.ROW_COUNT])
+
     def write(self, configuration: int, remaining: int, out: NDArray[np.uint32]) -> int:
         """Write the mask of a configuration, with the end tokens if it is accepting.
 

@@ -84,6 +84,12 @@ class Configurations:
             self.resolve(result)
         self.start = int(result)
 
+    @property
+    def size(self) -> int:
+        """The number of frames and lists in the arrays."""
+        counters = self.memory[kernels.COUNTERS]
+        return int(counters[kernels.FRAME_COUNT] + counters[kernels.LIST_COUNT])
+
     def advance(self, configuration: int, token_id: int) -> int:
         """Return the configuration after a token of the vocabulary; negative if the language does not allow it.
 
