@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,7 @@ class MaskBuilder:
         self._context = self._memory.context
         self._words = index.vocabulary.mask_words
         self._max_bases = max(1, max_bytes // (4 * self._words))
+        self._lock = Lock()
         self._bases: dict[int, tuple[int, NDArray[np.uint32]]] = {}
         words = [_ROWS * kernels.ROW_COLUMNS, _BUCKETS, _WORDS, _WORDS]
         self._memory.allocate(kernels.REQUESTS, [kernels.REQUEST_COUNT, *words])
@@ -100,19 +102,20 @@ class MaskBuilder:
 
     def _base(self, bits: NDArray[np.uint32]) -> int:
         """Return the number of a dense mask."""
-        known = self._bases.get(id(bits))
-        if known is not None:
-            return known[0]
-        number = len(self._bases)
-        if number >= self._max_bases:
-            raise Outdated
-        addresses = self._memory[kernels.BASES]
-        if number == len(addresses):
-            addresses = np.concatenate([addresses, np.empty_like(addresses)])
-            self._memory.bind(kernels.BASES, [addresses])
-        addresses[number] = bits.__array_interface__["data"][0]
-        self._bases[id(bits)] = number, bits
-        return number
+        with self._lock:
+            known = self._bases.get(id(bits))
+            if known is not None:
+                return known[0]
+            number = len(self._bases)
+            if number >= self._max_bases:
+                raise Outdated
+            addresses = self._memory[kernels.BASES]
+            if number == len(addresses):
+                addresses = np.concatenate([addresses, np.empty_like(addresses)])
+                self._memory.bind(kernels.BASES, [addresses])
+            addresses[number] = bits.__array_interface__["data"][0]
+            self._bases[id(bits)] = number, bits
+            return number
 
 
 @lru_cache(maxsize=4)

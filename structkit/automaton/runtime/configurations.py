@@ -8,6 +8,7 @@ every token.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,7 @@ class Configurations:
             ],
         )
         self._context = memory.context
+        self._lock = Lock()
         self._bind_tables()
         state = self._automaton.start_state(0)
         while (result := parse_kernels.start(self._context, state)) < 0:
@@ -179,10 +181,11 @@ class Configurations:
         self.bind_new_tables()
         made: dict[int, int] = {}
         if buffer or not all(self._add_frame(frame, made) for frame in frames):
-            computed = self._numbers.setdefault((frames, buffer), len(self._computed))
-            if computed == len(self._computed):
-                self._computed.append((frames, buffer))
-                self._check_size()
+            with self._lock:
+                computed = self._numbers.setdefault((frames, buffer), len(self._computed))
+                if computed == len(self._computed):
+                    self._computed.append((frames, buffer))
+                    self._check_size()
             items = [-1 - computed]
         else:
             items = sorted(made[id(frame)] for frame in frames)
@@ -223,7 +226,8 @@ class Configurations:
     def bind_new_tables(self) -> None:
         """Let the kernels enter the rules that were built since the last call."""
         if self._tables is not self._automaton.tables:
-            self._bind_tables()
+            with self._lock:  # otherwise a thread could bind older tables after another bound newer ones
+                self._bind_tables()
 
     def _bind_tables(self) -> None:
         tables, size = self._automaton.tables, len(self._automaton.max_increments)
