@@ -27,6 +27,7 @@ from structkit.regex.nodes import (
     ListPart,
     LiteralText,
     MultipleOf,
+    Network,
     Node,
     Repeat,
     RuleRef,
@@ -36,6 +37,7 @@ from structkit.regex.nodes import (
     choice,
     seq,
 )
+from structkit.regex.walk import map_children
 
 __all__ = [
     "ESCAPED_CHARS",
@@ -151,6 +153,8 @@ def escape(node: Node) -> Node:
                 AnyOrderEntry(Distinct(escape(e.key.node)), escape(e.value), e.counted) for e in entries
             )
             return replace(node, entries=tuple(escaped_entries))
+        case Network():
+            return map_children(node, escape)
         case Substring(json_escaped=True):
             message = (
                 "Quote is not supported in JSON inside a string; use the type itself instead of Json[...]"
@@ -344,7 +348,7 @@ def length_bounds(node: Node) -> tuple[int | None, int | None]:
             return 1, None
         case Substring(source):
             return 1, len(source)
-        case SeparatedList() | AnyOrder() | RuleRef():
+        case SeparatedList() | AnyOrder() | Network() | RuleRef():
             return 0, None
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "ListPart",
     "LiteralText",
     "MultipleOf",
+    "Network",
     "Node",
     "Repeat",
     "RuleRef",
@@ -179,6 +180,20 @@ class AnyOrder(CachedHash):
     max_count: int | None = None
 
 
+@cached_hash
+@frozen
+class Network(CachedHash):
+    """The texts on the paths of a finite automaton from state 0 to state 1; its moves read a text of a node.
+
+    Attributes:
+        size: The number of states.
+        moves: The moves `(source, node, target)`; the node of a move without a text is `EMPTY`.
+    """
+
+    size: int
+    moves: tuple[tuple[int, Node, int], ...]
+
+
 @final
 @frozen
 class RuleRef:
@@ -210,6 +225,7 @@ Node: TypeAlias = (
     | Substring
     | SeparatedList
     | AnyOrder
+    | Network
     | RuleRef
     | Distinct
 )

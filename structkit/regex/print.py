@@ -22,6 +22,7 @@ from structkit.regex.nodes import (
     ListPart,
     LiteralText,
     MultipleOf,
+    Network,
     Node,
     Repeat,
     RuleRef,
@@ -117,6 +118,8 @@ class _Printer:
                 )
             case AnyOrder():
                 raise SchemaError("keys in any order cannot be printed as a regex; use order='declared'")
+            case Network():
+                raise SchemaError("a grammar cannot be printed as a regex; compile it instead")
             case Distinct(inner):
                 piece = self.piece(inner)
         if len(piece[0]) > self.limits.regex_nodes:

@@ -14,6 +14,7 @@ from structkit.regex.nodes import (
     Intersection,
     ListPart,
     LiteralText,
+    Network,
     Node,
     Repeat,
     RuleRef,
@@ -42,6 +43,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return tuple(part.node for part in parts)
         case AnyOrder(entries):
             return tuple(node for entry in entries for node in (entry.key, entry.value))
+        case Network(_, moves):
+            return tuple(node for _, node, _ in moves)
         case _:
             return ()
 
@@ -74,6 +77,8 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
                 for each in entries
             )
             return replace(node, entries=tuple(changed))
+        case Network(size, moves):
+            return Network(size, tuple((source, change(each), target) for source, each, target in moves))
         case _:
             return node
 

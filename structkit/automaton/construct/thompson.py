@@ -25,6 +25,7 @@ from structkit.regex.nodes import (
     ListPart,
     LiteralText,
     MultipleOf,
+    Network,
     Node,
     Repeat,
     RuleRef,
@@ -131,6 +132,8 @@ class _Sizes:
                 size = self.of(left) + self.of(right)
             case MultipleOf(of, places):
                 size = of * (1 + places)
+            case Network(_, moves):
+                size = _total(self.of(part) for _, part, _ in moves)
             case CharClass() | RuleRef() | Distinct() | Substring():
                 size = 1
         self._known[id(node)] = (node, size)
@@ -204,6 +207,16 @@ class _Builder:
                 return self.embed(self.compile_part(node), start)
             case MultipleOf(of, places):
                 return multiples(self, of, places, start)
+            case Network():
+                return self.network(node, start)
+
+    def network(self, node: Network, start: int) -> int:
+        """Emit a finite automaton with new states; the move into a state ends there if nothing else enters it."""
+        states = [self.state() for _ in range(node.size)]
+        self.link(start, states[0])
+        for source, part, target in node.moves:
+            self.link(self.emit(part, states[source]), states[target])
+        return states[1]
 
     def link(self, source: int, target: int) -> None:
         self.nfa.epsilon.extend((source, target))

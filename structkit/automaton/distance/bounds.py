@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from structkit.regex.nodes import (
     Intersection,
     LiteralText,
     MultipleOf,
+    Network,
     Node,
     Repeat,
     RuleRef,
@@ -171,6 +173,29 @@ class LengthBounds:
                 return len(str(len(texts))) + 1
             case Intersection():
                 return self._product(node)
+            case Network():
+                return self._of_network(node, missing)
+
+    def _of_network(self, network: Network, missing: set[str]) -> int:
+        """Return the length of a shortest path (Dijkstra 1959)."""
+        following: dict[int, list[tuple[int, int]]] = {}
+        for source, node, target in network.moves:
+            if (length := self._of_node(node, missing)) < UNREACHABLE:
+                following.setdefault(source, []).append((length, target))
+        distances = {0: 0}
+        pending = [(0, 0)]
+        while pending:
+            distance, state = heappop(pending)
+            if state == 1:
+                return distance
+            if distance > distances[state]:
+                continue
+            for length, target in following.get(state, ()):
+                total = _sum((distance, length))
+                if total < distances.get(target, UNREACHABLE):
+                    distances[target] = total
+                    heappush(pending, (total, target))
+        return UNREACHABLE
 
     def _of_any(self, parts: tuple[Node, ...], missing: set[str]) -> int:
         texts = [len(part.utf8) for part in parts if isinstance(part, LiteralText)]

@@ -1,0 +1,144 @@
+"""Left recursion removed: the automaton of a rule over the terminals and rules that begin elsewhere.
+
+A rule that begins with itself, directly, through other rules or behind empty ones, cannot call itself before a byte is
+read. In the strongly connected components of "begins with", the automaton of a rule reads productions from their left
+corner upwards (Rosenkrantz and Lewis 1970): it starts with the first symbol from outside the component, and when a rule
+of the component is complete, it continues in each production that begins with this rule. Within a component this is
+regular: `E: E "+" T | T` gives `T ("+" T)*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from structkit.grammar.cfg import Cfg, Production, Symbol
+
+__all__ = ["Graph", "Move", "components", "left_corner_graphs"]
+
+Move: TypeAlias = "tuple[int, Symbol | None, int]"
+"""A source, a symbol or `None` for none, and a target."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """A finite automaton over terminals and rules; the start is state 0 and the end state 1."""
+
+    size: int = 2
+    moves: list[Move] = field(default_factory=list)
+
+    def state(self) -> int:
+        """Add a state."""
+        self.size += 1
+        return self.size - 1
+
+
+def left_corner_graphs(cfg: Cfg) -> dict[str, Graph]:
+    """Return the automaton of each rule that the start needs, for its texts of at least one character.
+
+    After a rule has been entered, a byte is read before it is entered again.
+    """
+    leftmost = {
+        rule: list(dict.fromkeys(_left_rules(cfg, productions)))
+        for rule, productions in cfg.rules.items()
+        if rule in cfg.nonempty
+    }
+    component = {rule: group for group in components(leftmost) for rule in group}
+    graphs: dict[str, Graph] = {}
+    pending = [cfg.start] if cfg.start in cfg.nonempty else []
+    while pending:
+        rule = pending.pop()
+        if rule not in graphs:
+            graphs[rule] = _graph(cfg, rule, component[rule])
+            pending += [symbol for _, symbol, _ in graphs[rule].moves if isinstance(symbol, str)]
+    return graphs
+
+
+def _left_rules(cfg: Cfg, productions: Iterable[Production]) -> Iterator[str]:
+    """Iterate over the rules that productions can begin with."""
+    for production in productions:
+        if not _has_texts(cfg, production):
+            continue
+        for symbol in production:
+            if isinstance(symbol, str) and symbol in cfg.nonempty:
+                yield symbol
+            if not (isinstance(symbol, str) and symbol in cfg.nullable):
+                break
+
+
+def _has_texts(cfg: Cfg, production: Production) -> bool:
+    return all(symbol in cfg.productive for symbol in production if isinstance(symbol, str))
+
+
+def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
+    graph = Graph()
+    complete = {rule: graph.state() for rule in sorted(group - {goal})} | {goal: 1}
+
+    def is_optional(symbol: Symbol) -> bool:
+        return isinstance(symbol, str) and symbol in cfg.nullable
+
+    def is_written(symbol: Symbol) -> bool:
+        return not isinstance(symbol, str) or symbol in cfg.nonempty
+
+    for rule in group:
+        for production in cfg.rules[rule]:
+            if not production or not _has_texts(cfg, production):
+                continue
+            # `items[i]` is reached when the first i + 1 symbols are read and not all of them are empty.
+            items = [graph.state() for _ in production[1:]] + [complete[rule]]
+            is_start = True
+            for position, symbol in enumerate(production):
+                if position and is_written(symbol):
+                    graph.moves.append((items[position - 1], symbol, items[position]))
+                if position and is_optional(symbol):
+                    graph.moves.append((items[position - 1], None, items[position]))
+                if is_start and is_written(symbol):
+                    if isinstance(symbol, str) and symbol in group:
+                        graph.moves.append((complete[symbol], None, items[position]))
+                    else:
+                        graph.moves.append((0, symbol, items[position]))
+                is_start = is_start and is_optional(symbol)
+    return graph
+
+
+def components(edges: Mapping[str, Iterable[str]]) -> list[frozenset[str]]:
+    """Return the strongly connected components of a graph, the ones reached first (Tarjan 1972).
+
+    >>> components({"a": ["b"], "b": ["a", "c"], "c": []}) == [{"c"}, {"a", "b"}]
+    True
+    """
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    found: list[frozenset[str]] = []
+    for root in edges:
+        if root in order:
+            continue
+        work = [(root, iter(edges[root]))]
+        order[root] = low[root] = len(order)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, following = work[-1]
+            for after in following:
+                if after not in order:
+                    order[after] = low[after] = len(order)
+                    stack.append(after)
+                    on_stack.add(after)
+                    work.append((after, iter(edges.get(after, ()))))
+                    break
+                if after in on_stack:
+                    low[node] = min(low[node], order[after])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == order[node]:
+                    group = [stack.pop()]
+                    while group[-1] != node:
+                        group.append(stack.pop())
+                    on_stack.difference_update(group)
+                    found.append(frozenset(group))
+    return found

@@ -1,0 +1,155 @@
+"""Rules of a grammar as regexes: automata inlined into each other where no cycle of calls forbids it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from structkit.grammar.cfg import Cfg, Terminal
+from structkit.grammar.left_corner import Graph, components, left_corner_graphs
+from structkit.regex.nodes import EMPTY, NEVER, Network, Node, RuleRef, Rules, choice
+
+__all__ = ["rules_of"]
+
+_MAX_INLINED = 300
+"""Maximum moves of a rule that is inlined where several others call it."""
+
+_MAX_INLINED_ONCE = 20_000
+"""Maximum moves of a rule that is inlined where one other calls it."""
+
+
+def rules_of(cfg: Cfg) -> Rules:
+    """Return the language of a grammar. No rule calls itself before a byte is read, and no rule is empty.
+
+    >>> from structkit.regex.nodes import LiteralText
+    >>> a = Terminal("A", LiteralText("a"))
+    >>> found = rules_of(Cfg("s", {"s": (("s", a), ())}))
+    >>> found.rules
+    {'s': Network(size=2, moves=((0, LiteralText(value='a'), 1), (1, LiteralText(value='a'), 1)))}
+    """
+    if cfg.start not in cfg.productive:
+        return Rules(NEVER, {})
+    graphs = left_corner_graphs(cfg)
+    if not graphs:
+        return Rules(EMPTY, {})
+    for name, graph in graphs.items():
+        _loop_back(name, graph)
+    kept = _kept(graphs, cfg.start)
+    inlined = _inline(graphs, kept)
+    for name, graph in inlined.items():  # what was inlined may end with such a call, too
+        _loop_back(name, graph)
+    rules = {name: _node(_trim(graph)) for name, graph in inlined.items()}
+    start: Node = RuleRef(cfg.start)
+    return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
+
+
+def _loop_back(name: str, graph: Graph) -> None:
+    """Replace calls of a rule by itself at its end by moves to its start.
+
+    What may follow the rule's own end inside the rule repeats itself: after the inner rule, the outer one may end or
+    continue in the same ways as the inner one. So nothing needs to be on the stack.
+    """
+    outgoing: dict[int, list[int | None]] = {}
+    for source, symbol, target in graph.moves:
+        outgoing.setdefault(source, []).append(target if symbol is None else None)
+
+    def is_end(state: int) -> bool:
+        seen: set[int] = set()
+        while state != 1:
+            after = outgoing.get(state, [])
+            if state in seen or len(after) != 1 or after[0] is None:
+                return False
+            seen.add(state)
+            state = after[0]
+        return True
+
+    graph.moves = [
+        (source, None, 0) if symbol == name and is_end(target) else (source, symbol, target)
+        for source, symbol, target in graph.moves
+    ]
+
+
+def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
+    """Return the rules that stay rules: on each cycle of calls at least one."""
+    calls = {name: {s for _, s, _ in graph.moves if isinstance(s, str)} for name, graph in graphs.items()}
+    kept = {start}
+    pending = [set(graphs) - kept]
+    while pending:
+        names = pending.pop()
+        inside = {name: [callee for callee in calls[name] if callee in names] for name in names}
+        callers = Counter(callee for callees in inside.values() for callee in callees)
+        for group in components(inside):
+            if len(group) > 1 or any(name in inside[name] for name in group):
+                # The rule with the most calls in and out is likely to be on all cycles of the component.
+                most = max(sorted(group), key=lambda name: callers[name] * len(inside[name]))
+                kept.add(most)
+                pending.append(set(group) - {most})
+    return kept
+
+
+def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
+    """Return the automata of the rules that stay rules, with the others inlined; large ones also stay rules."""
+    uses = Counter(s for graph in graphs.values() for _, s, _ in graph.moves if isinstance(s, str))
+    inside = {
+        name: {s for _, s, _ in graph.moves if isinstance(s, str) and s not in kept}
+        for name, graph in graphs.items()
+        if name not in kept
+    }
+    flat: dict[str, Graph] = {}
+    large: set[str] = set()
+    for group in components(inside):  # callees first
+        for name in group:
+            flat[name] = _flattened(graphs[name], flat, large)
+            if len(flat[name].moves) > (_MAX_INLINED_ONCE if uses[name] == 1 else _MAX_INLINED):
+                large.add(name)
+    found = {name: _flattened(graphs[name], flat, large) for name in sorted(kept)}
+    return found | {name: flat[name] for name in sorted(large)}
+
+
+def _flattened(graph: Graph, flat: Mapping[str, Graph], large: Iterable[str]) -> Graph:
+    result = Graph(graph.size)
+    for source, symbol, target in graph.moves:
+        if not isinstance(symbol, str) or symbol not in flat or symbol in large:
+            result.moves.append((source, symbol, target))
+            continue
+        callee = flat[symbol]
+        offset = result.size
+        result.size += callee.size
+        result.moves.append((source, None, offset))
+        result.moves += [(offset + a, inner, offset + b) for a, inner, b in callee.moves]
+        result.moves.append((offset + 1, None, target))
+    return result
+
+
+def _trim(graph: Graph) -> Graph:
+    """Return the automaton without the states that are not on a path from start to end."""
+    forward: dict[int, list[int]] = {}
+    backward: dict[int, list[int]] = {}
+    for source, _, target in graph.moves:
+        forward.setdefault(source, []).append(target)
+        backward.setdefault(target, []).append(source)
+    used = _reached(0, forward) & _reached(1, backward)
+    numbers = {state: number for number, state in enumerate([0, 1, *sorted(used - {0, 1})])}
+    moves = [(numbers[a], symbol, numbers[b]) for a, symbol, b in graph.moves if a in used and b in used]
+    return Graph(len(numbers), moves)
+
+
+def _reached(start: int, edges: Mapping[int, list[int]]) -> set[int]:
+    reached, pending = {start}, [start]
+    while pending:
+        for after in edges.get(pending.pop(), ()):
+            if after not in reached:
+                reached.add(after)
+                pending.append(after)
+    return reached
+
+
+def _node(graph: Graph) -> Network:
+    def node(symbol: str | Terminal | None) -> Node:
+        if isinstance(symbol, Terminal):
+            return symbol.node
+        return EMPTY if symbol is None else RuleRef(symbol)
+
+    return Network(
+        graph.size, tuple((source, node(symbol), target) for source, symbol, target in graph.moves)
+    )

@@ -1,0 +1,357 @@
+r"""Patterns of Python's `re` as automata of ordered threads. The only module that imports the parser of `re`.
+
+A backtracking matcher tries the threads of an automaton in an order: greedy loops go on first, lazy loops end first,
+and alternatives come in the order in which they are written. `Program` keeps this order, which decides where a match
+ends (Cox 2009, "Regular Expression Matching: the Virtual Machine Approach").
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from structkit.errors import LimitExceeded, PatternError
+from structkit.regex.charset import ANY, char_class, complement, intersection, single_char, union
+from structkit.regex.nodes import CharClass
+from structkit.regex.pattern.unicode import shorthand
+
+if TYPE_CHECKING or sys.version_info < (3, 11):
+    import sre_compile
+    import sre_constants
+    import sre_parse
+else:
+    from re import _compiler as sre_compile
+    from re import _constants as sre_constants
+    from re import _parser as sre_parse
+
+__all__ = ["Char", "Instruction", "Look", "Match", "Program", "Split", "read_pattern"]
+
+_MAX_INSTRUCTIONS = 20_000
+"""Maximum size of the program of a pattern; repetitions are unrolled."""
+
+_MAX_NESTING = 50
+"""Maximum nesting of groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Char:
+    """Read one code point of the class, then continue at `after`."""
+
+    charset: CharClass
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Continue at each of `after`, in this order; at `end` if a loop comes back here without having read a character.
+
+    The second case is how `re` leaves a loop whose body matched the empty text.
+    """
+
+    after: tuple[int, ...]
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Continue at `after` if the program at `start` matches the text ahead, or behind; if `negate`, if it does not."""
+
+    start: int
+    after: int
+    ahead: bool
+    negate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The end of the pattern or of a lookaround."""
+
+
+Instruction: TypeAlias = Char | Split | Look | Match
+
+
+@dataclass(slots=True)
+class Program:
+    """The instructions of a pattern.
+
+    Attributes:
+        instructions: The instructions; instruction 0 is the `Match` of every path.
+        start: The first instruction.
+        lookbehinds: The first instructions of the lookbehinds.
+        lazy: Whether a loop prefers to end.
+    """
+
+    instructions: list[Instruction] = field(default_factory=lambda: [Match()])
+    start: int = 0
+    lookbehinds: list[int] = field(default_factory=list)
+    lazy: bool = False
+
+
+@lru_cache(maxsize=1024)
+def read_pattern(pattern: str, flags: int = 0) -> Program:
+    """Return the program of a pattern as `re.compile(pattern, flags)` reads it.
+
+    Raises:
+        PatternError: `re` rejects the pattern, or the pattern is not regular (back-references, conditionals, atomic
+            groups and possessive quantifiers), or it has a lookaround inside a lookaround.
+        LimitExceeded: The pattern is too large.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            parsed: Any = sre_parse.parse(pattern, flags)
+    except re.error as error:
+        raise PatternError(error.msg, pattern=pattern, column=error.pos or 0) from None
+    except (OverflowError, RecursionError) as error:
+        raise PatternError(str(error), pattern=pattern, column=0) from None
+    reader = _Reader(pattern)
+    reader.program.start = reader.sequence(parsed, parsed.state.flags, 0, 0)
+    return reader.program
+
+
+Item: TypeAlias = tuple[object, Any]
+"""An operation of the parser of `re` and its argument, whose form depends on the operation."""
+
+Items: TypeAlias = Iterable[Item]
+
+
+class _Reader:
+    """Builds a program from its end: each method returns the instruction of a part that continues at `after`."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.program = Program()
+        self.in_look = False
+
+    def add(self, instruction: Instruction) -> int:
+        instructions = self.program.instructions
+        if len(instructions) >= _MAX_INSTRUCTIONS:
+            raise LimitExceeded(
+                "nfa_states", _MAX_INSTRUCTIONS, f"the terminal /{self.pattern:.40}/; use smaller counts"
+            )
+        instructions.append(instruction)
+        return len(instructions) - 1
+
+    def fail(self, what: str) -> NoReturn:
+        raise PatternError(what, pattern=self.pattern, column=0)
+
+    def sequence(self, items: Items, flags: int, after: int, depth: int) -> int:
+        if depth > _MAX_NESTING:
+            self.fail(f"groups are nested more than {_MAX_NESTING} levels deep")
+        for operation, argument in reversed(list(items)):
+            after = self.item(str(operation), argument, flags, after, depth)
+        return after
+
+    def item(self, operation: str, argument: Any, flags: int, after: int, depth: int) -> int:
+        match operation, argument:
+            case (("LITERAL" | "NOT_LITERAL" | "ANY" | "IN" | "RANGE" | "CATEGORY"), _):
+                return self.add(Char(_class_of(operation, _frozen(argument), flags & _CLASS_FLAGS), after))
+            case "BRANCH", (_, list(branches)):
+                return self.add(
+                    Split(tuple(self.sequence(branch, flags, after, depth + 1) for branch in branches))
+                )
+            case "SUBPATTERN", (_, int(added), int(removed), body):
+                return self.sequence(body, (flags | added) & ~removed, after, depth + 1)
+            case (("MAX_REPEAT" | "MIN_REPEAT"), (low, high, body)):
+                greedy = operation == "MAX_REPEAT"
+                maximum = None if high is sre_constants.MAXREPEAT else int(high)
+                return self.repeat(body, int(low), maximum, greedy, flags, after, depth)
+            case (("ASSERT" | "ASSERT_NOT"), (direction, body)):
+                return self.look(body, direction > 0, operation == "ASSERT_NOT", flags, after, depth)
+            case "AT", where:
+                return self.at(str(where), flags, after)
+            case (("GROUPREF" | "GROUPREF_EXISTS"), _):
+                self.fail("a back-reference is not regular; repeat the content of the group")
+            case (("ATOMIC_GROUP" | "POSSESSIVE_REPEAT"), _):
+                self.fail("atomic groups and possessive quantifiers are not supported; write a plain group")
+            case _:
+                self.fail(f"{operation.lower()} is not supported")
+
+    def repeat(
+        self,
+        body: Items,
+        low: int,
+        high: int | None,
+        greedy: bool,
+        flags: int,
+        after: int,
+        depth: int,
+    ) -> int:
+        body = list(body)
+        self.program.lazy |= not greedy
+        if high is None:
+            loop = self.add(Split(()))  # known before its body
+            start = self.sequence(body, flags, loop, depth + 1)
+            self.program.instructions[loop] = Split((start, after) if greedy else (after, start), after)
+            after = loop
+        else:
+            end = after
+            for _ in range(high - low):
+                start = self.sequence(body, flags, after, depth + 1)
+                after = self.add(Split((start, end) if greedy else (end, start)))
+        for _ in range(low):
+            after = self.sequence(body, flags, after, depth + 1)
+        return after
+
+    def look(
+        self,
+        body: Items,
+        ahead: bool,
+        negate: bool,
+        flags: int,
+        after: int,
+        depth: int,
+    ) -> int:
+        body = list(body)
+        branches = [body]
+        if len(body) == 1 and str(body[0][0]) == "BRANCH":
+            branches = [list(branch) for branch in body[0][1][1]]
+        if any(len(branch) == 1 and str(branch[0][0]) == "AT" for branch in branches):
+            return self.look_at_edges(branches, ahead, negate, flags, after, depth)
+        if self.in_look:
+            self.fail("a lookaround or an anchor inside a lookaround is not supported")
+        self.in_look = True
+        start = self.sequence(body, flags, 0, depth + 1)
+        self.in_look = False
+        return self.add_look(start, after, ahead, negate)
+
+    def look_at_edges(
+        self,
+        branches: list[list[Item]],
+        ahead: bool,
+        negate: bool,
+        flags: int,
+        after: int,
+        depth: int,
+    ) -> int:
+        """Read a lookaround with anchors as alternatives, such as `(?=,|$)`, as a choice of lookarounds."""
+        if negate:
+            for branch in branches:
+                after = self.negated_edge(branch, ahead, flags, after, depth)
+            return after
+        parts = [
+            self.at(str(branch[0][1]), flags, after)
+            if len(branch) == 1 and str(branch[0][0]) == "AT"
+            else self.look(branch, ahead, False, flags, after, depth)
+            for branch in branches
+        ]
+        return self.add(Split(tuple(parts)))
+
+    def negated_edge(self, branch: list[Item], ahead: bool, flags: int, after: int, depth: int) -> int:
+        if len(branch) != 1 or str(branch[0][0]) != "AT":
+            return self.look(branch, ahead, True, flags, after, depth)
+        where = str(branch[0][1])
+        opposite = {"AT_BOUNDARY": "AT_NON_BOUNDARY", "AT_NON_BOUNDARY": "AT_BOUNDARY"}
+        if where in opposite:
+            return self.at(opposite[where], flags, after)
+        return self.edge(where, flags, after, negate=False)
+
+    def add_look(self, start: int, after: int, ahead: bool, negate: bool) -> int:
+        if not ahead and start not in self.program.lookbehinds:
+            self.program.lookbehinds.append(start)
+        return self.add(Look(start, after, ahead, negate))
+
+    def at(self, where: str, flags: int, after: int) -> int:
+        if self.in_look:
+            self.fail("a lookaround or an anchor inside a lookaround is not supported")
+        if where in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
+            word = self.add(Char(_word(flags), 0))
+            same = where == "AT_NON_BOUNDARY"
+            before = self.add_look(word, self.add(Look(word, after, True, not same)), False, False)
+            behind = self.add_look(word, self.add(Look(word, after, True, same)), False, True)
+            return self.add(Split((before, behind)))
+        return self.edge(where, flags, after, negate=True)
+
+    def edge(self, where: str, flags: int, after: int, *, negate: bool) -> int:
+        """Add a look for what must not be there at an edge of the text or of a line."""
+        newline = single_char("\n")
+        multiline = bool(flags & re.MULTILINE)
+        if where in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
+            is_line = multiline and where == "AT_BEGINNING"
+            start = self.add(Char(complement(newline) if is_line else ANY, 0))
+            return self.add_look(start, after, False, negate)
+        start = self.add(Char(ANY, 0))
+        if where == "AT_END":
+            start = self.add(Char(complement(newline), 0))
+            if not multiline:  # the end, or before a line break at the end
+                more = self.add(Char(newline, self.add(Char(ANY, 0))))
+                start = self.add(Split((start, more)))
+        return self.add_look(start, after, True, negate)
+
+
+_CLASS_FLAGS = re.IGNORECASE | re.ASCII | re.DOTALL | re.UNICODE
+Frozen: TypeAlias = "int | str | tuple[Frozen, ...] | None"
+
+
+def _frozen(argument: object) -> Frozen:
+    """Return a hashable copy of the argument of an operation."""
+    if isinstance(argument, (list, tuple)):
+        return tuple(_frozen(part) for part in argument)
+    return str(argument) if isinstance(argument, sre_constants._NamedIntConstant) else argument  # type: ignore[return-value]
+
+
+def _word(flags: int) -> CharClass:
+    return shorthand("w", "python", ascii_only=bool(flags & re.ASCII)).certain
+
+
+@lru_cache(maxsize=1024)
+def _class_of(operation: str, argument: Frozen, flags: int) -> CharClass:
+    """Return the code points that an operation on one character matches."""
+    plain = _plain_class(operation, argument, flags)
+    if not flags & re.IGNORECASE:
+        return plain
+    # `re` itself says which characters with case match; the others match as without the flag.
+    item: Any = _thawed(operation, argument)
+    parsed = sre_parse.SubPattern(sre_parse.State(), [item])
+    parsed.state.flags = flags | (0 if flags & re.ASCII else re.UNICODE)
+    matcher = sre_compile.compile(parsed, parsed.state.flags)
+    found = char_class((ord(character),) * 2 for character in matcher.findall(_cased()))
+    cased = char_class((ord(character),) * 2 for character in _cased())
+    return union([intersection(plain, complement(cased)), found])
+
+
+@lru_cache(maxsize=1)
+def _cased() -> str:
+    """Return the characters that have more than one case."""
+    # Characters such as U+0345 differ only in the mapping of `casefold`.
+    every = map(chr, (*range(0xD800), *range(0xE000, 0x20000)))
+    return "".join(c for c in every if c.lower() != c or c.upper() != c or c.casefold() != c)
+
+
+def _thawed(operation: str, argument: Frozen) -> Item:
+    """Return an operation as the parser of `re` returns it."""
+    constant = getattr(sre_constants, operation)
+    if operation == "IN":
+        parts = argument if isinstance(argument, tuple) else ()
+        return constant, [_thawed(str(part[0]), part[1]) for part in parts if isinstance(part, tuple)]
+    if operation == "CATEGORY":
+        return constant, getattr(sre_constants, str(argument))
+    return constant, argument
+
+
+def _plain_class(operation: str, argument: Frozen, flags: int) -> CharClass:
+    """Return the code points of an operation without the flag `IGNORECASE`."""
+    match operation, argument:
+        case "LITERAL", int(code):
+            return char_class([(code, code)])
+        case "NOT_LITERAL", int(code):
+            return complement(char_class([(code, code)]))
+        case "RANGE", (int(first), int(last)):
+            return char_class([(first, last)])
+        case "ANY", _:
+            return ANY if flags & re.DOTALL else complement(single_char("\n"))
+        case "CATEGORY", str(name):
+            letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rsplit("_", 1)[1]]
+            letter = letter.upper() if "NOT" in name else letter
+            return shorthand(letter, "python", ascii_only=bool(flags & re.ASCII)).certain
+        case "IN", tuple(parts):
+            items = [part for part in parts if isinstance(part, tuple)]
+            negate = bool(items) and items[0][0] == "NEGATE"
+            found = union(_plain_class(str(op), arg, flags) for op, arg in items[1 if negate else 0 :])
+            return complement(found) if negate else found
+    raise AssertionError(operation)

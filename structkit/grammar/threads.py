@@ -1,0 +1,279 @@
+"""Ordered threads: which texts `re.match` matches as a whole, and what must not follow them.
+
+A text is in the leftmost-first language of a pattern if `re.match` ends at its end: `a|ab` does not contain `ab`. The
+subset construction over ordered lists of threads, cut after the first thread that has matched, accepts this language.
+Threads carry the lookaheads that are still open; a thread that has matched with open lookaheads stays in the list,
+because the threads behind it count if a lookahead fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from structkit.errors import LimitExceeded
+from structkit.grammar.python_pattern import Char, Instruction, Look, Match, Program, Split
+from structkit.regex.charset import char_class, contains
+from structkit.regex.nodes import CharClass
+
+__all__ = [
+    "ENDED",
+    "Condition",
+    "State",
+    "TerminalAutomaton",
+    "Thread",
+    "Threads",
+    "build_terminal",
+    "partition",
+]
+
+ENDED = -1
+"""The instruction of a thread that matched an earlier part of the text and has open lookaheads."""
+
+_MAX_STATES = 20_000
+"""Maximum states of the automaton of a terminal."""
+
+_MATCH = 0
+"""The instruction of a thread that matches here."""
+
+
+class Condition(NamedTuple):
+    """An open lookahead: the instructions that it may continue with."""
+
+    negate: bool
+    instructions: frozenset[int]
+
+
+Pending: TypeAlias = "frozenset[Condition]"
+
+
+class Thread(NamedTuple):
+    """An instruction, `Char`, `Match` or `ENDED`, with the lookaheads that are open."""
+
+    instruction: int
+    pending: Pending
+
+
+class State(NamedTuple):
+    """The threads in the order of preference, and the progress of each lookbehind."""
+
+    threads: tuple[Thread, ...]
+    behind: tuple[frozenset[int], ...] = ()
+
+    @property
+    def end(self) -> int | None:
+        """The thread that decides if the text ends here; `None` if no thread has matched."""
+        for position, thread in enumerate(self.threads):
+            has_matched = thread.instruction in (_MATCH, ENDED)
+            if has_matched and all(condition.negate for condition in thread.pending):
+                return position
+        return None
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether `re.match` ends here, if the text ends here."""
+        end = self.end
+        return end is not None and self.threads[end].instruction == _MATCH
+
+
+_NONE: Pending = frozenset()
+
+
+class Threads:
+    """The steps of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.code: list[Instruction] = program.instructions
+        self._entries = {start: self._plain_closure([start]) for start in self._lookaround_starts()}
+
+    def _lookaround_starts(self) -> set[int]:
+        return {instruction.start for instruction in self.code if isinstance(instruction, Look)}
+
+    def start(self, behind: tuple[frozenset[int], ...] | None = None) -> State:
+        """Return the state of the empty text.
+
+        Args:
+            behind: The progress of the lookbehinds in the text before; by default there is no such text.
+        """
+        if behind is None:
+            behind = tuple(self._entries[start] for start in self.program.lookbehinds)
+        return State(tuple(self._closure([Thread(self.program.start, _NONE)], behind)), behind)
+
+    def step(self, state: State, code_point: int) -> State:
+        """Return the state after a code point."""
+        behind = tuple(
+            self._entries[start] | self._plain_step(progress, code_point)
+            for start, progress in zip(self.program.lookbehinds, state.behind, strict=True)
+        )
+        moved: list[Thread] = []
+        for thread in state.threads:
+            pending = self._pending_step(thread.pending, code_point)
+            if pending is None:
+                continue
+            if thread.instruction in (_MATCH, ENDED):
+                if not pending:  # the lookaheads succeeded: this is where the match ends
+                    break
+                moved.append(Thread(ENDED, pending))
+                continue
+            instruction = self.code[thread.instruction]
+            if isinstance(instruction, Char) and contains(instruction.charset, code_point):
+                moved.append(Thread(instruction.after, pending))
+        return State(tuple(self._closure(moved, behind)), behind)
+
+    def _closure(self, threads: Iterable[Thread], behind: tuple[frozenset[int], ...]) -> Iterator[Thread]:
+        """Yield the threads at characters and ends, in order; nothing after an unconditional match."""
+        seen: set[Thread] = set()
+        pending = list(threads)[::-1]
+        while pending:
+            thread = pending.pop()
+            if thread.instruction == ENDED:
+                yield thread
+                continue
+            instruction = self.code[thread.instruction]
+            if thread in seen:
+                if isinstance(instruction, Split) and instruction.end is not None:
+                    pending.append(Thread(instruction.end, thread.pending))
+                continue
+            seen.add(thread)
+            match instruction:
+                case Char():
+                    yield thread
+                case Match():
+                    yield thread
+                    if not thread.pending:
+                        return
+                case Split(after):
+                    pending += [Thread(each, thread.pending) for each in reversed(after)]
+                case Look(start, after, True, negate):
+                    condition = self._entries[start]
+                    if _MATCH not in condition:
+                        open_ahead = thread.pending | {Condition(negate, condition)}
+                        pending.append(Thread(after, open_ahead))
+                    elif not negate:
+                        pending.append(Thread(after, thread.pending))
+                case Look(start, after, False, negate):
+                    progress = behind[self.program.lookbehinds.index(start)]
+                    if (_MATCH in progress) != negate:
+                        pending.append(Thread(after, thread.pending))
+
+    def _pending_step(self, pending: Pending, code_point: int) -> Pending | None:
+        """Return the lookaheads that stay open; `None` if one fails."""
+        if not pending:
+            return pending
+        kept = set()
+        for negate, instructions in pending:
+            after = self._plain_step(instructions, code_point)
+            has_matched = _MATCH in after
+            if has_matched and negate:
+                return None
+            if has_matched or (not after and negate):
+                continue
+            if not after:
+                return None
+            kept.add(Condition(negate, after))
+        return frozenset(kept)
+
+    def _plain_step(self, instructions: Iterable[int], code_point: int) -> frozenset[int]:
+        """Return the instructions of a lookaround after a code point."""
+        moved = []
+        for number in instructions:
+            instruction = self.code[number]
+            if isinstance(instruction, Char) and contains(instruction.charset, code_point):
+                moved.append(instruction.after)
+        return self._plain_closure(moved)
+
+    def _plain_closure(self, numbers: list[int]) -> frozenset[int]:
+        reached, pending = set(numbers), list(numbers)
+        while pending:
+            instruction = self.code[pending.pop()]
+            if isinstance(instruction, Split):
+                pending += [each for each in instruction.after if each not in reached]
+                reached.update(instruction.after)
+        return frozenset(number for number in reached if not isinstance(self.code[number], Split))
+
+    def classes_at(self, state: State) -> Iterator[CharClass]:
+        """Yield the classes that decide on the next step."""
+        numbers = {thread.instruction for thread in state.threads}
+        numbers.update(n for thread in state.threads for _, ahead in thread.pending for n in ahead)
+        for start, progress in zip(self.program.lookbehinds, state.behind, strict=True):
+            numbers |= progress | self._entries[start]
+        for number in numbers:
+            if number != ENDED and isinstance(instruction := self.code[number], Char):
+                yield instruction.charset
+
+
+def partition(classes: Iterable[CharClass]) -> list[CharClass]:
+    """Return disjoint classes whose unions are the given ones.
+
+    >>> partition([CharClass(((1, 5),)), CharClass(((4, 9),))])
+    [CharClass(ranges=((1, 3),)), CharClass(ranges=((4, 5),)), CharClass(ranges=((6, 9),))]
+    """
+    events: dict[int, set[int]] = {}
+    for number, charset in enumerate(dict.fromkeys(classes)):
+        for first, last in charset.ranges:
+            events.setdefault(first, set()).symmetric_difference_update({number})
+            events.setdefault(last + 1, set()).symmetric_difference_update({number})
+    found: dict[frozenset[int], list[tuple[int, int]]] = {}
+    inside: set[int] = set()
+    for place, following in pairwise(sorted(events)):
+        inside ^= events[place]
+        if inside:
+            found.setdefault(frozenset(inside), []).append((place, following - 1))
+    parts = [char_class(ranges) for ranges in found.values()]
+    return [part for part in parts if part.ranges]  # none for surrogates alone
+
+
+@dataclass(frozen=True)
+class TerminalAutomaton:
+    """The automaton of the leftmost-first language of a pattern, over code points.
+
+    Attributes:
+        threads: The steps of the pattern.
+        states: The threads of each state; the start is state 0.
+        moves: The moves `(source, class, target)`.
+        accepting: The accepting states.
+    """
+
+    threads: Threads
+    states: tuple[State, ...]
+    moves: tuple[tuple[int, CharClass, int], ...]
+    accepting: tuple[int, ...]
+
+
+def build_terminal(program: Program, max_states: int = _MAX_STATES) -> TerminalAutomaton:
+    """Return the automaton of a program, as if nothing came before or after the text.
+
+    Raises:
+        LimitExceeded: It has too many states.
+
+    >>> from structkit.grammar.python_pattern import read_pattern
+    >>> len(build_terminal(read_pattern("a|ab")).states)
+    2
+    """
+    threads = Threads(program)
+    start = threads.start()
+    numbers, states, moves = {start: 0}, [start], []
+    for source, state in enumerate(states):
+        targets: dict[int, list[tuple[int, int]]] = {}
+        for charset in _partition(frozenset(threads.classes_at(state))):
+            after = threads.step(state, charset.ranges[0][0])
+            if not after.threads:
+                continue
+            target = numbers.setdefault(after, len(states))
+            if target == len(states):
+                if target >= max_states:
+                    raise LimitExceeded("states", max_states, "the automaton of a terminal")
+                states.append(after)
+            targets.setdefault(target, []).extend(charset.ranges)
+        moves += [(source, char_class(ranges), target) for target, ranges in targets.items()]
+    accepting = tuple(number for number, state in enumerate(states) if state.is_accepting)
+    return TerminalAutomaton(threads, tuple(states), tuple(moves), accepting)
+
+
+@lru_cache(maxsize=4096)
+def _partition(classes: frozenset[CharClass]) -> list[CharClass]:
+    return partition(classes)

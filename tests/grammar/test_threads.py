@@ -1,0 +1,104 @@
+"""Automata of ordered threads against `re.match`."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.errors import PatternError
+from structkit.grammar.python_pattern import read_pattern
+from structkit.grammar.threads import TerminalAutomaton, build_terminal
+from structkit.regex.charset import contains
+
+
+def accepts(automaton: TerminalAutomaton, text: str) -> bool:
+    state = 0
+    for character in text:
+        following = [
+            target
+            for source, charset, target in automaton.moves
+            if source == state and contains(charset, ord(character))
+        ]
+        if not following:
+            return False
+        (state,) = following
+    return state in automaton.accepting
+
+
+def matches(pattern: str, text: str) -> bool:
+    found = re.match(pattern, text)
+    return found is not None and found.end() == len(text)
+
+
+ATOMS = st.sampled_from(["a", "b", "ab", "[ab]", "[^a]", ".", r"\w", r"\s", " "])
+EDGES = st.sampled_from(
+    [r"\b", "^", "$", r"\Z", "(?<=a)", "(?<!b)", "(?<!ab)", "(?=b|$)", "(?!a|b)", "(?=ab)"]
+)
+QUANTIFIERS = st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{1,2}", "{0,2}?", "{2}", "{2,}"])
+PATTERNS = st.recursive(
+    ATOMS | EDGES,
+    lambda parts: st.one_of(
+        st.lists(parts, min_size=2, max_size=3).map("".join),
+        st.lists(parts, min_size=2, max_size=3).map(lambda p: f"(?:{'|'.join(p)})"),
+        st.tuples(parts, QUANTIFIERS).map(lambda p: f"(?:{p[0]}){p[1]}"),
+    ),
+    max_leaves=8,
+)
+
+
+@given(PATTERNS, st.lists(st.text("ab \n", max_size=6), min_size=5, max_size=20))
+def test_the_automaton_accepts_what_re_matches_as_a_whole(pattern: str, texts: list[str]) -> None:
+    automaton = build_terminal(read_pattern(pattern))
+    for text in filter(None, texts):
+        assert accepts(automaton, text) == matches(pattern, text), (pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("a|ab", "ab", False),
+        ("ab|a", "ab", True),
+        ("a+?", "aa", False),
+        (r'".*?(?<!\\)(\\\\)*?"', '"a", "b"', False),
+        (r'".*?(?<!\\)(\\\\)*?"', r'"a\"b"', True),
+        (r"(b??)+", "b", False),
+        ("(?i:k)", "\N{KELVIN SIGN}", True),
+        ("(?i:[r-t])", "\N{LATIN SMALL LETTER LONG S}", True),
+        ("(?a:\\w)", "é", False),
+        (r"\w", "é", True),
+        (".", "\r", True),
+        (".", "\n", False),
+        ("(?s:.)", "\n", True),
+        ("(?m:^a$)", "a", True),
+        (r"a$", "a\n", False),
+        (r"\bé\b", "é", True),
+    ],
+)
+def test_texts(pattern: str, text: str, expected: bool) -> None:
+    assert matches(pattern, text) == expected
+    assert accepts(build_terminal(read_pattern(pattern)), text) == expected
+
+
+@pytest.mark.parametrize("letter", ["k", "s", "ß", "σ", "µ", "ı", "İ", "A"])
+@pytest.mark.parametrize("form", ["{}", "[{}0]", "[^{}]"])
+def test_case_is_ignored_as_in_re(letter: str, form: str) -> None:
+    pattern = form.format(letter)
+    automaton = build_terminal(read_pattern(pattern, re.IGNORECASE))
+    cased = [
+        chr(code)
+        for code in range(0x2200)
+        if chr(code).lower() != chr(code) or chr(code).upper() != chr(code)
+    ]
+    expected = [c for c in cased if re.fullmatch(pattern, c, re.IGNORECASE)]
+    assert [c for c in cased if accepts(automaton, c)] == expected
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a)\1", "(?P<x>a)(?P=x)", "(a)?(?(1)b|c)", "(?=a(?=b))", "(", "(" * 60 + ")" * 60]
+)
+def test_patterns_that_are_not_regular_are_refused(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        read_pattern(pattern)
