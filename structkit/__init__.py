@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from structkit.schema.markers.max_tokens import MaxTokens
     from structkit.schema.markers.quote import Quote
     from structkit.targets.explain import explain
+    from structkit.targets.grammar import Grammar
     from structkit.targets.specs import Choice, JsonSchema, Regex
     from structkit.testing.proof.check import check
     from structkit.testing.proof.report import CheckReport, Counterexample, Rejection
@@ -130,6 +131,7 @@ __all__ = [
     "FieldRetracted",
     "FieldStart",
     "GenerationError",
+    "Grammar",
     "GrammarError",
     "Guide",
     "JsonSchema",
@@ -240,6 +242,7 @@ _HOMES = {
     "FieldRetracted": "structkit.generate.run.events",
     "FieldStart": "structkit.generate.run.events",
     "StreamEnd": "structkit.generate.run.events",
+    "Grammar": "structkit.targets.grammar",
     "Guide": "structkit.guide.guide",
     "JsonSchema": "structkit.targets.specs",
     "Limits": "structkit.limits",

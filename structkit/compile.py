@@ -16,7 +16,7 @@ from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.fingerprint import fingerprint_of
-from structkit.targets.specs import Choice, Regex
+from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget, Target, read_target
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -39,7 +39,8 @@ def compile(
     """Compile a target to a guide over a vocabulary.
 
     Args:
-        target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
+        target: A type, a function, a JSON Schema as a dict, `structkit.Regex`, `structkit.Choice` or
+            `structkit.Grammar`.
         vocabulary: The tokens.
         whitespace: `"spaced"` (default) writes JSON as `json.dumps` does, `"compact"` writes no spaces.
         defaults: `"always"` (default) also writes fields that have a default; with `"may_omit"` the model may omit
@@ -101,7 +102,7 @@ def compile(
         guide = Guide(link(rules(target), limits), vocabulary, disk_key=key)
     if precompute:
         guide.precompute()
-    if isinstance(target, (Regex, Choice, Target)):
+    if isinstance(target, (TextTarget, Target)):
         guide.is_json = read_target(target).is_json
     guide.compile_seconds = time.perf_counter() - start_time
     return guide

@@ -32,6 +32,9 @@ class Limits:
     pattern_length: int = 10_000
     """Characters in one pattern."""
 
+    grammar_length: int = 64_000
+    """Characters in one grammar. Lark reads a character in about 15 µs."""
+
     regex_nodes: int = 1_000_000
     """Nodes in one regex after expansion."""
 

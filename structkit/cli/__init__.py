@@ -225,6 +225,16 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
         help="a type: path/to/file.py:Person or module:Person",
     )
     target.add_argument("--schema", metavar="FILE", help="a file with a JSON Schema")
+    target.add_argument("--grammar", metavar="FILE", help="a file with a grammar")
+    command.add_argument(
+        "--syntax",
+        choices=["lark", "gbnf", "kbnf"],
+        default="lark",
+        help="the syntax of the grammar; by default lark",
+    )
+    command.add_argument(
+        "--start", metavar="RULE", help="the first rule of the grammar; by default `start` or `root`"
+    )
     command.add_argument(
         "--model", metavar="NAME", help="a folder or a Hugging Face name; by default the demo model"
     )

@@ -15,9 +15,10 @@ from structkit.api.single import generate, load
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.sample.sample import check_int
+from structkit.targets.grammar import Grammar, Syntax
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["extract", "read_options", "read_prompt", "read_schema", "read_type"]
+__all__ = ["extract", "read_grammar", "read_options", "read_prompt", "read_schema", "read_type"]
 
 
 def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str:
@@ -26,13 +27,34 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str
     Raises:
         StructkitError: The target, the model or the generation failed.
     """
-    target = read_type(*arguments.type) if arguments.type else read_schema(Path(arguments.schema))
+    target = _target(arguments)
     if arguments.input:
         from structkit.cli.many import extract_file
 
         return extract_file(arguments, target, options)
     result = generate(load(arguments.model), prompt, cast("type[object]", target), **options)
+    if isinstance(target, Grammar):
+        return json.dumps(result.text, ensure_ascii=False) if arguments.json else result.text
     return result.text if arguments.json else repr(result.value)
+
+
+def _target(arguments: argparse.Namespace) -> AnyTarget:
+    if arguments.grammar:
+        return read_grammar(Path(arguments.grammar), arguments.syntax, arguments.start)
+    return read_type(*arguments.type) if arguments.type else read_schema(Path(arguments.schema))
+
+
+def read_grammar(path: Path, syntax: Syntax, start: str | None) -> Grammar[str]:
+    """Read a grammar from a file.
+
+    Raises:
+        GrammarError: The grammar is invalid.
+        SchemaError: The file cannot be read.
+    """
+    try:
+        return Grammar(path, start, syntax=syntax)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(f"the grammar cannot be read: {error}", place=str(path)) from error
 
 
 def read_type(source: str, name: str) -> AnyTarget:

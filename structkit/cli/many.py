@@ -16,8 +16,7 @@ from structkit.generate.input.options import BatchSettings, Options, Settings
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_as_completed
 from structkit.models.protocols import LogitsModel
-from structkit.targets.specs import Choice, Regex
-from structkit.targets.targets import AnyTarget
+from structkit.targets.targets import AnyTarget, read_target
 
 __all__ = ["extract_file"]
 
@@ -145,7 +144,7 @@ def _answers(
         else:
             prompts[number] = prompt
     batch = BatchSettings(size=size, progress=None, return_exceptions=True)
-    is_json = not isinstance(target, Regex) and not (isinstance(target, Choice) and target.is_raw)
+    is_json = read_target(target).is_json
     for number, result in run_as_completed(model, prompts, [target] * len(prompts), settings, batch):  # type: ignore[arg-type]
         yield number, _answer(result, ids[number], is_json=is_json)
 

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from structkit.regex.nodes import Node
+from structkit.grammar.threads import TerminalAutomaton
+from structkit.regex.charset import ANY
+from structkit.regex.nodes import CharClass, Node
 
 __all__ = ["Cfg", "Production", "Symbol", "Terminal"]
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """A terminal: its name in messages, and its texts."""
+    """A terminal.
+
+    Attributes:
+        name: Its name in messages.
+        node: Its texts, as if nothing came before or after them.
+        edges: The automaton of a pattern that may look beyond its text; see `structkit.grammar.context`.
+        is_ignored: Whether it may stand between other terminals.
+        first: The characters that its texts can begin with, if it has no `edges`.
+        extending: The characters with which a text of it may continue, if it has no `edges`.
+    """
 
     name: str
     node: Node
+    edges: TerminalAutomaton | None = field(default=None, compare=False)
+    is_ignored: bool = False
+    first: CharClass = field(default=ANY, compare=False)
+    extending: CharClass = field(default=CharClass(()), compare=False)
 
 
 Symbol: TypeAlias = "str | Terminal"
@@ -33,10 +48,15 @@ class Cfg:
     Attributes:
         start: The rule of complete texts.
         rules: The productions of each rule.
+        ignored: The terminals that may stand before each other terminal.
+        ending: Which ends of a terminal count: all of its texts, or those where `re.match` ends in the whole text, or
+            also those where it ends in a shorter text.
     """
 
     start: str
     rules: Mapping[str, tuple[Production, ...]]
+    ignored: tuple[Terminal, ...] = ()
+    ending: Literal["any", "dynamic", "dynamic_complete"] = "any"
 
     def productions(self) -> Iterator[tuple[str, Production]]:
         """Iterate over the rules and their productions."""

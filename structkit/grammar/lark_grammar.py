@@ -1,54 +1,233 @@
-"""Lark grammars as context-free grammars. The only module that imports lark."""
+"""Lark grammars as context-free grammars. One of the two modules that import lark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from structkit.grammar.cfg import Cfg, Symbol, Terminal
-from structkit.grammar.python_pattern import read_pattern
-from structkit.grammar.threads import build_terminal
-from structkit.regex.nodes import EMPTY, Network, Node, Repeat, seq
+from structkit.errors import GrammarError, LimitExceeded, PatternError, StructkitError
+from structkit.grammar.cfg import Cfg, Production, Terminal
+from structkit.grammar.expansions import bound_expansions, growing_template
+from structkit.grammar.python_pattern import prefers_longer, read_pattern
+from structkit.grammar.threads import TerminalAutomaton, build_terminal
+from structkit.limits import Limits
+from structkit.regex.charset import char_class
+from structkit.regex.nodes import EMPTY, Network, Node
+from structkit.regex.pattern.parse import parse
+from structkit.regex.size_bound import edges_if_unambiguous
 
 if TYPE_CHECKING:
-    from lark import Lark
+    from lark import Lark, Tree
 
-__all__ = ["read_lark"]
+__all__ = ["LarkGrammar", "LarkOptions", "Lexer", "Parser", "Priority"]
 
+Parser: TypeAlias = Literal["earley", "lalr"]
+Lexer: TypeAlias = Literal["auto", "dynamic", "dynamic_complete", "basic", "contextual"]
+Priority: TypeAlias = Literal["auto", "normal", "invert"]
 
-def read_lark(lark: Lark, start: str) -> Cfg:
-    """Return the grammar of a loaded Lark parser, for Earley with the dynamic lexers."""
-    nodes = {
-        terminal.name: _terminal_node(terminal.pattern.to_regexp(), lark.options.g_regex_flags)
-        for terminal in lark.terminals
-    }
-    ignored = [nodes[name] for name in lark.ignore_tokens]
-    gap: Node = EMPTY
-    if ignored:
-        gap = Repeat(_union(ignored))
-    terminals = {name: Terminal(name, seq(gap, node)) for name, node in nodes.items()}
-    rules: dict[str, list[tuple[Symbol, ...]]] = {}
-    for rule in lark.rules:
-        production = tuple(terminals[s.name] if s.is_term else s.name for s in rule.expansion)
-        rules.setdefault(rule.origin.name, []).append(production)
-    whole = "$text"
-    rules[whole] = [(start, Terminal("gap", gap))] if ignored else [(start,)]
-    return Cfg(whole, {name: tuple(dict.fromkeys(found)) for name, found in rules.items()})
+_NOWHERE = Path("/structkit/no/folder/grammar.lark")
+"""The place of a grammar without a file; Lark would otherwise import from the folder of the program."""
+
+_loading = Lock()
 
 
-def _union(nodes: Sequence[Node]) -> Node:
-    from structkit.regex.nodes import choice
+@dataclass(frozen=True)
+class LarkOptions:
+    """The arguments of `lark.Lark` that structkit takes; see its documentation."""
 
-    return choice(nodes)
+    start: str = "start"
+    parser: Parser = "earley"
+    lexer: Lexer = "auto"
+    import_paths: tuple[str, ...] = ()
+    priority: Priority | None = "auto"
+    maybe_placeholders: bool = True
+    g_regex_flags: int = 0
 
 
-def _terminal_node(pattern: str, flags: int) -> Node:
-    automaton = build_terminal(read_pattern(pattern, flags))
+@dataclass(frozen=True)
+class LarkGrammar:
+    """A grammar that Lark has loaded.
+
+    Attributes:
+        text: The grammar.
+        path: Its file, if it comes from one.
+        options: The arguments of `lark.Lark`.
+        limits: Bounds on sizes.
+    """
+
+    text: str
+    path: str | None = None
+    options: LarkOptions = LarkOptions()
+    limits: Limits = field(default_factory=Limits)
+
+    @cached_property
+    def lark(self) -> Lark:
+        """The parser.
+
+        Raises:
+            GrammarError: Lark refuses the grammar.
+            LimitExceeded: The grammar is too large.
+        """
+        if len(self.text) > self.limits.grammar_length:
+            raise LimitExceeded("grammar_length", self.limits.grammar_length, "a grammar", place=self.path)
+        try:
+            with _loading:
+                return self._load()
+        except StructkitError:
+            raise
+        except Exception as error:  # Lark raises errors of many kinds, and those of the package regex
+            raise self._error(error) from None
+
+    def _load(self) -> Lark:
+        from lark import Lark
+        from lark.load_grammar import load_grammar
+
+        options = self.options
+        source = self.path or str(_NOWHERE)
+        grammar, used = load_grammar(self.text, source, list(options.import_paths), False)  # type: ignore[no-untyped-call]
+        self.__dict__["imported"] = tuple(sorted((str(path), digest) for path, digest in used.items()))
+        if (name := growing_template(grammar)) is not None:
+            raise self.error(f"the template `{name}` calls itself with ever larger arguments", name)
+        bound_expansions(grammar, self.limits.grammar_length)
+        return Lark(
+            grammar,
+            start=options.start,
+            parser=options.parser,
+            lexer=options.lexer,
+            priority=options.priority,
+            maybe_placeholders=options.maybe_placeholders,
+            g_regex_flags=options.g_regex_flags,
+            propagate_positions=True,
+            source_path=source,
+        )
+
+    @cached_property
+    def imported(self) -> tuple[tuple[str, str], ...]:
+        """The files that the grammar imports, with a hash of their contents."""
+        _ = self.lark
+        imported: tuple[tuple[str, str], ...] = self.__dict__["imported"]
+        return imported
+
+    @cached_property
+    def cfg(self) -> Cfg:
+        """The grammar as rules and terminals, `%ignore` included.
+
+        Raises:
+            GrammarError: A terminal is not regular, or the grammar has no text.
+        """
+        lark = self.lark
+        terminals = {each.name: self._terminal(each) for each in lark.terminals}
+        ignored = tuple(replace(terminals[name], is_ignored=True) for name in lark.ignore_tokens)
+        rules: dict[str, list[Production]] = {}
+        for rule in lark.rules:
+            production = tuple(terminals[s.name] if s.is_term else s.name for s in rule.expansion)
+            rules.setdefault(rule.origin.name, []).append(production)
+        whole, gap, start = "$text", "$gap", self.options.start
+        rules[whole] = [(start, gap)]
+        rules[gap] = [(), *((gap, terminal) for terminal in ignored)]
+        ending: Literal["dynamic", "dynamic_complete"]
+        ending = "dynamic_complete" if lark.options.lexer == "dynamic_complete" else "dynamic"
+        cfg = Cfg(
+            whole, {name: tuple(dict.fromkeys(found)) for name, found in rules.items()}, ignored, ending
+        )
+        if start not in cfg.productive:
+            raise self.error(f"no text ends the rule `{start}`: each of its alternatives needs itself", start)
+        return cfg
+
+    def _terminal(self, definition: Any) -> Terminal:
+        pattern, flags = definition.pattern.to_regexp(), self.options.g_regex_flags
+        try:
+            automaton = build_terminal(read_pattern(pattern, flags))
+        except PatternError as error:
+            raise self.error(
+                f"the terminal {definition.name} is not supported: {error.message}", definition.name
+            ) from None
+        except LimitExceeded:
+            if (counted := _counted(definition.name, pattern, flags)) is None:
+                raise
+            return counted
+        return Terminal(definition.name, _network(automaton), automaton)
+
+    def parse(self, text: str) -> Tree[Any]:
+        """Return Lark's tree of a text.
+
+        Raises:
+            lark.exceptions.UnexpectedInput: The grammar does not contain the text.
+        """
+        return self.lark.parse(text)
+
+    def error(self, message: str, name: str, *, last: bool = False) -> GrammarError:
+        """Return an error at the definition of a name in the grammar, the last one if `last`, or at its first use."""
+        found = list(re.finditer(rf"^[?!]*{re.escape(name)}(?=[\s.:{{])", self.text, re.MULTILINE))
+        if not found:
+            found = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", self.text))[:1]
+        place = found[-1 if last else 0].start() if found else 0
+        return self._error_in(message, place)
+
+    def _error_in(self, message: str, place: int) -> GrammarError:
+        line = self.text.count("\n", 0, place) + 1
+        return self._error_at(message, line, place - self.text.rfind("\n", 0, place))
+
+    def _error_at(self, message: str, line: int, column: int) -> GrammarError:
+        lines = self.text.splitlines() or [""]
+        source = lines[min(line, len(lines)) - 1]
+        return GrammarError(message, line=line, column=column, source=source, place=self.path)
+
+    def _error(self, error: Exception) -> GrammarError:
+        """Return the error of Lark with its place."""
+        message = str(error).split("\n\n")[0].strip() or type(error).__name__
+        if isinstance(error, RecursionError):
+            return self._error_at("the grammar is nested too deeply", 1, 1)
+        place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
+        if place:
+            message = message[: place.start()].strip()
+            return self._error_at(message, int(place[1]), int(place[2]))
+        if isinstance(error, FileNotFoundError):
+            message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"
+            return self.error(message, "%import")
+        if (
+            isinstance(error, re.error) or type(error).__name__ == "error"
+        ):  # of `re` or of the package `regex`
+            return self._error_in(message, self._bad_pattern())
+        if "Empty terminals" in message and '""' in self.text:
+            return self._error_in(message, self.text.index('""'))
+        names = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", message)
+        known = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)]
+        quoted = [name for name in known if re.search(rf"[('`]{re.escape(name)}[)'`]", message)]
+        name = (quoted or known[-1:] or [self.options.start])[0]
+        return self.error(message, name, last="more than once" in message)
+
+    def _bad_pattern(self) -> int:
+        """Return the place of the first pattern that `re` rejects."""
+        for found in re.finditer(r"/((?:\\.|[^/\\\n])+)/[imslux]*", self.text):
+            try:
+                re.compile(found[1])
+            except re.error:
+                return found.start()
+        return 0
+
+
+def _counted(name: str, pattern: str, flags: int) -> Terminal | None:
+    """Return a terminal with large counts, if its texts are all texts of its pattern: it is greedy and unambiguous."""
+    if flags or not prefers_longer(pattern):
+        return None
+    node = parse(pattern, search=False, unicode=True)
+    found = edges_if_unambiguous(node)
+    if found is None:
+        return None
+    return Terminal(name, node, first=char_class(found[0]), extending=char_class(found[1]))
+
+
+def _network(automaton: TerminalAutomaton) -> Node:
+    """Return the automaton of a terminal as a node."""
     # State 1 of a network is its end, which is a new state.
-    size = len(automaton.states) + 1
-    number = {state: state + (state > 0) for state in range(len(automaton.states))}
+    numbers = [state + (state > 0) for state in range(len(automaton.states))]
     moves: list[tuple[int, Node, int]] = [
-        (number[a], charset, number[b]) for a, charset, b in automaton.moves
+        (numbers[a], charset, numbers[b]) for a, charset, b in automaton.moves
     ]
-    moves += [(number[state], EMPTY, 1) for state in automaton.accepting]
-    return Network(size, tuple(moves))
+    moves += [(numbers[state], EMPTY, 1) for state in automaton.accepting]
+    return Network(len(numbers) + 1, tuple(moves))

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from structkit.grammar.cfg import Cfg, Terminal
-from structkit.grammar.left_corner import Graph, components, left_corner_graphs
+from structkit.grammar.constrain import constrain
+from structkit.grammar.left_corner import Graph, Move, components, left_corner_graphs
 from structkit.regex.nodes import EMPTY, NEVER, Network, Node, RuleRef, Rules, choice
 
 __all__ = ["rules_of"]
@@ -29,18 +30,41 @@ def rules_of(cfg: Cfg) -> Rules:
     """
     if cfg.start not in cfg.productive:
         return Rules(NEVER, {})
-    graphs = left_corner_graphs(cfg)
+    graphs, first = left_corner_graphs(cfg), cfg.start
     if not graphs:
         return Rules(EMPTY, {})
+    if cfg.ignored:
+        for graph in graphs.values():
+            _ignore(graph, cfg.ignored)
+    if cfg.ending != "any":
+        graphs, first = constrain(graphs, first, complete=cfg.ending == "dynamic_complete")
+        if not graphs[first].moves:
+            return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
     for name, graph in graphs.items():
         _loop_back(name, graph)
-    kept = _kept(graphs, cfg.start)
+    kept = _kept(graphs, first)
     inlined = _inline(graphs, kept)
     for name, graph in inlined.items():  # what was inlined may end with such a call, too
         _loop_back(name, graph)
     rules = {name: _node(_trim(graph)) for name, graph in inlined.items()}
-    start: Node = RuleRef(cfg.start)
+    start: Node = RuleRef(first)
     return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
+
+
+def _ignore(graph: Graph, ignored: Iterable[Terminal]) -> None:
+    """Allow the ignored terminals before each other terminal."""
+    before: dict[int, int] = {}
+    moves: list[Move] = []
+    for source, symbol, target in graph.moves:
+        place = source
+        if isinstance(symbol, Terminal) and not symbol.is_ignored:
+            place = before.setdefault(source, -1)
+            if place < 0:
+                place = before[source] = graph.state()
+                moves.append((source, None, place))
+                moves += [(place, terminal, place) for terminal in ignored]
+        moves.append((place, symbol, target))
+    graph.moves = moves
 
 
 def _loop_back(name: str, graph: Graph) -> None:

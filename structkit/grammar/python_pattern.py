@@ -29,7 +29,7 @@ else:
     from re import _constants as sre_constants
     from re import _parser as sre_parse
 
-__all__ = ["Char", "Instruction", "Look", "Match", "Program", "Split", "read_pattern"]
+__all__ = ["Char", "Instruction", "Look", "Match", "Program", "Split", "prefers_longer", "read_pattern"]
 
 _MAX_INSTRUCTIONS = 20_000
 """Maximum size of the program of a pattern; repetitions are unrolled."""
@@ -282,6 +282,34 @@ class _Reader:
                 more = self.add(Char(newline, self.add(Char(ANY, 0))))
                 start = self.add(Split((start, more)))
         return self.add_look(start, after, True, negate)
+
+
+def prefers_longer(pattern: str, flags: int = 0) -> bool:
+    """Return whether a pattern is plain and greedy: `re` continues where it can, and nothing looks around.
+
+    >>> prefers_longer("(a|b){1,100000}"), prefers_longer("a+?"), prefers_longer("(|a)b")
+    (True, False, False)
+    """
+    try:
+        pending: list[Any] = [sre_parse.parse(pattern, flags)]
+    except (re.error, OverflowError, RecursionError):
+        return False
+    while pending:
+        for operation, argument in pending.pop():
+            match str(operation):
+                case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
+                    pass
+                case "BRANCH":
+                    if any(branch.getwidth()[0] == 0 for branch in argument[1][:-1]):
+                        return False
+                    pending += argument[1]
+                case "SUBPATTERN":
+                    pending.append(argument[3])
+                case "MAX_REPEAT":
+                    pending.append(argument[2])
+                case _:
+                    return False
+    return True
 
 
 _CLASS_FLAGS = re.IGNORECASE | re.ASCII | re.DOTALL | re.UNICODE

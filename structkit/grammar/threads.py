@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from structkit.regex.nodes import CharClass
 
 __all__ = [
     "ENDED",
+    "MATCH",
     "Condition",
     "State",
     "TerminalAutomaton",
@@ -30,14 +31,14 @@ __all__ = [
     "partition",
 ]
 
+MATCH = 0
+"""The instruction of a thread that matches here."""
+
 ENDED = -1
 """The instruction of a thread that matched an earlier part of the text and has open lookaheads."""
 
 _MAX_STATES = 20_000
 """Maximum states of the automaton of a terminal."""
-
-_MATCH = 0
-"""The instruction of a thread that matches here."""
 
 
 class Condition(NamedTuple):
@@ -67,16 +68,21 @@ class State(NamedTuple):
     def end(self) -> int | None:
         """The thread that decides if the text ends here; `None` if no thread has matched."""
         for position, thread in enumerate(self.threads):
-            has_matched = thread.instruction in (_MATCH, ENDED)
+            has_matched = thread.instruction in (MATCH, ENDED)
             if has_matched and all(condition.negate for condition in thread.pending):
                 return position
         return None
 
     @property
+    def can_match_at_end(self) -> bool:
+        """Whether a thread has matched, if the text ends here."""
+        return self.end is not None
+
+    @property
     def is_accepting(self) -> bool:
         """Whether `re.match` ends here, if the text ends here."""
         end = self.end
-        return end is not None and self.threads[end].instruction == _MATCH
+        return end is not None and self.threads[end].instruction == MATCH
 
 
 _NONE: Pending = frozenset()
@@ -109,20 +115,33 @@ class Threads:
             self._entries[start] | self._plain_step(progress, code_point)
             for start, progress in zip(self.program.lookbehinds, state.behind, strict=True)
         )
+        moved, _ = self._moved(state, code_point)
+        return State(tuple(self._closure(moved, behind)), behind)
+
+    def step_or_match(self, state: State, code_point: int) -> State | None:
+        """Return the state after a code point; `None` if one of its threads has certainly matched."""
+        _, has_matched = self._moved(state, code_point)
+        after = self.step(state, code_point)
+        if has_matched or Thread(MATCH, _NONE) in after.threads:
+            return None
+        return after
+
+    def _moved(self, state: State, code_point: int) -> tuple[list[Thread], bool]:
+        """Return the threads after a code point up to a match whose lookaheads succeed, and whether there is one."""
         moved: list[Thread] = []
         for thread in state.threads:
-            pending = self._pending_step(thread.pending, code_point)
+            pending = self.look_step(thread.pending, code_point)
             if pending is None:
                 continue
-            if thread.instruction in (_MATCH, ENDED):
+            if thread.instruction in (MATCH, ENDED):
                 if not pending:  # the lookaheads succeeded: this is where the match ends
-                    break
+                    return moved, True
                 moved.append(Thread(ENDED, pending))
                 continue
             instruction = self.code[thread.instruction]
             if isinstance(instruction, Char) and contains(instruction.charset, code_point):
                 moved.append(Thread(instruction.after, pending))
-        return State(tuple(self._closure(moved, behind)), behind)
+        return moved, False
 
     def _closure(self, threads: Iterable[Thread], behind: tuple[frozenset[int], ...]) -> Iterator[Thread]:
         """Yield the threads at characters and ends, in order; nothing after an unconditional match."""
@@ -150,24 +169,24 @@ class Threads:
                     pending += [Thread(each, thread.pending) for each in reversed(after)]
                 case Look(start, after, True, negate):
                     condition = self._entries[start]
-                    if _MATCH not in condition:
+                    if MATCH not in condition:
                         open_ahead = thread.pending | {Condition(negate, condition)}
                         pending.append(Thread(after, open_ahead))
                     elif not negate:
                         pending.append(Thread(after, thread.pending))
                 case Look(start, after, False, negate):
                     progress = behind[self.program.lookbehinds.index(start)]
-                    if (_MATCH in progress) != negate:
+                    if (MATCH in progress) != negate:
                         pending.append(Thread(after, thread.pending))
 
-    def _pending_step(self, pending: Pending, code_point: int) -> Pending | None:
-        """Return the lookaheads that stay open; `None` if one fails."""
+    def look_step(self, pending: Pending, code_point: int) -> Pending | None:
+        """Return the lookaheads that stay open after a code point; `None` if one fails."""
         if not pending:
             return pending
         kept = set()
         for negate, instructions in pending:
             after = self._plain_step(instructions, code_point)
-            has_matched = _MATCH in after
+            has_matched = MATCH in after
             if has_matched and negate:
                 return None
             if has_matched or (not after and negate):
@@ -195,11 +214,25 @@ class Threads:
                 reached.update(instruction.after)
         return frozenset(number for number in reached if not isinstance(self.code[number], Split))
 
+    def reachable(self, start: int) -> frozenset[int]:
+        """Return the instructions of a lookaround."""
+        reached, pending = {start}, [start]
+        while pending:
+            instruction = self.code[pending.pop()]
+            following: tuple[int, ...] = ()
+            if isinstance(instruction, Split):
+                following = instruction.after
+            elif isinstance(instruction, Char):
+                following = (instruction.after,)
+            pending += [each for each in following if each not in reached]
+            reached.update(following)
+        return frozenset(number for number in reached if not isinstance(self.code[number], Split))
+
     def classes_at(self, state: State) -> Iterator[CharClass]:
         """Yield the classes that decide on the next step."""
         numbers = {thread.instruction for thread in state.threads}
         numbers.update(n for thread in state.threads for _, ahead in thread.pending for n in ahead)
-        for start, progress in zip(self.program.lookbehinds, state.behind, strict=True):
+        for start, progress in zip(self.program.lookbehinds, state.behind, strict=False):
             numbers |= progress | self._entries[start]
         for number in numbers:
             if number != ENDED and isinstance(instruction := self.code[number], Char):
@@ -242,6 +275,38 @@ class TerminalAutomaton:
     states: tuple[State, ...]
     moves: tuple[tuple[int, CharClass, int], ...]
     accepting: tuple[int, ...]
+
+    @cached_property
+    def looks_behind(self) -> bool:
+        """Whether a lookbehind may look at the text before the terminal."""
+        return bool(self.threads.program.lookbehinds) and self._start_depends_on_the_past()
+
+    def _start_depends_on_the_past(self) -> bool:
+        """Return whether some progress of the lookbehinds before the start changes which texts match."""
+        starts = self.threads.program.lookbehinds
+        nothing = self.threads.start().behind
+        everything = tuple(self.threads.reachable(start) for start in starts)
+        pasts = [everything]
+        pasts += [(*nothing[:n], everything[n], *nothing[n + 1 :]) for n in range(len(starts))]
+        seen: set[tuple[State, State]] = set()
+        pending = [(self.threads.start(), self.threads.start(past)) for past in pasts]
+        while pending:
+            alone, after_text = pair = pending.pop()
+            if pair in seen:
+                continue
+            seen.add(pair)
+            if alone.threads != after_text.threads:
+                return True
+            if alone.behind == after_text.behind:
+                continue
+            for charset in _partition(
+                frozenset((*self.threads.classes_at(alone), *self.threads.classes_at(after_text)))
+            ):
+                code_point = charset.ranges[0][0]
+                pending.append(
+                    (self.threads.step(alone, code_point), self.threads.step(after_text, code_point))
+                )
+        return False
 
 
 def build_terminal(program: Program, max_states: int = _MAX_STATES) -> TerminalAutomaton:

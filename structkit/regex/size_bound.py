@@ -20,7 +20,7 @@ from structkit.regex.nodes import (
     Seq,
 )
 
-__all__ = ["have_distinct_starts", "is_small_string"]
+__all__ = ["edges_if_unambiguous", "have_distinct_starts", "is_small_string"]
 
 _MAX_TRIVIAL_SIZE = 12
 """Patterns up to this many characters have small automata: at most 2 ** 12 states."""
@@ -88,6 +88,19 @@ def is_small_string(body: Node) -> bool:
         body, max_size = body.left, _MAX_COUNTED_SIZE
     size = _size(body)
     return size <= _MAX_TRIVIAL_SIZE or (size <= max_size and _ends(body) is not None)
+
+
+def edges_if_unambiguous(node: Node) -> tuple[Ranges, Ranges] | None:
+    """Return the characters that texts begin with, and those that may continue a complete text.
+
+    The result is `None` unless each character of a text determines its position in the pattern (a one-unambiguous
+    expression).
+
+    >>> edges_if_unambiguous(Repeat(CharClass(((97, 122),)), 1, 100_000))
+    (((97, 122),), ((97, 122),))
+    """
+    found = _ends(node)
+    return None if found is None else (found.first, found.follow)
 
 
 def _size(node: Node) -> int:

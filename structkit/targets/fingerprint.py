@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from structkit.errors import SchemaError
 from structkit.frozen import frozen
+from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget, Target, spec_of
 
@@ -38,6 +39,8 @@ class TargetFingerprint:
                 parts: object = spec.pattern
             elif isinstance(spec, Choice):
                 parts = spec.options
+            elif isinstance(spec, Grammar):
+                parts = spec.text, spec.path, spec.syntax, astuple(spec.options)
             else:
                 parts = spec.schema, spec.resources
             source = json.dumps(parts).encode()
@@ -46,7 +49,7 @@ class TargetFingerprint:
         except (SchemaError, TypeError, ValueError, RecursionError):
             return b""
 
-    def deserialize(self, data: bytes) -> Regex | Choice[object] | JsonSchema:
+    def deserialize(self, data: bytes) -> Regex | Choice[object] | Grammar[str] | JsonSchema:
         """Return the target that `serialize` wrote."""
         parts = json.loads(data)
         spec = spec_of(self._target)
@@ -55,6 +58,8 @@ class TargetFingerprint:
         if isinstance(spec, JsonSchema):
             schema, resources = parts
             return replace(spec, schema=schema, resources=resources)
+        if isinstance(spec, Grammar):
+            return Grammar.read_again(*parts)
         return Choice(parts)
 
 
@@ -78,13 +83,15 @@ def _schema_text(additional: str, strict: bool, bounded: bool, schema: object, r
     return f"JsonSchema {additional} {strict} {bounded} {schema!r} {resources!r}"
 
 
-def _text_of(spec: Regex | Choice[object] | JsonSchema) -> str:
+def _text_of(spec: Regex | Choice[object] | Grammar[object] | JsonSchema) -> str:
     # `repr`, because JSON does not distinguish the keys 1 and "1", or lists and tuples.
     match spec:
         case Regex():
             return f"Regex {spec.pattern!r}"
         case Choice():
             return f"Choice {spec.options!r}"
+        case Grammar():
+            return spec.fingerprint
         case _:
             return _schema_text(
                 spec.additional, spec.strict, spec.bounded_numbers, spec.schema, spec.resources

@@ -1,8 +1,8 @@
 """Targets: the kinds of output that a user can request, with one interface.
 
-A target is a Python type, a function, a JSON Schema as a dict, a `Regex` or a `Choice`. `read_target` returns a
-`Target` for each: its language (`rules`), the value of a text (`parse`), its description in prompts (`description`) and
-its name in messages (`name`).
+A target is a Python type, a function, a JSON Schema as a dict, a `Regex`, a `Choice` or a `Grammar`. `read_target`
+returns a `Target` for each: its language (`rules`), the value of a text (`parse`), its description in prompts
+(`description`) and its name in messages (`name`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.choices import Member, choices_at
 from structkit.schema.view.describe import describe
+from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex, TextTarget, short_text
 
 __all__ = [
@@ -160,8 +161,8 @@ def read_target(
     """Parse a target.
 
     Args:
-        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex` or a `Choice`; or an
-            already parsed type or target.
+        target: A type that pydantic can describe, a function, a JSON Schema as a dict, a `Regex`, `Choice` or
+            `Grammar`; or an already parsed type or target.
         policy: The JSON style of the call. It does not apply to a JSON Schema, which declares the required keys itself.
         limits: Bounds on the size of the schema.
 
@@ -194,6 +195,8 @@ def read_target(
         return _RegexTarget(target)
     if isinstance(target, Choice):
         return _ChoiceTarget(target)
+    if isinstance(target, Grammar):
+        return _GrammarTarget(target)
     given: object = target
     if is_function(given):
         given = read_signature(given)
@@ -213,17 +216,17 @@ def read_target(
     )
 
 
-def spec_of(target: AnyTarget) -> Regex | Choice[object] | JsonSchema | None:
-    """Return the `Regex`, `Choice` or `JsonSchema` of a target, parsed or not; `None` for a Python type.
+def spec_of(target: AnyTarget) -> Regex | Choice[object] | Grammar[object] | JsonSchema | None:
+    """Return the `Regex`, `Choice`, `Grammar` or `JsonSchema` of a target, parsed or not; `None` for a Python type.
 
     >>> spec_of({"type": "integer"})
     JsonSchema(schema={'type': 'integer'}, additional='open', strict=True, resources={}, bounded_numbers=False)
     """
-    if isinstance(target, (_SchemaTarget, _ChoiceTarget, _RegexTarget)):
+    if isinstance(target, (_SchemaTarget, _ChoiceTarget, _GrammarTarget, _RegexTarget)):
         return target.spec
     if isinstance(target, Mapping):
         return JsonSchema(target)
-    return target if isinstance(target, (Regex, Choice, JsonSchema)) else None
+    return target if isinstance(target, (Regex, Choice, Grammar, JsonSchema)) else None
 
 
 @dataclass(frozen=True)
@@ -400,6 +403,31 @@ class _ChoiceTarget(Target[object]):
         if self.spec.is_raw and any(set(text) & set(',\n"') or not text for text in texts):
             texts = [json.dumps(text, ensure_ascii=False) for text in texts]
         return f"one of: {', '.join(texts)}"
+
+
+@dataclass(frozen=True)
+class _GrammarTarget(Target[object]):
+    spec: Grammar[object]
+
+    @property
+    def name(self) -> str:
+        return short_text(repr(self.spec))
+
+    def json_schema(self) -> dict[str, object]:
+        return {"type": "string"}
+
+    def rules(self, **style: Unpack[RulesOptions]) -> Rules:
+        return self.spec.rules
+
+    def parse(self, text: str, context: object = None) -> object | Rejected:
+        return self.spec.parse(text)
+
+    @property
+    def is_json(self) -> bool:
+        return False
+
+    def description(self) -> str:
+        return f"text of this grammar:\n{self.spec.text.strip()}"
 
 
 def _is_container(document: Document) -> bool:

@@ -162,7 +162,7 @@ def test_generation_errors_print_one_message(
     ("arguments", "message"),
     [
         ([], "required"),
-        (["extract", "x"], "--type --schema is required"),
+        (["extract", "x"], "--type --schema --grammar is required"),
         (["extract", "x", "--type", "person.py"], "write path/to/file.py:Name"),
         (["extract", "x", "--type", "a:B", "--schema", "c"], "not allowed with"),
         (["extract", "x", "--type", "a:B", "--temperature", "-1"], "temperature must be"),

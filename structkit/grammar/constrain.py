@@ -1,0 +1,304 @@
+"""Grammars whose terminals look beyond their text, as grammars whose terminals do not.
+
+The rules are multiplied with the contexts of `structkit.grammar.context`: a rule becomes one rule for each pair of a
+context before it and a context behind it (Bar-Hillel, Perles and Shamir 1961). So what a terminal demands of the text
+behind it is known to be possible before the terminal ends, and no text leads to a dead end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from structkit.errors import LimitExceeded
+from structkit.grammar.cfg import Symbol, Terminal
+from structkit.grammar.context import Context, Contexts, exits, overlap
+from structkit.grammar.left_corner import Graph
+from structkit.grammar.threads import State, TerminalAutomaton, partition
+from structkit.regex.charset import char_class, contains, union
+from structkit.regex.nodes import EMPTY, CharClass, Network, Node
+
+__all__ = ["UnseparatedTerminals", "constrain"]
+
+_MAX_STATES = 100_000
+"""Maximum states of the multiplied rules."""
+
+Entry: TypeAlias = "tuple[str, int]"
+"""A rule and the number of the context before it."""
+
+
+def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tuple[dict[str, Graph], str]:
+    """Return rules without demands at the ends of terminals, and the name of the first one.
+
+    Args:
+        graphs: The automata of the rules.
+        start: The first rule.
+        complete: Whether terminals may also end where a shorter text would end, as in `dynamic_complete`. Ignored
+            terminals never do.
+    """
+    following = _following(graphs, start)
+    terminals = [terminal for terminal in following if terminal.edges is not None]
+    automata = tuple(terminal.edges for terminal in terminals if terminal.edges is not None)
+    behind = tuple(number for number, automaton in enumerate(automata) if automaton.looks_behind)
+    for terminal, after in following.items():
+        if (not complete or terminal.is_ignored) and overlap([terminal.extending], after):
+            raise UnseparatedTerminals(
+                f"the terminal {terminal.name} is large, and a character that continues it may follow it; "
+                "use smaller counts, or put a separator behind it"
+            )
+    product = _Product(
+        graphs, Contexts(automata, behind), {t: n for n, t in enumerate(terminals)}, following, complete
+    )
+    if not behind and not any(product.makes_demands(terminal) for terminal in terminals):
+        return dict(graphs), start
+    return product.run(start)
+
+
+class UnseparatedTerminals(ValueError):
+    """A terminal makes demands of a terminal that cannot be read character by character."""
+
+
+@dataclass
+class _Product:
+    graphs: Mapping[str, Graph]
+    contexts: Contexts
+    numbers: Mapping[Terminal, int]
+    following: Mapping[Terminal, CharClass]
+    complete: bool
+    known: list[Context] = field(default_factory=list)
+    context_numbers: dict[Context, int] = field(default_factory=dict)
+    read: dict[tuple[Terminal, int], list[tuple[Terminal, int]]] = field(default_factory=dict)
+    reached: dict[Entry, dict[tuple[int, int], int]] = field(default_factory=dict)
+    moves: dict[Entry, list[tuple[int, Symbol | None, int]]] = field(default_factory=dict)
+    ends: dict[Entry, dict[int, int]] = field(default_factory=dict)
+    callers: dict[Entry, list[tuple[Entry, int, int]]] = field(default_factory=dict)
+    pending: list[tuple[Entry, int, int]] = field(default_factory=list)
+    size: int = 0
+
+    def makes_demands(self, terminal: Terminal) -> bool:
+        """Return whether an end of the terminal demands something of the text behind it."""
+        automaton, number = terminal.edges, self.numbers[terminal]
+        start = self.contexts.start()
+        return automaton is not None and any(
+            self.contexts.after(start, number, way, self.following[terminal]) != start
+            for state in automaton.states
+            for way in exits(state, None)
+        )
+
+    def number(self, context: Context) -> int:
+        number = self.context_numbers.setdefault(context, len(self.known))
+        if number == len(self.known):
+            self.known.append(context)
+        return number
+
+    def run(self, start: str) -> tuple[dict[str, Graph], str]:
+        entry = start, self.number(self.contexts.start())
+        self.enter(entry)
+        outgoing = {name: _outgoing(graph) for name, graph in self.graphs.items()}
+        while self.pending:
+            owner, state, context = self.pending.pop()
+            for symbol, target in outgoing[owner[0]].get(state, ()):
+                self.follow(owner, state, context, symbol, target)
+            if state == 1:
+                self.end(owner, context)
+        return self.graphs_of(entry)
+
+    def enter(self, entry: Entry) -> None:
+        """Explore a rule behind a context."""
+        if entry not in self.reached:
+            self.reached[entry], self.moves[entry], self.ends[entry] = {}, [], {}
+            self.reach(entry, 0, entry[1])
+
+    def reach(self, owner: Entry, state: int, context: int) -> int:
+        """Return the number of a state behind a context; explore it if it is new. State 1 is the end."""
+        places = self.reached[owner]
+        if (state, context) not in places:
+            self.size += 1
+            if self.size > _MAX_STATES:
+                raise LimitExceeded(
+                    "nfa_states",
+                    _MAX_STATES,
+                    "the grammar with what its terminals demand of their neighbours",
+                )
+            places[state, context] = len(places) + (len(places) > 0)
+            self.pending.append((owner, state, context))
+        return places[state, context]
+
+    def follow(self, owner: Entry, state: int, context: int, symbol: Symbol | None, target: int) -> None:
+        source = self.reached[owner][state, context]
+        if symbol is None:
+            self.moves[owner].append((source, None, self.reach(owner, target, context)))
+        elif isinstance(symbol, Terminal):
+            for part, after in self.terminal(symbol, context):
+                self.moves[owner].append((source, part, self.reach(owner, target, after)))
+        else:
+            callee = symbol, context
+            self.callers.setdefault(callee, []).append((owner, source, target))
+            self.enter(callee)
+            for after in list(self.ends[callee]):
+                self.call(owner, source, callee, after, target)
+
+    def call(self, owner: Entry, source: int, callee: Entry, after: int, target: int) -> None:
+        self.moves[owner].append((source, _name(callee, after), self.reach(owner, target, after)))
+
+    def end(self, owner: Entry, context: int) -> None:
+        """Note that a rule can end with a context; continue where it is called."""
+        if context not in self.ends[owner]:
+            self.ends[owner][context] = self.reached[owner][1, context]
+            for caller, source, target in list(self.callers.get(owner, ())):
+                self.call(caller, source, owner, context, target)
+
+    def graphs_of(self, entry: Entry) -> tuple[dict[str, Graph], str]:
+        """Return the automata of the rules for each pair of contexts, and a new first rule."""
+        found = {
+            _name(owner, context): Graph(len(self.reached[owner]) + 1, [*self.moves[owner], (end, None, 1)])
+            for owner, ends in self.ends.items()
+            for context, end in ends.items()
+        }
+        first = Graph()
+        for context in self.ends[entry]:
+            if self.contexts.may_end(self.known[context]):
+                first.moves.append((0, _name(entry, context), 1))
+        return found | {"$start": first}, "$start"
+
+    def terminal(self, terminal: Terminal, context: int) -> list[tuple[Terminal, int]]:
+        """Return the ways to read a terminal behind a context: its texts, and the context behind it."""
+        key = terminal, context
+        if key not in self.read:
+            if terminal.edges is None:
+                self.read[key] = self.read_plain(terminal, context)
+            else:
+                states, moves, ends = self.read_terminal(terminal, terminal.edges, self.known[context])
+                self.read[key] = [
+                    (Terminal(terminal.name, _network(states, moves, places)), after)
+                    for after, places in ends.items()
+                ]
+        return self.read[key]
+
+    def read_plain(self, terminal: Terminal, context: int) -> list[tuple[Terminal, int]]:
+        """Read a terminal whose texts are not known character by character: its first one must end all demands."""
+        before = self.known[context]
+        nothing = self.contexts.start()
+        for charset in partition([*self.contexts.classes(before), terminal.first]):
+            code_point = charset.ranges[0][0]
+            if before == nothing or not contains(terminal.first, code_point):
+                continue
+            if self.contexts.behind or self.contexts.step(before, code_point) != nothing:
+                raise UnseparatedTerminals(
+                    f"the terminal before {terminal.name} would be longer if `{chr(code_point)}` followed, and "
+                    f"{terminal.name} can begin with it; put a separator between them"
+                )
+        return [(terminal, self.number(nothing))]
+
+    def read_terminal(self, terminal: Terminal, automaton: TerminalAutomaton, before: Context) -> _Reading:
+        """Walk through the automaton of a terminal and through the contexts at the same time."""
+        number, threads, contexts = self.numbers[terminal], automaton.threads, self.contexts
+        complete = self.complete and not terminal.is_ignored
+        alone = threads.start() if complete else None
+        start = contexts.enter(before, number), alone, before
+        numbers: dict[tuple[State, State | None, Context], int] = {start: 0}
+        pending = [start]
+        moves: list[tuple[int, CharClass, int]] = []
+        ends: dict[int, list[int]] = {}
+        for place in pending:
+            state, alone, context = place
+            source = numbers[place]
+            if source:
+                for way in exits(state, alone):
+                    after = contexts.after(context, number, way, self.following[terminal])
+                    ends.setdefault(self.number(after), []).append(source)
+            targets: dict[int, list[tuple[int, int]]] = {}
+            for charset in partition([*threads.classes_at(state), *contexts.classes(context)]):
+                code_point = charset.ranges[0][0]
+                moved, next_context = threads.step(state, code_point), contexts.step(context, code_point)
+                if not moved.threads or next_context is None:
+                    continue
+                lone = threads.step(alone, code_point) if alone is not None else None
+                following = moved, lone, next_context
+                target = numbers.setdefault(following, len(numbers))
+                if target == len(pending):
+                    pending.append(following)
+                    self.size += 1
+                    if self.size > _MAX_STATES:
+                        raise LimitExceeded("nfa_states", _MAX_STATES, f"the terminal {terminal.name}")
+                targets.setdefault(target, []).extend(charset.ranges)
+            moves += [(source, char_class(ranges), target) for target, ranges in targets.items()]
+        return len(numbers), moves, ends
+
+
+_Reading: TypeAlias = "tuple[int, list[tuple[int, CharClass, int]], dict[int, list[int]]]"
+"""The number of states, the moves, and the states that end with each context."""
+
+
+def _network(size: int, moves: list[tuple[int, CharClass, int]], ends: list[int]) -> Node:
+    def place(state: int) -> int:
+        return state + (state > 0)
+
+    found: list[tuple[int, Node, int]] = [(place(a), charset, place(b)) for a, charset, b in moves]
+    found += [(place(state), EMPTY, 1) for state in dict.fromkeys(ends)]
+    return Network(size + 1, tuple(found))
+
+
+def _name(entry: Entry, after: int) -> str:
+    return f"{entry[0]}/{entry[1]}/{after}"
+
+
+def _outgoing(graph: Graph) -> dict[int, list[tuple[Symbol | None, int]]]:
+    found: dict[int, list[tuple[Symbol | None, int]]] = {}
+    for source, symbol, target in graph.moves:
+        found.setdefault(source, []).append((symbol, target))
+    return found
+
+
+def _following(graphs: Mapping[str, Graph], start: str) -> dict[Terminal, CharClass]:
+    """Return the characters that can follow each terminal."""
+    outgoing = {name: _outgoing(graph) for name, graph in graphs.items()}
+    first: dict[str, set[Terminal]] = {name: set() for name in graphs}
+    after: dict[str, set[Terminal]] = {name: set() for name in graphs}
+    follow: dict[Terminal, set[Terminal]] = {}
+
+    def ahead(name: str, state: int) -> tuple[set[Terminal], bool]:
+        """Return the terminals that can come next at a state, and whether the rule can end there."""
+        found: set[Terminal] = set()
+        seen, pending = {state}, [state]
+        while pending:
+            for symbol, target in outgoing[name].get(pending.pop(), ()):
+                if symbol is None:
+                    if target not in seen:
+                        seen.add(target)
+                        pending.append(target)
+                elif isinstance(symbol, Terminal):
+                    found.add(symbol)
+                else:
+                    found |= first[symbol]
+        return found, 1 in seen
+
+    changed = True
+    while changed:
+        changed = False
+        for name in graphs:
+            found, _ = ahead(name, 0)
+            changed |= not found <= first[name]
+            first[name] |= found
+    changed = True
+    while changed:
+        changed = False
+        for name, graph in graphs.items():
+            for _, symbol, target in graph.moves:
+                if symbol is None:
+                    continue
+                found, may_end = ahead(name, target)
+                found |= after[name] if may_end else set()
+                into = follow.setdefault(symbol, set()) if isinstance(symbol, Terminal) else after[symbol]
+                changed |= not found <= into
+                into |= found
+    classes = {terminal: _first_class(terminal) for terminal in follow}
+    return {terminal: union(classes[each] for each in found) for terminal, found in follow.items()}
+
+
+def _first_class(terminal: Terminal) -> CharClass:
+    """Return the characters that a terminal can begin with."""
+    if terminal.edges is None:
+        return terminal.first
+    return union(charset for source, charset, _ in terminal.edges.moves if source == 0)

@@ -1,0 +1,110 @@
+"""Groups of a Lark grammar as rules of their own, where Lark would write out too many productions.
+
+Lark multiplies the alternatives of the groups of a production out: `("a" | "b")~20` gives a million productions. A
+group that becomes a rule whose name begins with an underscore gives the same texts and, because Lark inlines such
+rules into trees, the same trees.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from structkit.errors import LimitExceeded
+
+if TYPE_CHECKING:
+    from lark.load_grammar import Grammar
+
+__all__ = ["bound_expansions", "growing_template"]
+
+_MAX_PRODUCTIONS = 500
+"""Productions of one rule above which its groups become rules."""
+
+_UNROLLED = 50
+"""Repetitions below this number are written out by Lark; for larger ones it makes rules."""
+
+
+def bound_expansions(grammar: Grammar, max_productions: int) -> None:
+    """Replace groups by rules where a rule would have too many productions.
+
+    Raises:
+        LimitExceeded: A rule has too many productions all the same.
+    """
+    from lark import Token, Tree
+    from lark.grammar import NonTerminal
+
+    number = 0
+    for name, parameters, tree, options in list(grammar.rule_defs):
+        if _count(tree) <= _MAX_PRODUCTIONS:
+            continue
+        if parameters:
+            raise LimitExceeded("regex_nodes", max_productions, f"the template {name}")
+        for group in list(tree.iter_subtrees()):  # inner groups first
+            for position, child in enumerate(group.children):
+                if not isinstance(child, Tree) or child.data not in ("expansions", "maybe", "expr"):
+                    continue
+                if group is tree or _count(child) == 1:
+                    continue
+                new_name = f"__group_{number}"
+                number += 1
+                body = (
+                    child if child.data == "expansions" else Tree("expansions", [Tree("expansion", [child])])
+                )
+                grammar.rule_defs.append((Token("RULE", new_name), (), body, options))
+                group.children[position] = Tree("value", [NonTerminal(new_name)])
+    for name, _, tree, _ in grammar.rule_defs:
+        if _count(tree) > max_productions:
+            raise LimitExceeded("regex_nodes", max_productions, f"the rule {name}")
+
+
+def _count(tree: Any) -> int:
+    """Return the number of productions that Lark would write out."""
+    data = getattr(tree, "data", None)
+    if data == "expansions":
+        return sum(map(_count, tree.children))
+    if data == "expansion":
+        total = 1
+        for child in tree.children:
+            total *= _count(child)
+        return total
+    if data == "maybe":
+        return _count(tree.children[0]) + 1
+    if data == "expr":
+        part, operator = _count(tree.children[0]), str(tree.children[1])
+        if operator != "~":
+            return part + 1 if operator in "?*" else part
+        bounds = [int(bound) for bound in tree.children[2:]]
+        if bounds[-1] >= _UNROLLED:
+            return int(part**5)
+        return int(sum(part**count for count in range(bounds[0], bounds[-1] + 1))) or 1
+    if data in ("alias", "value"):
+        return _count(tree.children[0])
+    return 1
+
+
+def growing_template(grammar: Grammar) -> str | None:
+    """Return a template that calls itself with an argument built from its parameters, which never ends; or `None`."""
+    templates = {
+        str(name): (parameters, tree) for name, parameters, tree, _ in grammar.rule_defs if parameters
+    }
+    calls: dict[str, list[tuple[str, bool]]] = {}
+    for name, (parameters, tree) in templates.items():
+        calls[name] = []
+        for use in tree.find_data("template_usage"):
+            callee, *arguments = use.children
+            built = [use for argument in arguments for use in argument.find_data("template_usage")]
+            grows = any(
+                getattr(leaf, "name", None) in parameters
+                for use in built
+                for leaf in use.scan_values(lambda leaf: True)
+            )
+            calls[name].append((str(getattr(callee, "name", callee)), grows))
+    for name in templates:
+        pending, seen = [(callee, grows) for callee, grows in calls[name]], set()
+        while pending:
+            callee, grows = pending.pop()
+            if callee == name and grows:
+                return name
+            if (callee, grows) not in seen:
+                seen.add((callee, grows))
+                pending += [(after, grows or more) for after, more in calls.get(callee, ())]
+    return None

@@ -1,0 +1,208 @@
+"""`structkit.Grammar` as a target."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lark import Lark, Transformer, Tree
+from lark.exceptions import LarkError
+
+import structkit as sk
+from structkit.cli import main
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from tests.shared import SHARED
+
+SUM = 'start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]+/\n%ignore " "\n'
+GRAMMARS = SHARED / "data" / "grammars"
+needs_grammars = pytest.mark.skipif(not GRAMMARS.is_dir(), reason="needs the grammars of ../shared/data")
+
+
+def accepts(grammar: sk.Grammar[str], text: str) -> bool:
+    cursor = sk.compile(grammar, byte_vocabulary(), cache=False).cursor()
+    try:
+        for byte in text.encode():
+            cursor.advance(byte)
+    except sk.TokenRejected:
+        return False
+    return cursor.is_accepting
+
+
+def test_the_value_is_the_text() -> None:
+    assert sk.extract(ScriptedModel(["1 + 2"]), "One plus two", sk.Grammar(SUM)) == "1 + 2"
+
+
+def test_the_value_can_be_a_tree() -> None:
+    tree = sk.extract(ScriptedModel(["1 + 2"]), "One plus two", sk.Grammar(SUM, value="tree"))
+    assert isinstance(tree, Tree)
+    assert [str(token) for token in tree.children] == ["1", "2"]
+
+
+class Adder(Transformer):  # type: ignore[type-arg]
+    def start(self, numbers: list[str]) -> int:
+        total = sum(map(int, numbers))
+        if total > 100:
+            raise ValueError("too large")
+        return total
+
+
+def test_a_transformer_gives_the_value() -> None:
+    sums = sk.Grammar(SUM, transformer=Adder())
+    assert sk.extract(ScriptedModel(["1 + 2"]), "One plus two", sums) == 3
+    with pytest.raises(sk.OutputValidationError, match="too large"):
+        sk.extract(ScriptedModel([f"99 + {n}" for n in range(2, 9)], strict=False), "One plus two", sums)
+
+
+def test_a_budget_ends_the_text() -> None:
+    for seed in range(20):
+        result = sk.generate(RandomModel(seed=seed), "x", sk.Grammar(SUM), max_tokens=7)
+        assert Lark(SUM, parser="earley").parse(result.text)
+
+
+def test_the_disk_cache_stores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "numbers.lark").write_text("NUMBER: /[0-9]+/\n")
+    text = '%import .numbers (NUMBER)\nstart: NUMBER ("+" NUMBER)*\n'
+    grammar = sk.Grammar(text, import_paths=[tmp_path])
+    first = sk.compile(grammar, byte_vocabulary(), precompute=True)
+    first.save()
+    assert accepts(grammar, "1+2")
+    again = sk.compile(sk.Grammar(text, import_paths=[tmp_path]), byte_vocabulary()).cursor()
+    out = np.zeros(first.vocabulary.mask_words, np.uint32)
+    again.fill_mask(out)
+    assert out[ord("1") // 32] >> ord("1") % 32 & 1
+    (tmp_path / "numbers.lark").write_text("NUMBER: /[a-z]+/\n")  # an imported file is part of the grammar
+    assert accepts(sk.Grammar(text, import_paths=[tmp_path]), "a+b")
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "yes.lark"
+    path.write_text('start: "yes" "!"\n')
+    assert main(["extract", "Yes?", "--grammar", str(path)]) == 0
+    assert capsys.readouterr().out.strip() == "yes!"
+    assert main(["extract", "Yes?", "--grammar", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == "yes!"
+    assert main(["extract", "Yes?", "--grammar", str(path), "--start", "nothing"]) != 0
+    assert main(["extract", "Yes?", "--grammar", str(tmp_path / "absent.lark")]) != 0
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message"),
+    [
+        ("start: foo", 1, 8, "'foo' used but not defined"),
+        ('start: "a"\nfoo: (', 2, 7, "Expecting a value"),
+        ('start: A\nA: ""', 2, 4, "Empty terminals"),
+        ("start: A\nA: /a*/", 2, 1, "zero-width"),
+        (r"start: A" "\n" r"A: /(a)\1/", 2, 1, "back-reference"),
+        ('start: "a" start', 1, 1, "no text ends"),
+        ("%import .x (y)\nstart: y", 1, 1, "x.lark is not found"),
+        ('s: "a"', 1, 1, "start"),
+        ('start: "a"\nstart: "b"', 2, 1, "more than once"),
+        ("start: /[/", 1, 8, "unterminated"),
+        ('start: t{"a"}\nt{x}: x | t{u{x}}\nu{y}: y y\n', 2, 1, "larger arguments"),
+        ('\N{BYTE ORDER MARK}start: "a"', 1, 1, "Unexpected"),
+        (f"start: {'(' * 3000}", 1, 3008, "Expecting a value"),
+        ("", 1, 1, "start"),
+    ],
+)
+def test_errors_have_a_place(text: str, line: int, column: int, message: str) -> None:
+    with pytest.raises(sk.GrammarError, match=message) as caught:
+        sk.Grammar(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_an_error_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "bad.lark"
+    path.write_text("start: foo\n")
+    with pytest.raises(sk.GrammarError) as caught:
+        sk.Grammar(path)
+    assert caught.value.place == str(path)
+    with pytest.raises(FileNotFoundError):
+        sk.Grammar(tmp_path / "absent.lark")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'start: ("a"|"b")~20',
+        "start: " + '"a"? "b"? "c"? ' * 10,
+        'start: (("a"~0..49)~0..49)~0..49',
+        'start: "a"~1..100000',
+        'start: A\nA: "a"~1..100000',
+        'start: A\nA: ("a" | "b")~1..100000',
+    ],
+)
+def test_large_counts_are_small(text: str) -> None:
+    guide = sk.compile(sk.Grammar(text), byte_vocabulary(), cache=False)
+    assert len(guide.automaton.rule_of) < 20_000
+
+
+def test_large_grammars_are_refused() -> None:
+    with pytest.raises(sk.LimitExceeded, match="grammar_length"):
+        sk.Grammar("".join(f'r{number}: "a"\n' for number in range(100_000)))
+    with pytest.raises(sk.LimitExceeded):
+        sk.Grammar("start: /(a|b)*a(a|b){20}/")
+
+
+@pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
+@pytest.mark.parametrize(
+    ("grammar", "texts"),
+    [
+        ('start: A "a"\nA: /a+/', ["a", "aa", "aaa"]),
+        ("start: A B\nA: /a+/\nB: /ab/", ["aab", "ab", "aaab"]),
+        ("start: A\nA: /a|ab/", ["a", "ab"]),
+        ('start: "if" NAME\nNAME: /[a-z]+/\n%ignore " "', ["ifx", "if if", "if", " if x "]),
+        ('start: n "-" n\nn: SIGNED\nSIGNED: /-?[0-9]+/', ["1-2", "1--2", "1-"]),
+        ('start: "a" " b"\n%ignore / +/', ["a b", "a  b", "ab"]),
+        ("start: A /b+/\nA: /ab*(?!b)/", ["ab", "abb", "a"]),
+        ('start: A "b"\nA: /a(?=b)/', ["ab", "a"]),
+        ('start: "a" B\nB: /(?<=a)b/', ["ab"]),
+        ('start: "x" B\nB: /(?<!a)b/', ["xb"]),
+        ('start: A " "? B\nA: /\\w+\\b/\nB: /\\w+/', ["a b", "ab"]),
+        ('start: "a" | ', ["", "a"]),
+        ('start:\n%ignore " "', ["", " ", "  "]),
+    ],
+)
+def test_the_language_is_that_of_lark(grammar: str, texts: list[str], lexer: str) -> None:
+    lark = Lark(grammar, parser="earley", lexer=lexer)
+    for text in texts:
+        try:
+            lark.parse(text)
+            expected = True
+        except LarkError:
+            expected = False
+        except RuntimeError:  # lark-parser/lark#1576: the text is in the language
+            expected = True
+        try:
+            found = accepts(sk.Grammar(grammar, lexer=lexer), text)  # type: ignore[arg-type]
+        except sk.GrammarError:  # no text is in the language
+            found = False
+        assert found == expected, (text, expected)
+
+
+@needs_grammars
+@pytest.mark.parametrize(
+    "folder", sorted(GRAMMARS.iterdir()) if GRAMMARS.is_dir() else [], ids=lambda path: path.name
+)
+def test_labelled_texts(folder: Path) -> None:
+    if not folder.is_dir():
+        pytest.skip("not a grammar")
+    options = json.loads((folder / "options.json").read_text())
+    if options.get("lexer") not in ("dynamic", "dynamic_complete"):
+        pytest.skip("another lexer")
+    arguments = {name: options[name] for name in ("start", "lexer", "maybe_placeholders") if name in options}
+    paths = [folder / name for name in options.get("import_paths", ())]
+    guide = sk.compile(
+        sk.Grammar(folder / "grammar.lark", import_paths=paths, **arguments), byte_vocabulary()
+    )
+    for line in (folder / "cases.jsonl").read_text().splitlines():
+        case = json.loads(line)
+        cursor = guide.cursor()
+        try:
+            for byte in case["text"].encode():
+                cursor.advance(byte)
+            found = cursor.is_accepting
+        except sk.TokenRejected:
+            found = False
+        assert found == case["valid"], case
