@@ -83,7 +83,7 @@ class _Product:
         return automaton is not None and any(
             self.contexts.after(start, number, way, self.following[terminal]) != start
             for state in automaton.states
-            for way in exits(state, None)
+            for way in exits(state, state if self.complete and not terminal.is_ignored else None)
         )
 
     def number(self, context: Context) -> int:

@@ -53,6 +53,11 @@ def exits(state: State, alone: State | None) -> Iterator[Exit]:
         alone: The state as if nothing came before, for `dynamic_complete`, which also tries shorter texts on their own
             where the match in the whole text is longer; `None` for `dynamic`.
     """
+    if alone == state and not any(thread.pending for thread in state.threads):
+        # The match ends here or later, whatever follows, and both count.
+        if state.is_accepting:
+            yield Exit()
+        return
     for position, (instruction, looks) in enumerate(state.threads):
         if instruction == MATCH:
             preferred = state.threads[:position]

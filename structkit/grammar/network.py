@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from structkit.automaton.construct.compile_rule import rule_dfa
+from structkit.errors import LimitExceeded
 from structkit.grammar.cfg import Cfg, Terminal
 from structkit.grammar.constrain import constrain
 from structkit.grammar.left_corner import Graph, Move, components, left_corner_graphs
+from structkit.limits import Limits
 from structkit.regex.nodes import EMPTY, NEVER, Network, Node, RuleRef, Rules, choice
 
 __all__ = ["rules_of"]
 
 _MAX_INLINED = 300
-"""Maximum moves of a rule that is inlined where several others call it."""
+"""Maximum size of a rule that is inlined where several others call it, in characters and calls."""
 
-_MAX_INLINED_ONCE = 20_000
-"""Maximum moves of a rule that is inlined where one other calls it."""
+_MAX_INLINED_ONCE = 3_000
+"""Maximum size of a rule that is inlined where one other calls it."""
+
+_LIMITS = Limits(states=10_000, nfa_states=50_000, transitions=1_000_000)
+"""The size of a rule above which the rules that it calls stay rules, so that they are not determinized together."""
 
 
 def rules_of(cfg: Cfg) -> Rules:
@@ -30,23 +36,34 @@ def rules_of(cfg: Cfg) -> Rules:
     """
     if cfg.start not in cfg.productive:
         return Rules(NEVER, {})
-    graphs, first = left_corner_graphs(cfg), cfg.start
+    graphs = left_corner_graphs(cfg)
     if not graphs:
         return Rules(EMPTY, {})
     if cfg.ignored:
         for graph in graphs.values():
             _ignore(graph, cfg.ignored)
-    if cfg.ending != "any":
-        graphs, first = constrain(graphs, first, complete=cfg.ending == "dynamic_complete")
-        if not graphs[first].moves:
-            return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
     for name, graph in graphs.items():
         _loop_back(name, graph)
-    kept = _kept(graphs, first)
-    inlined = _inline(graphs, kept)
-    for name, graph in inlined.items():  # what was inlined may end with such a call, too
-        _loop_back(name, graph)
-    rules = {name: _node(_trim(graph)) for name, graph in inlined.items()}
+    kept = _kept(graphs, cfg.start)
+    while True:
+        inlined = _inline(graphs, kept)
+        for name, graph in inlined.items():  # what was inlined may end with such a call, too
+            _loop_back(name, graph)
+        product, first = inlined, cfg.start
+        if cfg.ending != "any":
+            product, first = constrain(inlined, first, complete=cfg.ending == "dynamic_complete")
+        rules = {name: _node(_trim(graph)) for name, graph in product.items()}
+        merged = {
+            callee
+            for name, node in rules.items()
+            for callee in _calls(graphs.get(name.partition("/")[0], Graph())) - inlined.keys()
+            if not _fits(node)
+        }
+        if not merged:
+            break
+        kept |= merged
+    if not rules[first].moves:
+        return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
     start: Node = RuleRef(first)
     return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
 
@@ -93,9 +110,30 @@ def _loop_back(name: str, graph: Graph) -> None:
     ]
 
 
+def _calls(graph: Graph) -> set[str]:
+    """Return the rules that a rule calls."""
+    return {symbol for _, symbol, _ in graph.moves if isinstance(symbol, str)}
+
+
+def _fits(node: Network) -> bool:
+    try:
+        rule_dfa(node, _LIMITS)
+    except LimitExceeded:
+        return False
+    return True
+
+
+def _size(graph: Graph) -> int:
+    """Return the number of characters and calls of a rule."""
+    return sum(
+        len(symbol.node.moves) if isinstance(symbol, Terminal) and isinstance(symbol.node, Network) else 1
+        for _, symbol, _ in graph.moves
+    )
+
+
 def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
     """Return the rules that stay rules: on each cycle of calls at least one."""
-    calls = {name: {s for _, s, _ in graph.moves if isinstance(s, str)} for name, graph in graphs.items()}
+    calls = {name: _calls(graph) for name, graph in graphs.items()}
     kept = {start}
     pending = [set(graphs) - kept]
     while pending:
@@ -114,17 +152,13 @@ def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
 def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
     """Return the automata of the rules that stay rules, with the others inlined; large ones also stay rules."""
     uses = Counter(s for graph in graphs.values() for _, s, _ in graph.moves if isinstance(s, str))
-    inside = {
-        name: {s for _, s, _ in graph.moves if isinstance(s, str) and s not in kept}
-        for name, graph in graphs.items()
-        if name not in kept
-    }
+    inside = {name: _calls(graph) - kept for name, graph in graphs.items() if name not in kept}
     flat: dict[str, Graph] = {}
     large: set[str] = set()
     for group in components(inside):  # callees first
         for name in group:
             flat[name] = _flattened(graphs[name], flat, large)
-            if len(flat[name].moves) > (_MAX_INLINED_ONCE if uses[name] == 1 else _MAX_INLINED):
+            if _size(flat[name]) > (_MAX_INLINED_ONCE if uses[name] == 1 else _MAX_INLINED):
                 large.add(name)
     found = {name: _flattened(graphs[name], flat, large) for name in sorted(kept)}
     return found | {name: flat[name] for name in sorted(large)}

@@ -219,36 +219,66 @@ class Automaton:
 
         A call after which the rule can only end is a tail call: it returns to the frames below.
         """
-        settled: set[Frame] = set()
-        pending, most = list(frames), self.limits.parse_states
+        found: list[Frame] = []
+        calls: dict[int, dict[Frame, None]] = {}  # the frames to return to, by the start state of the callee
+        pending: Collection[Frame] = list(frames)
+        while pending:
+            changed: dict[int, None] = {}
+            pending = self.merge_frames(self._with_returns(pending, found, buffer))
+            found += pending
+            if len(found) > self.limits.parse_states:
+                raise LimitExceeded("parse_states", self.limits.parse_states, "the ways to read one text")
+            entered: list[Frame] = []
+            for frame in pending:
+                for start, back in self._calls_from(frame, buffer):
+                    if back is None or back.inside_distinct:
+                        entered.append(self.frame(start, 0, back))
+                        continue
+                    callers = calls.setdefault(start, {})
+                    added = (back,) if isinstance(back, Frame) else back.frames
+                    if not callers.keys() >= set(added):
+                        callers.update(dict.fromkeys(added))
+                        changed[start] = None
+            # All calls of one callee are below one frame, so that the ways to come to a place do not multiply.
+            entered += [self.frame(start, 0, self._below(calls[start])) for start in changed]
+            known = set(found)
+            pending = [frame for frame in entered if frame not in known]
+        live = self._has_moves
+        return self.merge_frames(
+            [f for f in found if live[f.state] or (f.below is None and self._is_final(f))]
+        )
+
+    def _with_returns(self, frames: Iterable[Frame], found: Collection[Frame], buffer: bytes) -> set[Frame]:
+        """Add the frames after returns from rules that may have ended."""
+        settled, known = set[Frame](), set(found)
+        pending = list(frames)
         while pending:
             frame = pending.pop()
-            if frame in settled:
+            if frame in settled or frame in known:
                 continue
             settled.add(frame)
-            if len(settled) > most:
-                raise LimitExceeded("parse_states", most, "the ways to read one text")
+            if len(settled) > self.limits.parse_states:
+                raise LimitExceeded("parse_states", self.limits.parse_states, "the ways to read one text")
             if frame.below is not None and self._is_final(frame):
                 backs = [self._return_frame(below, buffer) for below in return_frames(frame)]
                 pending += [back for back in backs if back is not None]
-            calls = self._calls.get(frame.state)
-            for callee, after, operation, is_unique in (
-                self._calls_of(frame.state) if calls is None else calls
-            ):
-                count = self.apply_operation(self.rule_of[frame.state], frame.count, operation)
-                if count is not None:
-                    memory = frame.seen_texts
-                    if is_unique:
-                        if memory and memory.texts and memory.contains(self.sole_text(callee)):
-                            continue  # a key that was written
-                        memory = SeenTexts(memory.texts if memory else (), len(buffer))
-                    is_tail = not is_unique and self._only_ends[after]
-                    back = frame.below if is_tail else self.frame(after, count, frame.below, memory)
-                    pending.append(self.frame(self.start_state(callee), 0, back))
-        live = self._has_moves
-        return self.merge_frames(
-            [f for f in settled if live[f.state] or (f.below is None and self._is_final(f))]
-        )
+        return settled
+
+    def _calls_from(self, frame: Frame, buffer: bytes) -> Iterator[tuple[int, Below]]:
+        """Iterate over the calls of a frame: the start state of the callee, and the frames to return to."""
+        calls = self._calls.get(frame.state)
+        for callee, after, operation, is_unique in self._calls_of(frame.state) if calls is None else calls:
+            count = self.apply_operation(self.rule_of[frame.state], frame.count, operation)
+            if count is None:
+                continue
+            memory = frame.seen_texts
+            if is_unique:
+                if memory and memory.texts and memory.contains(self.sole_text(callee)):
+                    continue  # a key that was written
+                memory = SeenTexts(memory.texts if memory else (), len(buffer))
+            is_tail = not is_unique and self._only_ends[after]
+            back = frame.below if is_tail else self.frame(after, count, frame.below, memory)
+            yield self.start_state(callee), back
 
     def merge_frames(self, frames: Collection[Frame]) -> frozenset[Frame]:
         """Merge the frames that differ only in the frames below them, except frames inside a distinct text."""
@@ -267,6 +297,10 @@ class Automaton:
         if len(below) > self.limits.parse_states:
             raise LimitExceeded("parse_states", self.limits.parse_states, "the ways to read one text")
         return self.frame(group[0].state, group[0].count, self.frame_set(below), group[0].seen_texts)
+
+    def _below(self, frames: Collection[Frame]) -> Below:
+        """Return what returns to each of the frames."""
+        return next(iter(frames)) if len(frames) == 1 else self.frame_set(frames)
 
     def frame_set(self, frames: Collection[Frame]) -> FrameSet:
         """Return the unique set of these frames."""

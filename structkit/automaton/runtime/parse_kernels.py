@@ -93,67 +93,6 @@ def _return(context, parses, low, high, below):
 
 
 @helper
-def _close(context, parses, low, high):
-    """Enter the rules that parses may call and leave those that may have ended, without a byte.
-
-    The parses of the rows from `low` to `high - 1`, after this the ones that a byte can follow or that may end the
-    text, are moved to the first rows. Returns their number, or a negative result. A call after which the rule can only
-    end is a tail call: it returns to what is below, so that right recursion takes no stack.
-    """
-    rules, final, has_moves = int32_array(context, RULE), bool_array(context, FINAL), bool_array(context, HAS_MOVES)
-    call_first, call_rule = int32_array(context, CALL_FIRST), int32_array(context, CALL_RULE)
-    call_next, call_operation = int32_array(context, CALL_NEXT), int32_array(context, CALL_OPERATION)
-    start, call_distinct = int32_array(context, START), bool_array(context, CALL_DISTINCT)
-    min_count, max_count = int32_array(context, MIN_COUNT), int32_array(context, MAX_COUNT)
-    max_parses = (len(parses) - 2) // 2
-    i = np.int64(low)
-    while i < high:
-        if high - low > max_parses:
-            return np.int64(TOO_MANY)
-        state, count, below = np.int64(parses[i, STATE]), np.int64(parses[i, COUNT]), np.int64(parses[i, BELOW])
-        rule = rules[state]
-        i += 1
-        if below != NO_FRAME and final[state] and count >= min_count[rule]:
-            high = _return(context, parses, low, high, below)
-            if high < 0:
-                return high
-        for call in range(call_first[state], call_first[state + 1]):
-            after = np.int64(
-                apply_operation(
-                    count, np.int64(call_operation[call]), np.int64(min_count[rule]), np.int64(max_count[rule])
-                )
-            )
-            if after < 0:
-                continue
-            if call_distinct[call]:
-                return np.int64(COMPUTE)
-            callee = call_rule[call]
-            if start[callee] < 0:
-                missing = bool_array(context, MISSING_RULES)
-                missing[callee] = missing[len(missing) - 1] = True
-                return np.int64(MISSING)
-            if high + 1 >= len(parses):
-                return np.int64(TOO_MANY)
-            back, next_state = below, np.int64(call_next[call])
-            is_tail = final[next_state] and not has_moves[next_state] and min_count[rule] == 0
-            if not is_tail or call_first[next_state] < call_first[next_state + 1]:
-                back = intern_frame(context, next_state, after, below)
-                if back < 0:
-                    return back
-            high = _add_parse(parses, low, high, np.int64(start[callee]), np.int64(0), back)
-    kept = np.int64(0)
-    for i in range(low, high):
-        state = np.int64(parses[i, STATE])
-        is_end = parses[i, BELOW] == NO_FRAME and _may_end(context, state, np.int64(parses[i, COUNT]))
-        if has_moves[state] or is_end:
-            parses[kept, STATE], parses[kept, COUNT], parses[kept, BELOW] = (
-                parses[i, STATE], parses[i, COUNT], parses[i, BELOW],
-            )
-            kept += 1
-    return _merge(context, parses, kept) if kept > 1 else kept
-
-
-@helper
 def _insert(members, size, number):
     """Insert a number into an ascending list unless it is there; return the size, or `TOO_MANY`."""
     at = size
@@ -183,16 +122,16 @@ def _insert_below(context, members, size, below):
 
 
 @helper
-def _merge(context, parses, count):
-    """Merge the parses that differ only in what is below them; return their number, or a negative result."""
+def _merge(context, parses, low, high):
+    """Merge the parses of a range that differ only in what is below them; return its end, or a negative result."""
     members = int32_array(context, MEMBERS)
-    kept = np.int64(0)
-    for i in range(count):
+    kept = np.int64(low)
+    for i in range(low, high):
         state, tally, below = np.int64(parses[i, STATE]), np.int64(parses[i, COUNT]), np.int64(parses[i, BELOW])
         if state < 0:
             continue
         size = np.int64(0)
-        for j in range(i + 1, count):
+        for j in range(i + 1, high):
             other = np.int64(parses[j, BELOW])
             if parses[j, STATE] != state or parses[j, COUNT] != tally or below == NO_FRAME or other == NO_FRAME:
                 continue
@@ -211,6 +150,132 @@ def _merge(context, parses, count):
         parses[kept, STATE], parses[kept, COUNT], parses[kept, BELOW] = state, tally, below
         kept += 1
     return kept
+
+
+@helper
+def _add_call(parses, high, calls, state, below):
+    """Add a call to the last rows, from `calls` on; return the first of them, or `TOO_MANY`.
+
+    A row is `(start state of the callee, 0, below)`, with the count 1 once the callee is entered.
+    """
+    for i in range(calls, len(parses)):
+        if parses[i, STATE] == state and parses[i, BELOW] == below:
+            return calls
+    if calls - 2 <= high:
+        return np.int64(TOO_MANY)
+    parses[calls - 1, STATE], parses[calls - 1, COUNT], parses[calls - 1, BELOW] = state, 0, below
+    return calls - 1
+
+
+@helper
+def _enter(context, parses, low, high, calls):
+    """Add a parse for each callee with new calls; return the end of the parses, or a negative result.
+
+    All calls of one callee are below one parse, so that the ways to come to a place do not multiply.
+    """
+    members = int32_array(context, MEMBERS)
+    for i in range(calls, len(parses)):
+        if parses[i, COUNT] == 1:
+            continue
+        state, below = np.int64(parses[i, STATE]), np.int64(parses[i, BELOW])
+        parses[i, COUNT] = 1
+        size = np.int64(0)
+        for j in range(calls, len(parses)):
+            other = np.int64(parses[j, BELOW])
+            if j == i or parses[j, STATE] != state or below == NO_FRAME or other == NO_FRAME:
+                continue
+            parses[j, COUNT] = 1
+            if size == 0:
+                size = _insert_below(context, members, size, below)
+            if size > 0:
+                size = _insert_below(context, members, size, other)
+            if size < 0:
+                return size
+        if size == 1:
+            below = np.int64(members[0])
+        elif size > 1:
+            below = intern_list(context, members, size)
+            if below < 0:
+                return below
+            below = -2 - below
+        if high + 1 >= calls:
+            return np.int64(TOO_MANY)
+        high = _add_parse(parses, low, high, state, np.int64(0), below)
+    return high
+
+
+@helper
+def _close(context, parses, low, high):
+    """Enter the rules that parses may call and leave those that may have ended, without a byte.
+
+    The parses of the rows from `low` to `high - 1`, after this the ones that a byte can follow or that may end the
+    text, are moved to the first rows. Returns their number, or a negative result. A call after which the rule can only
+    end is a tail call: it returns to what is below, so that right recursion takes no stack.
+    """
+    rules, final, has_moves = int32_array(context, RULE), bool_array(context, FINAL), bool_array(context, HAS_MOVES)
+    call_first, call_rule = int32_array(context, CALL_FIRST), int32_array(context, CALL_RULE)
+    call_next, call_operation = int32_array(context, CALL_NEXT), int32_array(context, CALL_OPERATION)
+    start, call_distinct = int32_array(context, START), bool_array(context, CALL_DISTINCT)
+    min_count, max_count = int32_array(context, MIN_COUNT), int32_array(context, MAX_COUNT)
+    max_parses = (len(parses) - 2) // 2
+    done, calls = np.int64(low), np.int64(len(parses))
+    while done < high:
+        i = done
+        while i < high:
+            if high - low > max_parses:
+                return np.int64(TOO_MANY)
+            state, below = np.int64(parses[i, STATE]), np.int64(parses[i, BELOW])
+            if below != NO_FRAME and final[state] and parses[i, COUNT] >= min_count[rules[state]]:
+                high = _return(context, parses, low, high, below)
+                if high < 0:
+                    return high
+            i += 1
+        if high - done > 1:
+            high = _merge(context, parses, done, high)
+            if high < 0:
+                return high
+        for i in range(done, high):
+            state, count, below = np.int64(parses[i, STATE]), np.int64(parses[i, COUNT]), np.int64(parses[i, BELOW])
+            rule = rules[state]
+            for call in range(call_first[state], call_first[state + 1]):
+                after = np.int64(
+                    apply_operation(
+                        count, np.int64(call_operation[call]), np.int64(min_count[rule]), np.int64(max_count[rule])
+                    )
+                )
+                if after < 0:
+                    continue
+                if call_distinct[call]:
+                    return np.int64(COMPUTE)
+                callee = call_rule[call]
+                if start[callee] < 0:
+                    missing = bool_array(context, MISSING_RULES)
+                    missing[callee] = missing[len(missing) - 1] = True
+                    return np.int64(MISSING)
+                back, next_state = below, np.int64(call_next[call])
+                is_tail = final[next_state] and not has_moves[next_state] and min_count[rule] == 0
+                if not is_tail or call_first[next_state] < call_first[next_state + 1]:
+                    back = intern_frame(context, next_state, after, below)
+                    if back < 0:
+                        return back
+                calls = _add_call(parses, high, calls, np.int64(start[callee]), back)
+                if calls < 0:
+                    return calls
+        done = high
+        if calls < len(parses):
+            high = _enter(context, parses, low, high, calls)
+            if high < 0:
+                return high
+    kept = np.int64(0)
+    for i in range(low, high):
+        state = np.int64(parses[i, STATE])
+        is_end = parses[i, BELOW] == NO_FRAME and _may_end(context, state, np.int64(parses[i, COUNT]))
+        if has_moves[state] or is_end:
+            parses[kept, STATE], parses[kept, COUNT], parses[kept, BELOW] = (
+                parses[i, STATE], parses[i, COUNT], parses[i, BELOW],
+            )
+            kept += 1
+    return _merge(context, parses, np.int64(0), kept) if kept > 1 else kept
 
 
 @helper
