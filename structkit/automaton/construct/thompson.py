@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.automaton.construct.arithmetic import multiples
 from structkit.automaton.construct.nfa import Nfa
@@ -42,6 +44,9 @@ _MAX_UNROLLED_STATES = 64
 
 _MAX_SEPARATE_TEXTS = 8
 """Maximum number of alternative literals that are emitted one by one; more share a trie."""
+
+_MAX_DIRECT_RANGES = 8
+"""Maximum number of ranges of a character class that is emitted directly; larger classes are kept as tables."""
 
 _MIN_COPIED_STATES = 20
 """Minimum number of copied states for which shifting the rows of the first copy is faster than emitting each copy."""
@@ -267,17 +272,28 @@ class _Builder:
 
     def chars(self, ranges: tuple[tuple[int, int], ...], start: int) -> int:
         """Emit a character class; encodings with equal suffixes share states, so that large classes stay small."""
-        end = self.state()
-        states: dict[tuple[tuple[int, int], ...], int] = {(): end}
-        for sequence in byte_sequences(ranges):
-            target = end
-            for position in range(len(sequence) - 1, 0, -1):
-                rest = sequence[position:]
-                if rest not in states:
-                    states[rest] = self.state()
-                    self.nfa.edges.extend((states[rest], *rest[0], target, NO_OP))
-                target = states[rest]
-            self.nfa.edges.extend((start, *sequence[0], target, NO_OP))
+        nfa, end = self.nfa, self.state()
+        if len(ranges) <= _MAX_DIRECT_RANGES:
+            states: dict[tuple[tuple[int, int], ...], int] = {(): end}
+            for sequence in byte_sequences(ranges):
+                target = end
+                for position in range(len(sequence) - 1, 0, -1):
+                    rest = sequence[position:]
+                    if rest not in states:
+                        states[rest] = self.state()
+                        nfa.edges.extend((states[rest], *rest[0], target, NO_OP))
+                    target = states[rest]
+                nfa.edges.extend((start, *sequence[0], target, NO_OP))
+            return end
+        size, edges = _large_class(ranges)
+        offset = nfa.size
+        nfa.size += size
+        if nfa.size > self.max_states:
+            raise LimitExceeded("nfa_states", self.max_states, "the automaton of a rule")
+        numbers = np.concatenate([np.arange(offset, offset + size), [end, start]])
+        rows = edges.copy()
+        rows[:, [0, 3]] = numbers[edges[:, [0, 3]]]
+        nfa.edges.frombytes(rows.tobytes())
         return end
 
     def rule_ref(self, rule: str, start: int) -> int:
@@ -476,6 +492,23 @@ class _Builder:
         for state in np.flatnonzero(dfa.final).tolist():
             self.link(offset + state, end)
         return end
+
+
+@lru_cache(maxsize=256)
+def _large_class(ranges: tuple[tuple[int, int], ...]) -> tuple[int, NDArray[np.int32]]:
+    """Return the number of inner states of a character class, and its edges; the last two states are end and start."""
+    states: dict[tuple[tuple[int, int], ...], int] = {(): -2}
+    edges: list[tuple[int, int, int, int, int]] = []
+    for sequence in byte_sequences(ranges):
+        target = -2
+        for position in range(len(sequence) - 1, 0, -1):
+            rest = sequence[position:]
+            if rest not in states:
+                states[rest] = len(states) - 1
+                edges.append((states[rest], *rest[0], target, NO_OP))
+            target = states[rest]
+        edges.append((-1, *sequence[0], target, NO_OP))
+    return len(states) - 1, np.array(edges, np.int32)
 
 
 def _common_prefix(left: bytes, right: bytes) -> int:
