@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from structkit.errors import GrammarError, LimitExceeded, PatternError, StructkitError
 from structkit.grammar.cfg import Cfg, Production, Terminal
 from structkit.grammar.expansions import bound_expansions, growing_template
+from structkit.grammar.holes import Hole, hole_terminal, lark_definitions
 from structkit.grammar.python_pattern import prefers_longer, read_pattern
 from structkit.grammar.threads import TerminalAutomaton, build_terminal
 from structkit.limits import Limits
@@ -47,6 +49,12 @@ class LarkOptions:
     maybe_placeholders: bool = True
     g_regex_flags: int = 0
 
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> LarkOptions:
+        """Return the options of their values as JSON stores them."""
+        start, parser, lexer, folders, *others = values
+        return cls(start, parser, lexer, tuple(folders), *others)
+
 
 @dataclass(frozen=True)
 class LarkGrammar:
@@ -57,12 +65,14 @@ class LarkGrammar:
         path: Its file, if it comes from one.
         options: The arguments of `lark.Lark`.
         limits: Bounds on sizes.
+        holes: The rules that are defined elsewhere.
     """
 
     text: str
     path: str | None = None
     options: LarkOptions = LarkOptions()
     limits: Limits = field(default_factory=Limits)
+    holes: tuple[Hole, ...] = ()
 
     @cached_property
     def lark(self) -> Lark:
@@ -88,7 +98,9 @@ class LarkGrammar:
 
         options = self.options
         source = self.path or str(_NOWHERE)
-        grammar, used = load_grammar(self.text, source, list(options.import_paths), False)  # type: ignore[no-untyped-call]
+        grammar, used = load_grammar(
+            self.text + lark_definitions(self.holes), source, list(options.import_paths), False
+        )  # type: ignore[no-untyped-call]
         self.__dict__["imported"] = tuple(sorted((str(path), digest) for path, digest in used.items()))
         if (name := growing_template(grammar)) is not None:
             raise self.error(f"the template `{name}` calls itself with ever larger arguments", name)
@@ -126,6 +138,7 @@ class LarkGrammar:
         for rule in lark.rules:
             production = tuple(terminals[s.name] if s.is_term else s.name for s in rule.expansion)
             rules.setdefault(rule.origin.name, []).append(production)
+        rules.update((hole.rule, [(hole_terminal(hole),)]) for hole in self.holes)
         whole, gap, start = "$text", "$gap", self.options.start
         rules[whole] = [(start, gap)]
         rules[gap] = [(), *((gap, terminal) for terminal in ignored)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 from structkit.errors import SchemaError
 from structkit.frozen import frozen
@@ -40,7 +40,7 @@ class TargetFingerprint:
             elif isinstance(spec, Choice):
                 parts = spec.options
             elif isinstance(spec, Grammar):
-                parts = spec.text, spec.path, spec.syntax, astuple(spec.options)
+                parts = spec.parts
             else:
                 parts = spec.schema, spec.resources
             source = json.dumps(parts).encode()
@@ -59,7 +59,7 @@ class TargetFingerprint:
             schema, resources = parts
             return replace(spec, schema=schema, resources=resources)
         if isinstance(spec, Grammar):
-            return Grammar.read_again(*parts)
+            return Grammar.of_parts(parts)
         return Choice(parts)
 
 
@@ -74,6 +74,8 @@ def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
         if type(target) is dict:  # the most frequent case; equal to that of `JsonSchema(target)`
             return TargetFingerprint(f"JsonSchema open True False {target!r} {{}}", target)
         spec = spec_of(target)
+        if isinstance(spec, Grammar) and spec.holes:
+            return None
         return None if spec is None else TargetFingerprint(_text_of(spec), spec)
     except RecursionError:
         return None  # parsing reports the error
@@ -91,7 +93,7 @@ def _text_of(spec: Regex | Choice[object] | Grammar[object] | JsonSchema) -> str
         case Choice():
             return f"Choice {spec.options!r}"
         case Grammar():
-            return spec.fingerprint
+            return spec.source.fingerprint
         case _:
             return _schema_text(
                 spec.additional, spec.strict, spec.bounded_numbers, spec.schema, spec.resources

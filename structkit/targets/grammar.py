@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
-from structkit.grammar.cfg import Cfg
-from structkit.grammar.constrain import UnseparatedTerminals
-from structkit.grammar.lark_grammar import LarkGrammar, LarkOptions, Lexer, Parser, Priority
-from structkit.grammar.network import rules_of
-from structkit.regex.nodes import NEVER, Rules
-from structkit.rejected import Rejected
-from structkit.targets.specs import TextTarget
+from typing_extensions import TypeForm
+
+from structkit.errors import SchemaError
+from structkit.grammar.holes import Hole
+from structkit.grammar.lark_grammar import LarkOptions, Lexer, Parser, Priority
+from structkit.grammar.read import GrammarSource, Syntax
+from structkit.schema.markers.grammar import described_with
+from structkit.targets.specs import Choice, Regex, TextTarget
 
 if TYPE_CHECKING:
     from lark import Tree
@@ -24,8 +26,7 @@ __all__ = ["Grammar", "Syntax", "TreeTransformer"]
 
 T_co = TypeVar("T_co", covariant=True)
 
-Syntax: TypeAlias = Literal["lark", "gbnf", "kbnf"]
-"""The language in which a grammar is written."""
+_NO_HOLES: Mapping[str, Any] = MappingProxyType({})
 
 
 class TreeTransformer(Protocol[T_co]):
@@ -49,6 +50,7 @@ class Grammar(TextTarget[T_co]):
         options: The arguments of Lark.
         value: `"text"` or `"tree"`.
         transformer: What turns Lark's tree into the value.
+        holes: The rules that are defined by a target.
 
     >>> import structkit as sk
     >>> sums = sk.Grammar('start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]/')
@@ -62,6 +64,7 @@ class Grammar(TextTarget[T_co]):
     options: LarkOptions
     value: Literal["text", "tree"]
     transformer: TreeTransformer[T_co] | None
+    holes: tuple[tuple[str, TypeForm[object] | TextTarget[object]], ...]
 
     @overload
     def __init__(
@@ -77,6 +80,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["text"] = "text",
     ) -> None: ...
 
@@ -94,6 +98,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["tree"],
     ) -> None: ...
 
@@ -111,6 +116,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         transformer: TreeTransformer[T_co],
     ) -> None: ...
 
@@ -127,6 +133,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["text", "tree"] = "text",
         transformer: TreeTransformer[T_co] | None = None,
     ) -> None:
@@ -144,6 +151,8 @@ class Grammar(TextTarget[T_co]):
             priority: What the priorities of rules and terminals mean for trees.
             maybe_placeholders: Whether `[x]` gives `None` in a tree where `x` is absent.
             g_regex_flags: The flags of `re` for each terminal.
+            holes: Rules that the grammar uses and does not define: their texts are those of a type, `Regex` or
+                `Choice`. In a tree, the rule's only child is the validated value.
             value: `"tree"` gives Lark's tree instead of the text.
             transformer: Turns Lark's tree into the value; exceptions other than bugs count as a rejected text.
 
@@ -157,8 +166,8 @@ class Grammar(TextTarget[T_co]):
             raise ValueError(f"value must be 'text' or 'tree', not {value!r}")
         if syntax not in ("lark", "gbnf", "kbnf"):
             raise ValueError(f"syntax must be 'lark', 'gbnf' or 'kbnf', not {syntax!r}")
-        if syntax != "lark" and (value == "tree" or transformer is not None):
-            raise ValueError("only a Lark grammar has trees; write syntax='lark'")
+        if syntax != "lark" and (value == "tree" or transformer is not None or holes):
+            raise ValueError("only a Lark grammar has trees and holes; write syntax='lark'")
         set_field = object.__setattr__
         set_field(self, "text", str(text) if path is None else Path(path).read_text(encoding="utf-8"))
         set_field(self, "path", path)
@@ -169,71 +178,48 @@ class Grammar(TextTarget[T_co]):
         set_field(self, "options", options)
         set_field(self, "value", value)
         set_field(self, "transformer", transformer)
-        self.rules  # noqa: B018  # errors belong to the line that creates the grammar
+        set_field(self, "holes", tuple(holes.items()))
+        _ = self.source.rules  # errors belong to the line that creates the grammar
 
     def __repr__(self) -> str:
         source = repr(self.text) if self.path is None else f"Path({self.path!r})"
         return f"Grammar({source if len(source) <= 60 else source[:57] + '...'})"
 
-    @classmethod
-    def read_again(cls, text: str, path: str | None, syntax: Syntax, options: Sequence[Any]) -> Grammar[str]:
-        """Return a grammar from its parts, as the disk cache stores them."""
-        grammar: Grammar[str] = cls.__new__(Grammar)
-        start, parser, lexer, folders, priority, placeholders, flags = options
-        read = LarkOptions(start, parser, lexer, tuple(folders), priority, placeholders, flags)
-        parts = {
-            "text": text,
-            "path": path,
-            "syntax": syntax,
-            "options": read,
-            "value": "text",
-            "transformer": None,
-        }
-        for name, part in parts.items():
-            object.__setattr__(grammar, name, part)
-        return grammar
+    @cached_property
+    def source(self) -> GrammarSource:
+        """The grammar to read."""
+        holes = tuple(_hole(*each) for each in self.holes)
+        return GrammarSource(self.text, self.path, self.syntax, self.options, holes)
 
     @property
-    def fingerprint(self) -> str:
-        """A text that determines the language, with the contents of imported files."""
-        files = self.lark.imported if self.syntax == "lark" else ()
-        return f"Grammar {self.syntax} {self.options!r} {files!r} {self.text!r}"
+    def parts(self) -> list[object]:
+        """The text, the path, the syntax and the options, as JSON stores them."""
+        return [self.text, self.path, self.syntax, list(astuple(self.options))]
 
-    @cached_property
-    def lark(self) -> LarkGrammar:
-        """The grammar as Lark reads it."""
-        return LarkGrammar(self.text, self.path, self.options)
+    @classmethod
+    def of_parts(cls, parts: Sequence[Any]) -> Grammar[str]:
+        """Return a grammar of its `parts`."""
+        text, path, syntax, options = parts
+        grammar: Grammar[str] = cls.__new__(Grammar)
+        read = LarkOptions.of(options)
+        fields = {"text": text, "path": path, "syntax": syntax, "options": read, "value": "text"}
+        for name, value in (fields | {"transformer": None, "holes": ()}).items():
+            object.__setattr__(grammar, name, value)
+        return grammar
 
-    @cached_property
-    def cfg(self) -> Cfg:
-        """The rules of the grammar."""
-        return self.lark.cfg
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        """Add the grammar to the JSON Schema of a string, for `Annotated[str, Grammar(...)]`."""
+        if self.value != "text" or self.transformer is not None or self.holes:
+            raise SchemaError("a field has the text of its grammar; remove value, transformer and holes")
+        return described_with(handler(core_schema), self.parts)
 
-    @cached_property
-    def rules(self) -> Rules:
-        """The language.
 
-        Raises:
-            GrammarError: No text is in it.
-        """
-        try:
-            rules = rules_of(self.cfg)
-        except UnseparatedTerminals as error:
-            raise self.lark.error(str(error), self.options.start) from None
-        if rules.start is NEVER:
-            raise self.lark.error("no text is in the language", self.options.start)
-        return rules
-
-    def parse(self, text: str) -> object | Rejected:
-        """Return the value of a text, or why the transformer rejects it."""
-        if self.value == "text" and self.transformer is None:
-            return text
-        try:
-            tree = self.lark.parse(text)
-            return tree if self.transformer is None else self.transformer.transform(tree)
-        except Exception as error:  # the transformer is the user's
-            cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-            return Rejected((), str(cause) or type(cause).__name__, cause)
+def _hole(rule: str, target: object) -> Hole:
+    if isinstance(target, Regex):
+        return Hole(rule, pattern=target.pattern)
+    if isinstance(target, Choice) and target.is_raw:
+        return Hole(rule, options=tuple(target.options))
+    return Hole(rule)
 
 
 def _path(text: str | os.PathLike[str]) -> str | None:

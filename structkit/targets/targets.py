@@ -19,6 +19,7 @@ from typing_extensions import TypeForm, Unpack
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
+from structkit.grammar.holes import fill
 from structkit.limits import Limits
 from structkit.lowering.alternatives import alternation
 from structkit.lowering.lower import lower
@@ -417,10 +418,33 @@ class _GrammarTarget(Target[object]):
         return {"type": "string"}
 
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
-        return self.spec.rules
+        return fill(self.spec.source.rules, {rule: hole.rules(**style) for rule, hole in self.holes.items()})
+
+    @cached_property
+    def holes(self) -> dict[str, Target[object]]:
+        """The targets of the holes."""
+        return {rule: read_target(target) for rule, target in self.spec.holes}
 
     def parse(self, text: str, context: object = None) -> object | Rejected:
-        return self.spec.parse(text)
+        spec = self.spec
+        if spec.value == "text" and spec.transformer is None and not spec.holes:
+            return text
+        try:
+            tree = spec.source.lark.parse(text)
+            for hole in tree.iter_subtrees():
+                if hole.data in self.holes:
+                    value = self.holes[hole.data].parse(
+                        text[hole.meta.start_pos : hole.meta.end_pos], context
+                    )
+                    if isinstance(value, Rejected):
+                        return value
+                    hole.children = [value]
+            if spec.transformer is not None:
+                return spec.transformer.transform(tree)
+        except Exception as error:  # the transformer is the user's
+            cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+            return Rejected((), str(cause) or type(cause).__name__, cause)
+        return tree if spec.value == "tree" else text
 
     @property
     def is_json(self) -> bool:

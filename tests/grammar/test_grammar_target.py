@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
 from lark import Lark, Transformer, Tree
 from lark.exceptions import LarkError
+from pydantic import BaseModel, Field, RootModel, field_validator
 
 import structkit as sk
 from structkit.cli import main
@@ -179,6 +181,61 @@ def test_the_language_is_that_of_lark(grammar: str, texts: list[str], lexer: str
         except sk.GrammarError:  # no text is in the language
             found = False
         assert found == expected, (text, expected)
+
+
+class Order(BaseModel):
+    item: str
+    count: Annotated[int, Field(le=9)]
+
+
+HOLES = 'start: "buy(" order ("," order)* ")" (" at " price)?'
+
+
+def test_holes_are_values_of_types() -> None:
+    grammar = sk.Grammar(HOLES, holes={"order": Order, "price": sk.Regex(r"[0-9]+\.[0-9]{2}")}, value="tree")
+    text = 'buy({"item": "tea", "count": 2},{"item": "}", "count": 3}) at 3.50'
+    tree = sk.extract(ScriptedModel([text]), "Tea", grammar)
+    values = [child.children[0] for child in tree.children if isinstance(child, Tree)]
+    assert values == [Order(item="tea", count=2), Order(item="}", count=3), "3.50"]
+
+
+def test_each_text_with_holes_has_values() -> None:
+    grammar = sk.Grammar(HOLES, holes={"order": Order, "price": sk.Choice(["3.50", "4"])}, value="tree")
+    for seed in range(10):
+        tree = sk.extract(RandomModel(seed=seed), "Tea", grammar, max_tokens=60)
+        assert isinstance(tree.children[0].children[0], Order)
+
+
+def test_a_validator_of_a_hole_is_asked_again() -> None:
+    class Even(RootModel[int]):
+        @field_validator("root")
+        @classmethod
+        def even(cls, value: int) -> int:
+            if value % 2:
+                raise ValueError("odd")
+            return value
+
+    grammar = sk.Grammar('start: "n=" even', holes={"even": Even})
+    result = sk.generate(ScriptedModel(["n=3", "n=4"]), "x", grammar)
+    assert (result.value, result.attempts) == ("n=4", ("n=3", "n=4"))
+
+
+FORMULA = 'start: sum\nsum: sum "+" atom | atom\natom: /[0-9]/ | "(" sum ")" | "\\""'
+
+
+class Formula(BaseModel):
+    text: Annotated[str, sk.Grammar(FORMULA)]
+
+
+def test_a_field_follows_a_grammar() -> None:
+    assert sk.extract(ScriptedModel([r'{"text": "1+(2+\"+3)"}']), "x", Formula) == Formula(text='1+(2+"+3)')
+    for seed in range(10):
+        value = sk.extract(RandomModel(seed=seed), "x", Formula, max_tokens=40)
+        assert Lark(FORMULA).parse(value.text)
+    with pytest.raises(sk.UnsupportedKeyword, match="other constraints"):
+        sk.compile(Annotated[str, sk.Grammar(SUM), Field(max_length=3)], byte_vocabulary())
+    with pytest.raises(sk.SchemaError, match="only to strings"):
+        sk.compile(Annotated[int, sk.Grammar(SUM)], byte_vocabulary())
 
 
 @needs_grammars

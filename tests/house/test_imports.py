@@ -29,7 +29,7 @@ UPSTREAM = {
     "regex": set[str](),
     "automaton": {"regex"},
     "grammar": {"regex", "automaton"},
-    "lowering": {"schema", "regex", "automaton"},
+    "lowering": {"schema", "regex", "grammar", "automaton"},
     "index": {"vocabulary", "automaton"},
     "guide": {"vocabulary", "automaton", "index"},
     "functions": {"schema"},

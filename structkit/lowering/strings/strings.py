@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Protocol, cast
 
 from structkit.errors import UnsupportedKeyword
+from structkit.grammar.holes import with_prefix
+from structkit.grammar.lark_grammar import LarkOptions
+from structkit.grammar.read import GrammarSource
 from structkit.limits import Limits
 from structkit.lowering.strings.raw_text import format_body, raw_language
 from structkit.lowering.strings.registry import format_names, is_known, language
@@ -35,6 +39,7 @@ from structkit.regex.size_bound import is_small_string
 from structkit.regex.substring import encode_source
 from structkit.regex.walk import exceeds_size, referenced_rules
 from structkit.schema.ir.nodes import Format, Schema, String
+from structkit.schema.markers.grammar import GRAMMAR_FORMAT, grammar_parts
 from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
 
 __all__ = ["MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
@@ -106,6 +111,8 @@ class StringLowerer:
         given = schema.format
         if given is not None and given.name == QUOTE_FORMAT:
             return self._quote(schema, given, path, excluded)
+        if given is not None and given.name == GRAMMAR_FORMAT:
+            return self._grammar(schema, given, path, excluded)
         if given is not None and not is_known(given) and lowering.bounded:
             message = (
                 f"the format '{given}' cannot be enforced; drop it, or use one of {', '.join(format_names())}"
@@ -148,6 +155,20 @@ class StringLowerer:
         if excluded and body is not NEVER:
             body = Intersection(body, choice(LiteralText(other) for other in excluded), negate=True)
         return NEVER if body is NEVER else seq(QUOTE, string_tail(body))
+
+    def _grammar(self, schema: String, given: Format, path: str, excluded: Sequence[str]) -> Node:
+        """Lower a text of a grammar."""
+        if excluded or schema != String(format=given):
+            message = "a text of a grammar cannot have other constraints; write them into the grammar"
+            raise UnsupportedKeyword("x-structkit-grammar", message, place=path)
+        text, file, syntax, options = grammar_parts(given)
+        source = GrammarSource(text, file, syntax, LarkOptions.of(options))
+        name = blake2b(str(given).encode(), digest_size=8).hexdigest()
+        rules = with_prefix(source.rules, f"grammar:{name}:")
+        self._lowering.rules.update(
+            (name + ESCAPED_SUFFIX, escape(node)) for name, node in rules.rules.items()
+        )
+        return seq(QUOTE, escape(rules.start), QUOTE)
 
     def free_text(self, min_length: int, max_length: int | None) -> Node:
         """Return a call of the rule of free text and its closing quote, which all schemas share."""

@@ -54,6 +54,7 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 from structkit.schema.ir.path import SchemaPath
+from structkit.schema.markers.grammar import GRAMMAR_KEYWORD, grammar_format
 from structkit.schema.markers.quote import QUOTE_KEYWORD, quote_format
 
 __all__ = [
@@ -170,6 +171,10 @@ def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Fo
         found = _format(_text(raw["format"], "format", path), path, parser)
     elif parser.python and FORMAT in raw:
         found = _private_format(cast("_PrivateFormat", raw[FORMAT]))
+    if GRAMMAR_KEYWORD in raw:
+        if found is not None or QUOTE_KEYWORD in raw:
+            raise UnsupportedKeyword("format", "a text of a grammar cannot have a format", place=path.text)
+        return grammar_format(raw[GRAMMAR_KEYWORD], path)
     if QUOTE_KEYWORD not in raw:
         return found
     if found is not None:

@@ -1,0 +1,104 @@
+"""Typed holes: rules of a grammar whose texts are the texts of a target."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from structkit.grammar.cfg import Terminal
+from structkit.regex.charset import ANY, char_class
+from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
+from structkit.regex.walk import map_children
+
+__all__ = ["Hole", "fill", "hole_terminal", "lark_definitions", "with_prefix"]
+
+_JSON_FIRST = char_class((ord(first),) * 2 for first in '"{[-0123456789tfn')
+
+_JSON_RULES = r"""
+_hole_value: _HOLE_STRING | _HOLE_NUMBER | _HOLE_WORD | _hole_object | _hole_array
+_hole_object: "{" _HOLE_SPACE? (_hole_pair ("," _HOLE_SPACE? _hole_pair)*)? "}"
+_hole_pair: _HOLE_STRING _HOLE_SPACE? ":" _HOLE_SPACE? _hole_value _HOLE_SPACE?
+_hole_array: "[" _HOLE_SPACE? (_hole_item ("," _HOLE_SPACE? _hole_item)*)? "]"
+_hole_item: _hole_value _HOLE_SPACE?
+_HOLE_STRING: /"(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/
+_HOLE_NUMBER: /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+\-]?[0-9]+)?/
+_HOLE_WORD: "true" | "false" | "null"
+_HOLE_SPACE: /[ \t\r\n]+/
+"""
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A rule whose texts are those of a target.
+
+    Attributes:
+        rule: The name of the rule.
+        pattern: The pattern of its texts, for texts that are not JSON.
+        options: The possible texts, for a choice.
+    """
+
+    rule: str
+    pattern: str | None = None
+    options: tuple[str, ...] = ()
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the texts are JSON."""
+        return self.pattern is None and not self.options
+
+
+def lark_definitions(holes: Iterable[Hole]) -> str:
+    """Return the definitions of holes in a Lark grammar, which accept at least the texts of their targets."""
+    lines, has_json = [""], False
+    for hole in holes:
+        if hole.pattern is not None:
+            pattern = hole.pattern.replace("/", r"\/").replace("\n", r"\n")
+            lines.append(f"{hole.rule}: /(?:{pattern})/")
+        elif hole.options:
+            lines.append(f"{hole.rule}: {' | '.join(json.dumps(option) for option in hole.options)}")
+        else:
+            lines.append(f"{hole.rule}: _hole_value")
+            has_json = True
+    return "\n".join(lines) + ("\n" + _JSON_RULES if has_json else "\n")
+
+
+def hole_terminal(hole: Hole) -> Terminal:
+    """Return the terminal of a hole, a call of the rules that `fill` adds."""
+    return Terminal(hole.rule, RuleRef(_name(hole.rule)), first=_JSON_FIRST if hole.is_json else ANY)
+
+
+def fill(rules: Rules, languages: Mapping[str, Rules]) -> Rules:
+    """Return the rules of a grammar with the rules of its holes."""
+    found: dict[str, Node] = dict(rules.rules)
+    lazy = set(rules.lazy)
+    unenforced = list(rules.unenforced)
+    for hole, language in languages.items():
+        named = with_prefix(language, f"{_name(hole)}:")
+        found[_name(hole)] = named.start
+        found.update(named.rules)
+        lazy.update(named.lazy)
+        unenforced += named.unenforced
+    return Rules(rules.start, found, tuple(unenforced), frozenset(lazy))
+
+
+def with_prefix(rules: Rules, prefix: str) -> Rules:
+    """Return the rules with other names.
+
+    >>> with_prefix(Rules(RuleRef("a"), {"a": LiteralText("x")}), "b:")
+    Rules(start=RuleRef(rule='b:a'), rules={'b:a': LiteralText(value='x')}, unenforced=(), lazy=frozenset())
+    """
+
+    def renamed(node: Node) -> Node:
+        if isinstance(node, RuleRef):
+            return RuleRef(prefix + node.rule)
+        return node if isinstance(node, LiteralText) else map_children(node, renamed)
+
+    named = {prefix + name: renamed(node) for name, node in rules.rules.items()}
+    return Rules(
+        renamed(rules.start), named, rules.unenforced, frozenset(prefix + name for name in rules.lazy)
+    )
+
+
+def _name(rule: str) -> str:
+    return f"hole:{rule}"

@@ -1,0 +1,79 @@
+"""Grammars of each syntax as rules of regexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from structkit.errors import GrammarError
+from structkit.grammar.cfg import Cfg
+from structkit.grammar.constrain import UnseparatedTerminals
+from structkit.grammar.holes import Hole
+from structkit.grammar.lark_grammar import LarkGrammar, LarkOptions
+from structkit.grammar.network import rules_of
+from structkit.regex.nodes import NEVER, Rules
+
+__all__ = ["GrammarSource", "Syntax"]
+
+Syntax: TypeAlias = Literal["lark", "gbnf", "kbnf"]
+"""The language in which a grammar is written."""
+
+
+@dataclass(frozen=True)
+class GrammarSource:
+    """A grammar as the user gives it.
+
+    Attributes:
+        text: The grammar.
+        path: Its file; `None` for a text.
+        syntax: The language in which it is written.
+        options: The arguments of Lark; other syntaxes only have `start`.
+        holes: The rules that are defined elsewhere.
+    """
+
+    text: str
+    path: str | None = None
+    syntax: Syntax = "lark"
+    options: LarkOptions = field(default_factory=LarkOptions)
+    holes: tuple[Hole, ...] = ()
+
+    @cached_property
+    def lark(self) -> LarkGrammar:
+        """The grammar as Lark reads it."""
+        return LarkGrammar(self.text, self.path, self.options, holes=self.holes)
+
+    @cached_property
+    def cfg(self) -> Cfg:
+        """The grammar as rules and terminals.
+
+        Raises:
+            GrammarError: The grammar is invalid, or a terminal is not regular.
+        """
+        return self.lark.cfg
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The language.
+
+        Raises:
+            GrammarError: The grammar is invalid, or no text is in the language.
+            LimitExceeded: The grammar is too large.
+        """
+        try:
+            rules = rules_of(self.cfg)
+        except UnseparatedTerminals as error:
+            raise self.error(str(error)) from None
+        if rules.start is NEVER:
+            raise self.error("no text is in the language")
+        return rules
+
+    def error(self, message: str) -> GrammarError:
+        """Return an error at the first rule."""
+        return self.lark.error(message, self.options.start)
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that determines the language, with the contents of imported files."""
+        files = self.lark.imported if self.syntax == "lark" else ()
+        return f"Grammar {self.syntax} {self.options!r} {files!r} {self.text!r}"
