@@ -14,6 +14,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton.core import jit
 from structkit.automaton.core.tables import Tables
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
@@ -27,6 +28,7 @@ from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
 from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
+from structkit.index.rows.subtrees import subtrees_of
 from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -82,6 +84,8 @@ class Index:
         self._disk = disk_key, guide_file, len(automaton.built)
         self._regular = RegularRows(automaton, vocabulary, self._token_distance, on_disk=disk_key is not None)
         self.scratch_pool = scratch_pool(vocabulary)
+        jit.load_kernels()
+        subtrees_of(vocabulary)  # known before the first token: they take as long as thousands of steps
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.token_ids, *children)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.automaton.construct import determinize
 from structkit.automaton.construct.nfa import Nfa
@@ -20,12 +19,12 @@ from structkit.automaton.core.dfa import (
     NO_OP,
     Dfa,
     append_text,
+    first_rows,
     intersection,
     iterations_to_end,
     trim,
 )
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
-from structkit.automaton.core.tables import Scalar
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.json_string import is_substring
@@ -248,14 +247,9 @@ def _determinize(nfa: Nfa, limits: Limits) -> Dfa:
     if states == kernels.TOO_MANY:
         limit = "states" if max_states == limits.states else "transitions"
         raise LimitExceeded(limit, getattr(limits, limit), "the automaton of a rule")
-    targets, final = _first(targets, states), _first(ends, states)
+    targets, final = first_rows(targets, states), first_rows(ends, states)
     if not call_count:
         return trim(Dfa(classes, targets, final, min_count=nfa.min_count, max_count=nfa.max_count))
     keys = tuple(nfa.callees)
     callees = tuple([keys[number] for number in numbers[1, :callee_count].tolist()])
     return Dfa(classes, targets, final, dfa_calls[:call_count].copy(), callees, nfa.min_count, nfa.max_count)
-
-
-def _first(array: NDArray[Scalar], count: int) -> NDArray[Scalar]:
-    """Return the first rows of an array, as a copy if the array would keep much more memory alive."""
-    return array[:count] if 2 * count >= len(array) else array[:count].copy()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ __all__ = [
     "Dfa",
     "RuleKey",
     "append_text",
+    "first_rows",
     "intersection",
     "iterations_to_end",
     "node_of",
@@ -42,6 +43,8 @@ __all__ = [
 RuleKey: TypeAlias = str | Repeat | Distinct | Intersection | Substring
 """The callee of a call: a rule of the target, or a node that became a separate rule: a large repetition, alone or in a
 pattern, a distinct text, or a quote."""
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 _NO_CALLS: NDArray[np.int32] = np.empty((0, 4), np.int32)
 
@@ -168,8 +171,8 @@ def intersection(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False
     return trim(
         Dfa(
             classes,
-            targets[:states].copy(),
-            final[:states].copy(),
+            first_rows(targets, states),
+            first_rows(final, states),
             min_count=right.min_count,
             max_count=right.max_count,
         )
@@ -222,10 +225,17 @@ def iterations_to_end(dfa: Dfa) -> NDArray[np.int32]:
 
 
 def trim(dfa: Dfa) -> Dfa:
-    """Remove the states of a call-free automaton that cannot reach an end, except the start."""
+    """Remove the states of a call-free automaton that cannot reach an end, except the start.
+
+    The arrays of `dfa` are overwritten, because memory that is written for the first time is slow.
+    """
     iterations = iterations_to_end(dfa)
     if iterations.max(initial=0) < UNREACHABLE:
         return dfa
-    targets, final = dfa.targets.copy(), dfa.final.copy()
-    states = kernels.compact(targets, final, iterations)
-    return replace(dfa, targets=targets[:states].copy(), final=final[:states].copy())
+    states = kernels.compact(dfa.targets, dfa.final, iterations)
+    return replace(dfa, targets=first_rows(dfa.targets, states), final=first_rows(dfa.final, states))
+
+
+def first_rows(array: NDArray[Scalar], count: int) -> NDArray[Scalar]:
+    """Return the first rows of an array, as a copy if the array would keep much more memory alive."""
+    return array[:count] if 4 * count >= len(array) else array[:count].copy()

@@ -23,13 +23,16 @@ import numba
 
 from structkit.automaton.core.object_code import KernelCache, ObjectCode
 
-__all__ = ["SHIPPED", "exclusive_kernel", "helper", "inlined", "kernel"]
+__all__ = ["SHIPPED", "exclusive_kernel", "helper", "inlined", "kernel", "load_kernels"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 SHIPPED = ObjectCode(Path(__file__).with_name("compiled"))
 """The object code that the installation built."""
+
+_KERNELS: list[object] = []
+"""The dispatchers of all kernels of the imported modules."""
 
 _lean = functools.partial(numba.njit, nogil=True, boundscheck=False, no_cfunc_wrapper=True, _nrt=False)
 
@@ -47,7 +50,18 @@ def exclusive_kernel(function: Callable[_P, _T]) -> Callable[_P, _T]:
 def _cached(compiled: Callable[_P, _T], function: Callable[_P, _T]) -> Callable[_P, _T]:
     if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba sets its options at run time
         compiled._cache = KernelCache(function, SHIPPED)  # type: ignore[attr-defined]  # a dispatcher
+        _KERNELS.append(compiled)
     return compiled
+
+
+@functools.cache
+def load_kernels() -> None:
+    """Load the object code of all kernels, once per process.
+
+    Otherwise each kernel is loaded at its first call, some of them in the middle of a value, where a step that needs
+    microseconds would need milliseconds.
+    """
+    SHIPPED.load_all(_KERNELS)
 
 
 helper = _lean(no_cpython_wrapper=True)

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import llvmlite
 import numba
@@ -34,6 +35,9 @@ MANIFEST = "manifest.json"
 
 _ROOT = Path(__file__).parents[3]
 """The folder of the package `structkit`; sources are named relative to it."""
+
+_SIGNATURE = 3
+"""The index of the signature in a file."""
 
 _OTHERS_WRITE = 0o022
 """The mode bits that allow the group or others to write."""
@@ -71,6 +75,26 @@ class ObjectCode:
         expected = self._hashes.get(name) if self._is_enabled else None
         if expected is None or not self._runs_on(context):
             return None
+        parts = self._read(name, expected)
+        return CompileResult._rebuild(context, *parts) if parts else None
+
+    def load_all(self, kernels: Iterable[Any]) -> None:
+        """Load the compiled signatures of kernels immediately, so that no later call of a kernel waits for it.
+
+        Args:
+            kernels: Dispatchers of numba.
+        """
+        kernels_by_name = {_prefix(kernel.py_func): kernel for kernel in kernels}
+        loaded = {_file_name(k.py_func, types) for k in kernels_by_name.values() for types in k.overloads}
+        for name, expected in self._hashes.items() if self._is_enabled else ():
+            kernel = kernels_by_name.get(name.rpartition("-")[0])
+            if kernel is None or name in loaded or not self._runs_on(kernel.targetctx):
+                continue
+            if parts := self._read(name, expected):
+                kernel.compile(parts[_SIGNATURE].args)
+
+    def _read(self, name: str, expected: str) -> tuple[Any, ...]:
+        """Return the parts of a compiled kernel; empty if the file does not have the expected hash."""
         path = self.folder / name
         try:
             content = path.read_bytes() if self._is_private(path) else b""
@@ -78,8 +102,9 @@ class ObjectCode:
             content = b""
         if hashlib.sha256(content).hexdigest() != expected:
             self._ignore(f"{path} is damaged, or another user can write to it")
-            return None
-        return CompileResult._rebuild(context, *loads(content))
+            return ()
+        parts: tuple[Any, ...] = loads(content)
+        return parts
 
     def save(self, kernels: Iterable[object], sources: Iterable[Path]) -> int:
         """Write the compiled signatures of kernels, and the manifest last; return the number of signatures.
@@ -196,7 +221,6 @@ class KernelCache:
 
     def load_overload(self, signature: object, context: object) -> object:
         """Return the compiled kernel for a signature, or `None` if it must be compiled."""
-        context.refresh()  # type: ignore[attr-defined]  # numba has no types
         result = self._shipped.load(self._function, signature, context)
         return self._fallback.load_overload(signature, context) if result is None else result
 
@@ -218,7 +242,11 @@ class KernelCache:
 
 def _file_name(function: Callable[..., object], signature: object) -> str:
     digest = hashlib.sha256(str(signature).encode()).hexdigest()[:16]
-    return f"{function.__module__}.{function.__qualname__}-{digest}.nbc"
+    return f"{_prefix(function)}-{digest}.nbc"
+
+
+def _prefix(function: Callable[..., object]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 def _hash(path: Path) -> str:

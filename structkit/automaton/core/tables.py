@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
-from structkit.automaton.core.dfa import Dfa
+from structkit.automaton.core.dfa import Dfa, Scalar
 from structkit.automaton.core.kernels import OPERATION_BITS
 
 __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
-
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 _INITIAL_STATES, _INITIAL_TRANSITIONS, _INITIAL_CALLS, _INITIAL_RULES = 1_024, 65_536, 256, 32
 """Initial capacities: enough for most targets. Memory that is not written takes no room."""
@@ -205,8 +203,8 @@ def extract_dfa(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
 
 
 def _grow(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
-    """Return a longer array that starts with the given one; the rest is uninitialized."""
+    """Return a longer array that starts with the given one; the rest is uninitialized and takes no memory yet."""
     length = array.shape[-1]
-    larger = np.empty((*array.shape[:-1], max(size, 2 * length)), array.dtype)
+    larger = np.empty((*array.shape[:-1], max(2 * size, 4 * length)), array.dtype)
     larger[..., :length] = array
     return larger

@@ -14,13 +14,17 @@ from structkit.automaton.core.jit import helper, inlined, kernel
 from structkit.automaton.core.kernels import AT_END, ENTER, EXIT, OPERATION_BITS, OPERATION_MASK, UNREACHABLE
 
 __all__ = [
-    "BYTES_PER_ITERATION", "CALL_COLUMNS", "CALL_FIRST", "DISTANCE", "FIRST_STEP", "ROW", "RULE", "RULE_COLUMNS",
-    "STATE_COLUMNS", "distances", "measure",
+    "BYTES_PER_ITERATION", "CALL_COLUMNS", "CALL_FIRST", "DISTANCE", "FIRST_STEP", "MOVE_COLUMNS", "ROW", "RULE",
+    "RULE_COLUMNS", "STATE_COLUMNS", "distances", "measure",
 ]
 
-ROW, RULE, CALL_FIRST, KNOWN, DISTANCE, FIRST_STEP = range(6)
+ROW, RULE, CALL_FIRST, KNOWN, DISTANCE, MOVE_FIRST, FIRST_STEP = range(7)
 """Rows of `of_states`: index of the state's first transition, its rule, index of its first call, its initial distance
-(`UNREACHABLE` if unknown), its distance, and the first step of a shortest path: a byte, `-1 - call`, or `AT_END`."""
+(`UNREACHABLE` if unknown), its distance, index of its first move, and the first step of a shortest path: a byte,
+`-1 - call`, or `AT_END`."""
+
+MOVE_COLUMNS = 2
+"""The columns of `moves`: a byte class, and the state after it."""
 
 CALL_RULE, CALL_NEXT, CALL_OPERATION = range(3)
 """Rows of `of_calls`: the rule called, the state after the call, and the operation."""
@@ -53,7 +57,7 @@ def _call_distance(of_states, of_rules, callee, return_state):
 
 
 @inlined
-def _sweep(targets, leading, final, of_states, of_calls, of_rules, first_byte):
+def _sweep(moves, final, of_states, of_calls, of_rules, first_byte):
     """Relax the distances until they are stable (Bellman 1958).
 
     Sweeps run from the last state to the first: rules are numbered breadth first, so few sweeps are needed.
@@ -66,15 +70,12 @@ def _sweep(targets, leading, final, of_states, of_calls, of_rules, first_byte):
             if final[state] and best > 0:
                 best = 0
                 of_states[FIRST_STEP, state] = AT_END
-            row, rule = of_states[ROW, state], of_states[RULE, state]
-            position = row
-            while position < row + of_rules[WIDTH, rule] and leading[position] >= 0:
-                after = of_states[DISTANCE, targets[row + leading[position]] >> OPERATION_BITS]
+            for move in range(of_states[MOVE_FIRST, state], of_states[MOVE_FIRST, state + 1]):
+                after = of_states[DISTANCE, moves[move, 1]]
                 distance = min(after + 1, UNREACHABLE - 1)
                 if distance < best and after < UNREACHABLE:
                     best = distance
-                    of_states[FIRST_STEP, state] = first_byte[rule, leading[position]]
-                position += 1
+                    of_states[FIRST_STEP, state] = first_byte[of_states[RULE, state], moves[move, 0]]
             for call in range(of_states[CALL_FIRST, state], of_states[CALL_FIRST, state + 1]):
                 distance = _call_distance(of_states, of_rules, of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call])
                 if distance < best:
@@ -86,25 +87,25 @@ def _sweep(targets, leading, final, of_states, of_calls, of_rules, first_byte):
 
 
 @inlined
-def _index_moves(targets, states, of_states, of_rules, leading):
-    """List, for each state, the byte classes with transitions, one per run of equal targets, then -1.
+def _list_moves(targets, states, of_states, of_rules, moves):
+    """List the moves of each state: the byte classes with transitions, one per run of equal targets.
 
     Most states have few such classes, and sweeps skip the others.
     """
+    found = 0
     for state in range(states):
         row, rule = of_states[ROW, state], of_states[RULE, state]
-        position = row
+        of_states[MOVE_FIRST, state] = found
         previous = np.int64(-1)
         for klass in range(of_rules[WIDTH, rule]):
             target = np.int64(targets[row + klass])
             # Without a minimum, the path avoids iterations, because the counter may be at its maximum.
             iterates = of_rules[MIN_COUNT, rule] == 0 and 0 < target & OPERATION_MASK < EXIT
             if target != previous and target >= 0 and not iterates:
-                leading[position] = klass
-                position += 1
+                moves[found, 0], moves[found, 1] = klass, target >> OPERATION_BITS
+                found += 1
             previous = target
-        if position < row + of_rules[WIDTH, rule]:
-            leading[position] = -1
+    of_states[MOVE_FIRST, states] = found
 
 
 @inlined
@@ -159,11 +160,11 @@ def _distinct_iteration_bytes(of_states, of_calls, call_distinct, of_rules, seen
 
 
 @helper
-def _distances(targets, final, of_states, of_calls, call_distinct, of_rules, first_byte, seen, leading):
+def _distances(targets, final, of_states, of_calls, call_distinct, of_rules, first_byte, seen, moves):
     """Implement `distances`."""
     has_distinct = _any(call_distinct)
     states, rules = len(final), len(seen)
-    _index_moves(targets, states, of_states, of_rules, leading)
+    _list_moves(targets, states, of_states, of_rules, moves)
     for r in range(rules):
         of_rules[BYTES_PER_ITERATION, r] = UNREACHABLE if has_distinct and of_rules[MIN_COUNT, r] > 0 else 0
     for state in range(states):
@@ -173,7 +174,7 @@ def _distances(targets, final, of_states, of_calls, call_distinct, of_rules, fir
         if not has_distinct:
             for state in range(states):
                 of_states[DISTANCE, state] = of_states[KNOWN, state]
-        _sweep(targets, leading, final, of_states, of_calls, of_rules, first_byte)
+        _sweep(moves, final, of_states, of_calls, of_rules, first_byte)
         stable = True
         for r in range(rules):
             if of_rules[MIN_COUNT, r] == 0:
@@ -190,7 +191,7 @@ def _distances(targets, final, of_states, of_calls, call_distinct, of_rules, fir
 
 
 @kernel
-def distances(targets, final, of_states, of_calls, call_distinct, of_rules, first_byte, seen, leading):
+def distances(targets, final, of_states, of_calls, call_distinct, of_rules, first_byte, seen, moves):
     """Compute the fewest bytes from each state to the end of its rule, with calls and without the counter.
 
     A rule with a minimum of iterations adds the bytes of each. The bytes per iteration depend on the distances, and the
@@ -207,15 +208,15 @@ def distances(targets, final, of_states, of_calls, call_distinct, of_rules, firs
         of_rules: int32[RULES, rules], receives the bytes of one iteration.
         first_byte: uint8[rules, 256], a byte of each class.
         seen: bool[rules], scratch.
-        leading: int32[transitions], scratch.
+        moves: int32[transitions, MOVE_COLUMNS], scratch.
     """
-    _distances(targets, final, of_states, of_calls, call_distinct, of_rules, first_byte, seen, leading)
+    _distances(targets, final, of_states, of_calls, call_distinct, of_rules, first_byte, seen, moves)
 
 
 @kernel
 def measure(
     targets, width, classes, dfa_final, calls, callee_distinct, lengths, dfa_min_count,
-    final, of_states, of_calls, distinct, of_rules, first_byte, seen, leading,
+    final, of_states, of_calls, distinct, of_rules, first_byte, seen, moves,
 ):
     """Compute the distances of one rule; each callee is represented by an extra state with a given distance.
 
@@ -235,7 +236,7 @@ def measure(
         of_rules: int32[RULES, 1 + callees], zeros.
         first_byte: uint8[1, 256].
         seen: bool[1 + callees].
-        leading: int32[transitions].
+        moves: int32[transitions, MOVE_COLUMNS]. Most of it is not written, so that it takes no memory.
 
     Returns:
         The maximum distance; at least `UNREACHABLE` if a state cannot reach the rule's end, or a callee has no text.
@@ -256,7 +257,7 @@ def measure(
         of_states[CALL_FIRST, state + 1] += of_states[CALL_FIRST, state]
     for byte in range(255, -1, -1):
         first_byte[0, classes[byte]] = byte
-    _distances(targets, final, of_states, of_calls, distinct, of_rules, first_byte, seen, leading)
+    _distances(targets, final, of_states, of_calls, distinct, of_rules, first_byte, seen, moves)
     max_distance = np.int64(0)
     for state in range(len(final)):
         max_distance = max(max_distance, np.int64(of_states[DISTANCE, state]))

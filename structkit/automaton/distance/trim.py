@@ -16,6 +16,7 @@ from structkit.automaton.distance.kernels import (
     CALL_COLUMNS,
     DISTANCE,
     FIRST_STEP,
+    MOVE_COLUMNS,
     RULE_COLUMNS,
     STATE_COLUMNS,
     measure,
@@ -89,7 +90,7 @@ def measure_rule(dfa: Dfa, callee_lengths: Sequence[int]) -> tuple[TrimmedRule, 
         dfa.targets.ravel(), width, dfa.classes, dfa.final, dfa.calls, dfa.distinct, np.array(callee_lengths, np.int32),
         dfa.min_count, np.zeros(states + callees, np.bool_), of_states, np.empty((CALL_COLUMNS, calls), np.int32),
         np.empty(calls, np.bool_), of_rules, np.empty((1, 256), np.uint8), np.empty(callees + 1, np.bool_),
-        np.empty(states * width, np.int32),
+        np.empty((states * width, MOVE_COLUMNS), np.int32),
     )  # fmt: skip
     distance, first_step = of_states[DISTANCE, :states].copy(), of_states[FIRST_STEP, :states].copy()
     return TrimmedRule(dfa, distance, first_step, of_rules.item(BYTES_PER_ITERATION, 0)), max_distance

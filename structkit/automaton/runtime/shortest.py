@@ -17,6 +17,7 @@ from structkit.automaton.distance.kernels import (
     CALL_FIRST,
     DISTANCE,
     FIRST_STEP,
+    MOVE_COLUMNS,
     ROW,
     RULE,
     STATE_COLUMNS,
@@ -67,7 +68,7 @@ class ShortestPaths:
         of_rules = np.stack([tables.start, stop, tables.min_count, width, np.empty_like(width)])
         distances(
             tables.targets, tables.final, of_states, of_calls, tables.call_distinct, of_rules, first_byte,
-            np.empty(len(rules), np.bool_), np.empty(len(tables.targets), np.int32),
+            np.empty(len(rules), np.bool_), np.empty((len(tables.targets), MOVE_COLUMNS), np.int32),
         )  # fmt: skip
         end, hop = of_states[DISTANCE, :states].copy(), of_states[FIRST_STEP, :states].copy()
         return cls(automaton, end, hop, of_rules[BYTES_PER_ITERATION], first_byte, width, stop)

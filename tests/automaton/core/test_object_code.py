@@ -47,6 +47,12 @@ apply_mask(row, np.array([5, 0], np.uint32))
 result = np.flatnonzero(np.isfinite(row)).tolist()
 """
 
+COMPILE = """
+import structkit as sk
+sk.compile(int, sk.testing.byte_vocabulary(), cache=False)
+result = [kernel.py_func.__qualname__ for kernel in jit._KERNELS if not kernel.overloads]
+"""
+
 PRINT = "\nprint(json.dumps([[name for name in compiled if name.startswith('structkit.')], result]))"
 
 
@@ -127,6 +133,12 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
         "another user",
     ),
 }
+
+
+def test_a_guide_has_all_kernels_loaded(built: Path, tmp_path: Path) -> None:
+    """No step waits until a kernel is loaded."""
+    compiled, unloaded, _ = _run(COMPILE, built, tmp_path)
+    assert (compiled, unloaded) == ([], [])
 
 
 @pytest.mark.parametrize("fault", FAULTS)
