@@ -125,6 +125,7 @@ def _use_kernels() -> None:
             out = np.zeros(vocabulary.mask_words, np.uint32)
             guide = sk.compile(target, vocabulary, cache=False)
             guide.cursor().fill_mask(out)
+            guide.precompute()
             guide.parser.advance_bytes(guide.parser.start, b"a")
             for temperature in (0.0, 1.0):
                 sk.generate(model, "", target, max_tokens=400, temperature=temperature, seed=0)

@@ -14,7 +14,8 @@ from structkit.guide.state import State, States, masks_of
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.mask_builder import MaskBuilder, vocabulary_memory
 from structkit.index.rows.mask import write_union
-from structkit.index.rows.mask_kernels import DONE, SLOTS, write_mask
+from structkit.index.rows.mask_kernels import write_mask
+from structkit.index.rows.row_kernels import DONE, SLOTS
 
 __all__ = ["Parser"]
 

@@ -12,8 +12,9 @@ from structkit.automaton.core.memory import Memory
 from structkit.automaton.runtime import frame_kernels
 from structkit.automaton.runtime.configurations import Configurations, Outdated
 from structkit.index.index import Index
-from structkit.index.rows import mask_kernels as kernels
+from structkit.index.rows import row_kernels as kernels
 from structkit.index.rows.mask import MAX_SPARSE_WORDS
+from structkit.index.rows.mask_kernels import write_mask
 from structkit.index.rows.walk_kernels import ARENA_SIZE, COLUMNS
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -73,7 +74,7 @@ class MaskBuilder:
             LimitExceeded: A token has too many parses, or a rule that it enters cannot be built.
         """
         while True:
-            result: int = kernels.write_mask(self._context, configuration, remaining, out)
+            result: int = write_mask(self._context, configuration, remaining, out)
             if result == kernels.ROW_NEEDED:
                 self._add_row()
             elif result in (frame_kernels.FULL, frame_kernels.MISSING, frame_kernels.TOO_MANY):
@@ -161,6 +162,8 @@ def vocabulary_memory(vocabulary: Vocabulary, max_parses: int) -> Memory:
             np.empty(nodes, np.int32),
             np.empty(0, np.int64),
             np.empty((_MAX_WALKS, 3), np.int32),
+            trie.byte,
+            trie.end,
         ],
     )
     return memory

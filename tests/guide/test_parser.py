@@ -18,8 +18,9 @@ from structkit.errors import LimitExceeded, TokenRejected, UnsatisfiableSchema
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.state import State, mask_of
 from structkit.index import mask_builder
-from structkit.index.rows import mask_kernels
+from structkit.index.rows import row_kernels, scratch
 from structkit.limits import Limits
+from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import CharClass, Choice, LiteralText, Repeat, RuleRef, Rules, Seq
 from tests.languages import recursive_rules, vocabulary
 
@@ -96,8 +97,22 @@ def test_rows_from_python_equal_those_of_the_kernel(rules: Rules, data: st.DataO
         other = _guide(rules)
         assert other is not None
         memory = other.parser._masks._memory
-        memory.bind(mask_kernels.ARENA, [np.empty((1, memory[mask_kernels.ARENA].shape[1]), np.int64)])
+        memory.bind(row_kernels.ARENA, [np.empty((1, memory[row_kernels.ARENA].shape[1]), np.int64)])
         _compare(other, tokens)
+
+
+@pytest.mark.parametrize("max_words", [scratch.MAX_SPARSE_WORDS, 3])
+@given(names=st.frozensets(st.text('ab0é"', min_size=1, max_size=5), max_size=6), data=st.data())
+def test_rows_derived_from_free_text_equal_those_in_python(
+    max_words: int, names: frozenset[str], data: st.DataObject
+) -> None:
+    """A state inside an excluded key differs little from free text, whose mask is sparse or dense."""
+    rules = Rules(Seq((RuleRef("key"), LiteralText(": "), RuleRef("key"))), {"key": free_text_except(names)})
+    tokens = vocabulary(f"a separate vocabulary for {max_words} words".encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scratch, "MAX_SPARSE_WORDS", max_words)
+        guide = Guide(link(rules), tokens)
+        _compare(guide, _allowed(guide, data, 8))
 
 
 @given(recursive_rules, st.data())

@@ -18,8 +18,7 @@ from structkit.index.rows.mask import Mask
 from structkit.index.rows.row import CountedRow, Row, RowKey, SharedKey, shared_counted_rows, shared_rows
 from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
-from structkit.index.rows.subtree_kernels import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS
-from structkit.index.rows.subtrees import subtrees_of
+from structkit.index.rows.subtrees import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS, subtrees_of
 from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
 

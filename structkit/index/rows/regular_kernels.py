@@ -12,7 +12,7 @@ import numpy as np
 
 from structkit.automaton.core.jit import helper, kernel
 from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MASK
-from structkit.index.rows.subtree_kernels import COST, LENGTHS, OPERATION, covering
+from structkit.index.rows.subtrees import COST, LENGTHS, OPERATION, covering
 
 __all__ = ["diff_masks", "dominant_successor", "is_equivalent", "subautomaton", "walk_counted"]
 

@@ -6,16 +6,23 @@ visit the nodes below a node one by one: where the characters below the node are
 
 from __future__ import annotations
 
+# Formatting off: one parameter per line would make the signatures longer than the bodies.
+# fmt: off
+# ruff: noqa: D417
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.index.rows.subtree_kernels import LENGTHS, summarize
+from structkit.automaton.core.jit import helper, inlined, kernel
+from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MASK
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Subtrees", "subtrees_of"]
+__all__ = [
+    "COST", "LENGTHS", "MAX_QUEUED", "MOVE_COLUMNS", "MOVE_ROWS", "OPERATION", "Subtrees", "covering", "subtrees_of",
+    "summarize",
+]
 
 _MIN_NODES = 8
 """Minimum number of nodes of a subtree that is taken as a whole; smaller ones are walked as fast."""
@@ -51,3 +58,330 @@ def subtrees_of(vocabulary: Vocabulary) -> Subtrees:
     path = np.zeros((vocabulary.max_token_length + 2, LENGTHS + 1), np.int64)
     found = summarize(trie.byte, trie.depth, trie.first, large, characters, missing, path, number, below)
     return Subtrees(number, below[:found].copy(), characters, np.repeat(characters, np.diff(trie.first)))
+
+
+_LOW, _HIGH, _LEADS, LENGTHS = range(4)
+"""Columns of `Subtrees.below`: the ASCII characters up to 63 and from 64, the first bytes of other characters, counted
+from `_FIRST_LEAD`, and the lengths."""
+
+_FIRST_LEAD, _LAST_LEAD = 0xC2, 0xF4
+"""The first bytes of the characters beyond ASCII."""
+
+OPERATION, COST = 3, 4
+"""Columns of `moves`, beside the first three columns of `Subtrees.below`; see `covering`."""
+
+_ROWS, _GENERATION, _QUEUED, _VISITS = range(4)
+"""Columns of the first row of `moves`: how many rows were written, the number of the current search, how many states it
+found, and how many states all searches read."""
+
+_BROKEN = 1 << 62
+"""Bit of `_LEADS` while the subtrees are computed: some token below is no sequence of whole characters."""
+
+_MAX_DEPTH = 24
+"""Maximum number of characters below a node; few subtrees have longer tokens."""
+
+_MAX_VISITS = 400
+"""States that a walk reads before it examines no further states, at about 0.5 µs each."""
+
+MOVE_ROWS, MOVE_COLUMNS, MAX_QUEUED = 64, 5, 256
+"""The shape of `moves`, and the length of `queue`. A walk examines fewer than `MOVE_ROWS` states, and looks at fewer
+than `MAX_QUEUED` states for each; it takes no subtrees in other states."""
+
+
+@inlined
+def _classify(trie_byte, trie_depth, characters, missing, path):
+    """Compute `characters`, and for each node the bytes missing in the character at the node, -1 after other bytes."""
+    for node in range(1, len(trie_byte)):
+        depth = trie_depth[node]
+        byte = np.int64(trie_byte[node])
+        # By depth: the node, and the least and the greatest continuation byte.
+        parent = path[depth - 1, 0]
+        characters[node] = characters[parent] + (0 if 0x80 <= byte < 0xC0 else 1)
+        low, high = np.int64(0x80), np.int64(0xBF)
+        left = np.int64(-1)
+        if missing[parent] == 0:
+            left = _continuation_bytes(byte)
+            low, high = _first_continuation(byte)
+        elif missing[parent] > 0 and path[depth - 1, 1] <= byte <= path[depth - 1, 2]:
+            left = np.int64(missing[parent]) - 1
+        missing[node] = left
+        path[depth, 0], path[depth, 1], path[depth, 2] = node, low, high
+
+
+@helper
+def _continuation_bytes(byte):
+    """Return how many bytes complete the character that begins with a byte; -1 if none does."""
+    if byte < 0x80:
+        return np.int64(0)
+    if byte < _FIRST_LEAD or byte > _LAST_LEAD:
+        return np.int64(-1)
+    return np.int64(1) + (byte >= 0xE0) + (byte >= 0xF0)
+
+
+@helper
+def _first_continuation(byte):
+    """Return the least and the greatest byte after the first byte of a character (RFC 3629, section 4)."""
+    low, high = np.int64(0x80), np.int64(0xBF)
+    if byte == 0xE0:
+        low = np.int64(0xA0)
+    elif byte == 0xED:
+        high = np.int64(0x9F)
+    elif byte == 0xF0:
+        low = np.int64(0x90)
+    elif byte == 0xF4:
+        high = np.int64(0x8F)
+    return low, high
+
+
+@kernel
+def summarize(trie_byte, trie_depth, trie_first, large, characters, missing, path, number, below):
+    """Compute the arrays of `Subtrees`; for those without a description see `Trie` and `Subtrees`.
+
+    Args:
+        large: bool[nodes], whether a node has enough nodes below it.
+        characters: int16[nodes], zeros.
+        missing: int8[nodes], zeros, scratch.
+        path: int64[longest token + 2, 4], zeros, scratch.
+        number: int32[nodes], -1.
+        below: int64[large nodes, 4].
+
+    Returns:
+        The number of rows of `below`.
+    """
+    _classify(trie_byte, trie_depth, characters, missing, path)
+    for depth in range(len(path)):
+        for column in range(path.shape[1]):
+            path[depth, column] = 0
+    found = 0
+    # Backwards, so that `path` has at the depth of a node's children what is below the node.
+    for node in range(len(trie_byte) - 1, 0, -1):
+        depth = trie_depth[node]
+        leads, lengths = path[depth + 1, _LEADS], path[depth + 1, LENGTHS]
+        if large[node] and missing[node] == 0 and not leads & _BROKEN:
+            number[node] = found
+            for column in range(path.shape[1]):
+                below[found, column] = path[depth + 1, column]
+            found += 1
+        path[depth, _LOW] |= path[depth + 1, _LOW]
+        path[depth, _HIGH] |= path[depth + 1, _HIGH]
+        byte = np.int64(trie_byte[node])
+        if trie_first[node] < trie_first[node + 1]:
+            lengths |= 1
+            if missing[node] != 0:
+                leads |= _BROKEN
+        if missing[node] < 0:
+            leads |= _BROKEN
+        elif byte >= _FIRST_LEAD:
+            leads |= np.int64(1) << (byte - _FIRST_LEAD)
+        elif byte < 64:
+            path[depth, _LOW] |= np.int64(1) << byte
+        elif byte < 128:
+            path[depth, _HIGH] |= np.int64(1) << (byte - 64)
+        if not 0x80 <= byte < 0xC0:
+            lengths <<= 1
+            if lengths >> (_MAX_DEPTH + 1):
+                leads |= _BROKEN
+        path[depth, _LEADS] |= leads
+        path[depth, LENGTHS] |= lengths
+        for column in range(path.shape[1]):
+            path[depth + 1, column] = 0
+    return found
+
+
+@helper
+def _avoided(moves):
+    """Return the mark, in the second row of `numbers`, of states that the current search avoids."""
+    return -1 - moves[0, _ROWS]
+
+
+@helper
+def _visit(state, final, first, numbers, moves, queue, seen):
+    """Append a state to `queue` if it is new; return false if it is final or avoided, or if the queue is full."""
+    if final[state] or numbers[1, state - first] == _avoided(moves):
+        return False
+    if numbers[1, state - first] != moves[0, _GENERATION]:
+        if moves[0, _QUEUED] == queue.shape[1]:
+            return False
+        numbers[1, state - first] = moves[0, _GENERATION]
+        queue[0, moves[0, _QUEUED]] = state
+        moves[0, _QUEUED] += 1
+    if len(seen) > 0:
+        seen[state - first] = True
+    return True
+
+
+@helper
+def _read_rest(row, targets, classes, final, rule, state, low, high, left, first, numbers, moves, queue, seen):
+    """Read the bytes `low` to `high`, then `left` continuation bytes; return whether all of them are allowed.
+
+    The states after them are visited. A state inside a character has no operation and is not final.
+    """
+    before, before_deep = np.int64(-1), np.int64(-1)
+    for byte in range(low, high + 1):
+        target = np.int64(targets[row[state] + classes[rule, byte]])
+        after = target >> OPERATION_BITS
+        if target < 0 or target & OPERATION_MASK or final[after]:
+            return False
+        if after == before:
+            continue
+        before = after
+        if left == 0:
+            if not _visit(after, final, first, numbers, moves, queue, seen):
+                return False
+            continue
+        if len(seen) > 0:
+            seen[after - first] = True
+        for follow in range(0x80, 0xC0):
+            target = np.int64(targets[row[after] + classes[rule, follow]])
+            deep = target >> OPERATION_BITS
+            if target < 0 or target & OPERATION_MASK or final[deep]:
+                return False
+            if deep == before_deep:
+                continue
+            before_deep = deep
+            if left == 1:
+                if not _visit(deep, final, first, numbers, moves, queue, seen):
+                    return False
+                continue
+            if len(seen) > 0:
+                seen[deep - first] = True
+            for last in range(0x80, 0xC0):
+                target = np.int64(targets[row[deep] + classes[rule, last]])
+                if target < 0 or target & OPERATION_MASK:
+                    return False
+                if not _visit(target >> OPERATION_BITS, final, first, numbers, moves, queue, seen):
+                    return False
+    return True
+
+
+@helper
+def _read_all(row, targets, classes, final, rule, state, number, first, numbers, moves, queue, seen):
+    """Read each character of the set `moves[number]` from a state, and visit the states after it.
+
+    Characters that the state does not allow, with the operation of the set, leave the set. If most characters would
+    leave, the search avoids the state instead. Return whether it must start again.
+    """
+    operation = moves[number, OPERATION]
+    low, high, leads = moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS]
+    kept, removed = 0, 0
+    for byte in range(128):
+        if not (high if byte >= 64 else low) >> (byte & 63) & 1:
+            continue
+        target = np.int64(targets[row[state] + classes[rule, byte]])
+        if target >= 0 and target & OPERATION_MASK == operation and _visit(
+            target >> OPERATION_BITS, final, first, numbers, moves, queue, seen
+        ):
+            kept += 1
+            continue
+        removed += 1
+        if byte >= 64:
+            high &= ~(np.int64(1) << (byte - 64))
+        else:
+            low &= ~(np.int64(1) << byte)
+    if removed > kept and state != queue[0, 0]:
+        numbers[1, state - first] = _avoided(moves)
+        return True
+    before, left_before = np.int64(-1), np.int64(-1)
+    for byte in range(_FIRST_LEAD, _LAST_LEAD + 1):
+        if not leads >> (byte - _FIRST_LEAD) & 1:
+            continue
+        target = np.int64(targets[row[state] + classes[rule, byte]])
+        after = target >> OPERATION_BITS
+        least, greatest = _first_continuation(np.int64(byte))
+        left = _continuation_bytes(np.int64(byte)) - 1
+        allowed = target >= 0 and target & OPERATION_MASK == operation and not final[after]
+        if allowed and (after != before or left != left_before):
+            if len(seen) > 0:
+                seen[after - first] = True
+            allowed = _read_rest(
+                row, targets, classes, final, rule, after, least, greatest, left, first, numbers, moves, queue, seen
+            )
+            if allowed and greatest - least == 0x3F:
+                before, left_before = after, left
+        if not allowed:
+            leads &= ~(np.int64(1) << (byte - _FIRST_LEAD))
+    changed = low != moves[number, _LOW] or high != moves[number, _HIGH] or leads != moves[number, _LEADS]
+    moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = low, high, leads
+    return changed
+
+
+@helper
+def _examine(row, targets, classes, final, rule, tokens, state, number, first, numbers, moves, queue, seen):
+    """Find characters of which a state allows every sequence, and write the set of them as `moves[number]`."""
+    # The most frequent operation, if it has a majority (Boyer and Moore 1991).
+    operation, votes = np.int64(0), 0
+    for byte in range(128):
+        target = np.int64(targets[row[state] + classes[rule, byte]])
+        if target >= 0:
+            if votes == 0:
+                operation = target & OPERATION_MASK
+            votes += 1 if target & OPERATION_MASK == operation else -1
+    moves[number, OPERATION], moves[number, COST] = operation, 0
+    full = np.int64(0 if operation == EXIT or final[state] else -1)
+    moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = full, full, full
+    # Fewer characters lead to fewer states, which allow more of the characters.
+    changed, at = full != 0, np.int64(0)
+    while changed:
+        changed = False
+        moves[0, _GENERATION] += 1
+        moves[0, _QUEUED] = 0
+        _visit(state, final, first, numbers, moves, queue, seen)
+        at = np.int64(0)
+        for depth in range(_MAX_DEPTH, 0, -1):
+            stop = moves[0, _QUEUED]
+            while at < stop and not changed:
+                queue[1, at] = depth
+                moves[0, _VISITS] += 1
+                changed = _read_all(
+                    row, targets, classes, final, rule, queue[0, at], number, first, numbers, moves, queue, seen
+                )
+                at += 1
+        if moves[0, _QUEUED] == queue.shape[1]:  # the set may lack characters, or have too many
+            moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = 0, 0, 0
+            return
+    if full == 0:
+        return
+    for each in range(moves[0, _QUEUED]):
+        moves[number, COST] = max(moves[number, COST], np.int64(tokens[0, queue[0, each]]))
+    complete = at == moves[0, _QUEUED]  # longer texts lead to no other states
+    for each in range(at):
+        depth, inside = _MAX_DEPTH if complete else queue[1, each], queue[0, each] - first
+        if numbers[2, inside] < depth:
+            numbers[0, inside], numbers[2, inside] = number, depth
+
+
+@helper
+def covering(
+    below, subtree, row, targets, classes, final, rule, tokens, state, first, numbers, moves, queue, seen,
+):
+    """Return the row of `moves` that describes a state, if the state allows all tokens below a node, 0 otherwise.
+
+    The states after the tokens, and inside them, are not final, and each character has the same operation. A state may
+    allow all tokens without being found to.
+
+    Args:
+        below: int64[..., 4], see `Subtrees`.
+        subtree: The row of `below`.
+        state: The state at the node.
+        first: The first state of the rule.
+        numbers: int32[3, states of the rule], zeros at the start of a walk: by state, the row of `moves` that describes
+            the state, a mark of the current search, and how many characters the row covers.
+        moves: int64[MOVE_ROWS, MOVE_COLUMNS], the first row 0 at the start of a walk. The other rows receive a set of
+            characters as in `below`, the operation of each character, and the most tokens that are needed after them.
+        queue: int64[2, MAX_QUEUED], scratch: states, and how many more characters the search reads.
+        seen: bool[states of the rule], receives at least the states that tokens below the node come to; or bool[0].
+    """
+    inside = state - first
+    if below[subtree, LENGTHS] >> (numbers[2, inside] + 1):
+        if moves[0, _ROWS] == len(moves) - 1 or moves[0, _VISITS] > _MAX_VISITS:
+            return np.int64(0)
+        moves[0, _ROWS] += 1
+        numbers[0, inside], numbers[2, inside] = moves[0, _ROWS], _MAX_DEPTH
+        _examine(
+            row, targets, classes, final, rule, tokens, state, moves[0, _ROWS], first, numbers, moves, queue, seen
+        )
+    number = np.int64(numbers[0, inside])
+    for column in range(LENGTHS):
+        if below[subtree, column] & ~moves[number, column]:
+            return np.int64(0)
+    return number
