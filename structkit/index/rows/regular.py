@@ -18,7 +18,7 @@ from structkit.index.rows.mask import Mask
 from structkit.index.rows.row import CountedRow, Row, RowKey, SharedKey, shared_counted_rows, shared_rows
 from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
-from structkit.index.rows.subtrees import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS, subtrees_of
+from structkit.index.rows.subtrees import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS, STATE_ROWS, subtrees_of
 from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -209,7 +209,7 @@ class RegularRows:
 def _move_arrays(states: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """The scratch arrays of `covering` for a rule."""
     moves = np.zeros((MOVE_ROWS, MOVE_COLUMNS), np.int64)
-    return np.zeros((3, states), np.int32), moves, np.empty((2, MAX_QUEUED), np.int64)
+    return np.zeros((STATE_ROWS, states), np.int32), moves, np.empty((2, MAX_QUEUED), np.int64)
 
 
 def _dominant_successor(dfa: Dfa, state: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from structkit.automaton.core.jit import helper, kernel
 from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MASK
-from structkit.index.rows.subtrees import COST, LENGTHS, OPERATION, covering
+from structkit.index.rows.subtrees import COST, LENGTHS, MAX_DEPTH, OPERATION, covering, limiting
 
 __all__ = ["diff_masks", "dominant_successor", "is_equivalent", "subautomaton", "walk_counted"]
 
@@ -88,23 +88,29 @@ def walk_counted(
                 mask[word] |= np.uint32(1) << np.uint32(token & 31)
                 if len(iterations) > 0:
                     iterations[token] = mark
-        number = np.int64(0)
+        number, longest = np.int64(0), np.int64(MAX_DEPTH)
         if subtree[node] >= 0:
             number = covering(
                 below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,
                 np.int64(target >> OPERATION_BITS), first, numbers, moves, queue, seen,
             )
+            if number == 0:
+                inside = np.int64(target >> OPERATION_BITS) - first
+                number = limiting(below, np.int64(subtree[node]), inside, numbers, moves)
+                longest = np.int64(numbers[2, inside])
         if number == 0:
             node += 1
             continue
         begins = 2 * moves[number, OPERATION]
         length = 1
-        while below[subtree[node], LENGTHS] >> length:
+        while below[subtree[node], LENGTHS] >> length and length <= longest:
             if below[subtree[node], LENGTHS] >> length & 1:
                 begun = mark + length * begins
                 max_costs[begun] = max(np.int64(max_costs[begun]), moves[number, COST])
             length += 1
         for i in range(trie_first[node + 1], trie_first[trie_end[node]]):
+            if token_characters[i] - characters[node] > longest:
+                continue
             token = trie_ids[i]
             word = token >> 5
             if mask[word] == 0:

@@ -20,8 +20,8 @@ from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MAS
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
-    "COST", "LENGTHS", "MAX_QUEUED", "MOVE_COLUMNS", "MOVE_ROWS", "OPERATION", "Subtrees", "covering", "subtrees_of",
-    "summarize",
+    "COST", "LENGTHS", "MAX_DEPTH", "MAX_QUEUED", "MOVE_COLUMNS", "MOVE_ROWS", "OPERATION", "STATE_ROWS", "Subtrees",
+    "covering", "limiting", "subtrees_of", "summarize",
 ]
 
 _MIN_NODES = 8
@@ -70,20 +70,26 @@ _FIRST_LEAD, _LAST_LEAD = 0xC2, 0xF4
 OPERATION, COST = 3, 4
 """Columns of `moves`, beside the first three columns of `Subtrees.below`; see `covering`."""
 
-_ROWS, _GENERATION, _QUEUED, _VISITS = range(4)
+_ROWS, _GENERATION, _QUEUED, _VISITS, _ENDS, _LEVEL, _HAS_CYCLE = range(7)
 """Columns of the first row of `moves`: how many rows were written, the number of the current search, how many states it
-found, and how many states all searches read."""
+found, how many states all searches read, whether the search ends before the current state, how many characters it still
+reads, and whether two texts of different lengths lead to one state."""
+
+_MAIN, _EXAMINED, _ENDING, _FOUND_AT, STATE_ROWS = 3, 4, 5, 6, 7
+"""Rows of `numbers` after the first three: the number of the search in which most characters lead to the state; whether
+the state was examined; the row of `moves` whose longer texts the state forbids; how many characters the search still
+read when it found the state; and the number of rows."""
 
 _BROKEN = 1 << 62
 """Bit of `_LEADS` while the subtrees are computed: some token below is no sequence of whole characters."""
 
-_MAX_DEPTH = 24
+MAX_DEPTH = 24
 """Maximum number of characters below a node; few subtrees have longer tokens."""
 
 _MAX_VISITS = 400
 """States that a walk reads before it examines no further states, at about 0.5 µs each."""
 
-MOVE_ROWS, MOVE_COLUMNS, MAX_QUEUED = 64, 5, 256
+MOVE_ROWS, MOVE_COLUMNS, MAX_QUEUED = 64, 7, 256
 """The shape of `moves`, and the length of `queue`. A walk examines fewer than `MOVE_ROWS` states, and looks at fewer
 than `MAX_QUEUED` states for each; it takes no subtrees in other states."""
 
@@ -179,7 +185,7 @@ def summarize(trie_byte, trie_depth, trie_first, large, characters, missing, pat
             path[depth, _HIGH] |= np.int64(1) << (byte - 64)
         if not 0x80 <= byte < 0xC0:
             lengths <<= 1
-            if lengths >> (_MAX_DEPTH + 1):
+            if lengths >> (MAX_DEPTH + 1):
                 leads |= _BROKEN
         path[depth, _LEADS] |= leads
         path[depth, LENGTHS] |= lengths
@@ -203,8 +209,11 @@ def _visit(state, final, first, numbers, moves, queue, seen):
         if moves[0, _QUEUED] == queue.shape[1]:
             return False
         numbers[1, state - first] = moves[0, _GENERATION]
+        numbers[_FOUND_AT, state - first] = moves[0, _LEVEL]
         queue[0, moves[0, _QUEUED]] = state
         moves[0, _QUEUED] += 1
+    elif numbers[_FOUND_AT, state - first] != moves[0, _LEVEL]:
+        moves[0, _HAS_CYCLE] = 1
     if len(seen) > 0:
         seen[state - first] = True
     return True
@@ -259,11 +268,12 @@ def _read_all(row, targets, classes, final, rule, state, number, first, numbers,
     """Read each character of the set `moves[number]` from a state, and visit the states after it.
 
     Characters that the state does not allow, with the operation of the set, leave the set. If most characters would
-    leave, the search avoids the state instead. Return whether it must start again.
+    leave, the search avoids the state instead, or ends before it if most characters lead there, as at the end of a
+    limited number of characters. Return whether the search must start again.
     """
     operation = moves[number, OPERATION]
     low, high, leads = moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS]
-    kept, removed = 0, 0
+    kept, removed, main, votes = 0, 0, np.int64(-1), 0
     for byte in range(128):
         if not (high if byte >= 64 else low) >> (byte & 63) & 1:
             continue
@@ -272,6 +282,10 @@ def _read_all(row, targets, classes, final, rule, state, number, first, numbers,
             target >> OPERATION_BITS, final, first, numbers, moves, queue, seen
         ):
             kept += 1
+            # The state that most characters lead to, if it has a majority (Boyer and Moore 1991).
+            if votes == 0:
+                main = target >> OPERATION_BITS
+            votes += 1 if target >> OPERATION_BITS == main else -1
             continue
         removed += 1
         if byte >= 64:
@@ -279,8 +293,13 @@ def _read_all(row, targets, classes, final, rule, state, number, first, numbers,
         else:
             low &= ~(np.int64(1) << byte)
     if removed > kept and state != queue[0, 0]:
-        numbers[1, state - first] = _avoided(moves)
+        if numbers[_MAIN, state - first] == moves[0, _GENERATION]:
+            moves[0, _ENDS] = 1  # the text must end or change here: longer texts are not covered
+        else:
+            numbers[1, state - first] = _avoided(moves)
         return True
+    if main >= 0:
+        numbers[_MAIN, main - first] = moves[0, _GENERATION]
     before, left_before = np.int64(-1), np.int64(-1)
     for byte in range(_FIRST_LEAD, _LAST_LEAD + 1):
         if not leads >> (byte - _FIRST_LEAD) & 1:
@@ -306,6 +325,22 @@ def _read_all(row, targets, classes, final, rule, state, number, first, numbers,
 
 
 @helper
+def _forbids_all(row, targets, classes, rule, state, number, moves):
+    """Return whether a state allows no character of the set `moves[number]`."""
+    for byte in range(_LAST_LEAD + 1):
+        if 128 <= byte < _FIRST_LEAD or targets[row[state] + classes[rule, byte]] < 0:
+            continue
+        bits, bit = moves[number, _LOW], np.int64(byte)
+        if byte >= _FIRST_LEAD:
+            bits, bit = moves[number, _LEADS], np.int64(byte - _FIRST_LEAD)
+        elif byte >= 64:
+            bits, bit = moves[number, _HIGH], np.int64(byte - 64)
+        if bits >> bit & 1:
+            return False
+    return True
+
+
+@helper
 def _examine(row, targets, classes, final, rule, tokens, state, number, first, numbers, moves, queue, seen):
     """Find characters of which a state allows every sequence, and write the set of them as `moves[number]`."""
     # The most frequent operation, if it has a majority (Boyer and Moore 1991).
@@ -320,15 +355,16 @@ def _examine(row, targets, classes, final, rule, tokens, state, number, first, n
     full = np.int64(0 if operation == EXIT or final[state] else -1)
     moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = full, full, full
     # Fewer characters lead to fewer states, which allow more of the characters.
-    changed, at = full != 0, np.int64(0)
+    changed, at, most = full != 0, np.int64(0), np.int64(MAX_DEPTH)
     while changed:
         changed = False
         moves[0, _GENERATION] += 1
-        moves[0, _QUEUED] = 0
+        moves[0, _QUEUED], moves[0, _ENDS], moves[0, _HAS_CYCLE], moves[0, _LEVEL] = 0, 0, 0, MAX_DEPTH + 1
         _visit(state, final, first, numbers, moves, queue, seen)
         at = np.int64(0)
-        for depth in range(_MAX_DEPTH, 0, -1):
+        for depth in range(most, 0, -1):
             stop = moves[0, _QUEUED]
+            moves[0, _LEVEL] = depth
             while at < stop and not changed:
                 queue[1, at] = depth
                 moves[0, _VISITS] += 1
@@ -336,6 +372,9 @@ def _examine(row, targets, classes, final, rule, tokens, state, number, first, n
                     row, targets, classes, final, rule, queue[0, at], number, first, numbers, moves, queue, seen
                 )
                 at += 1
+            if moves[0, _ENDS]:
+                most -= depth
+                break
         if moves[0, _QUEUED] == queue.shape[1]:  # the set may lack characters, or have too many
             moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = 0, 0, 0
             return
@@ -344,10 +383,17 @@ def _examine(row, targets, classes, final, rule, tokens, state, number, first, n
     for each in range(moves[0, _QUEUED]):
         moves[number, COST] = max(moves[number, COST], np.int64(tokens[0, queue[0, each]]))
     complete = at == moves[0, _QUEUED]  # longer texts lead to no other states
+    ending = not complete and not moves[0, _HAS_CYCLE]
+    for each in range(at, moves[0, _QUEUED]):
+        ending = ending and _forbids_all(row, targets, classes, rule, queue[0, each], number, moves)
     for each in range(at):
-        depth, inside = _MAX_DEPTH if complete else queue[1, each], queue[0, each] - first
+        depth, inside = MAX_DEPTH if complete else queue[1, each], queue[0, each] - first
         if numbers[2, inside] < depth:
             numbers[0, inside], numbers[2, inside] = number, depth
+            if ending:
+                numbers[_ENDING, inside] = number
+        if most < MAX_DEPTH and numbers[_MAIN, inside] == moves[0, _GENERATION]:
+            numbers[_EXAMINED, inside] = 1  # its texts end at the same state
 
 
 @helper
@@ -364,8 +410,8 @@ def covering(
         subtree: The row of `below`.
         state: The state at the node.
         first: The first state of the rule.
-        numbers: int32[3, states of the rule], zeros at the start of a walk: by state, the row of `moves` that describes
-            the state, a mark of the current search, and how many characters the row covers.
+        numbers: int32[STATE_ROWS, states of the rule], zeros at the start of a walk: by state, the row of `moves` that
+            describes the state, a mark of the current search, how many characters the row covers, and see `_MAIN`.
         moves: int64[MOVE_ROWS, MOVE_COLUMNS], the first row 0 at the start of a walk. The other rows receive a set of
             characters as in `below`, the operation of each character, and the most tokens that are needed after them.
         queue: int64[2, MAX_QUEUED], scratch: states, and how many more characters the search reads.
@@ -373,14 +419,34 @@ def covering(
     """
     inside = state - first
     if below[subtree, LENGTHS] >> (numbers[2, inside] + 1):
-        if moves[0, _ROWS] == len(moves) - 1 or moves[0, _VISITS] > _MAX_VISITS:
+        if numbers[_EXAMINED, inside] or moves[0, _ROWS] == len(moves) - 1 or moves[0, _VISITS] > _MAX_VISITS:
             return np.int64(0)
         moves[0, _ROWS] += 1
-        numbers[0, inside], numbers[2, inside] = moves[0, _ROWS], _MAX_DEPTH
+        numbers[_EXAMINED, inside] = 1
         _examine(
             row, targets, classes, final, rule, tokens, state, moves[0, _ROWS], first, numbers, moves, queue, seen
         )
+        if below[subtree, LENGTHS] >> (numbers[2, inside] + 1):
+            return np.int64(0)
+    return _superset(below, subtree, np.int64(numbers[0, inside]), moves)
+
+
+@helper
+def limiting(below, subtree, inside, numbers, moves):
+    """Return the row of `moves` that describes a state, if the state allows exactly the short tokens below a node.
+
+    These are the tokens with at most `numbers[2, inside]` more characters. The result is 0 otherwise, and if `covering`
+    did not examine the state. The state is counted from the rule's first; for the other arguments see `covering`.
+    """
     number = np.int64(numbers[0, inside])
+    if number == 0 or numbers[_ENDING, inside] != number:
+        return np.int64(0)
+    return _superset(below, subtree, number, moves)
+
+
+@helper
+def _superset(below, subtree, number, moves):
+    """Return a row of `moves` if its set has all characters below a node, else 0."""
     for column in range(LENGTHS):
         if below[subtree, column] & ~moves[number, column]:
             return np.int64(0)
