@@ -69,10 +69,9 @@ class Automaton:
         self.rule_of: list[int] = []
         self.counter_bounds: list[tuple[int, int]] = []
         self.max_increments = np.ones(8, np.int32)
-        self._final = bytearray()
-        self._has_moves = bytearray()
-        self._only_ends = bytearray()
-        self._calls: dict[int, tuple[tuple[int, int, int, bool], ...]] = {}
+        self._calls: dict[int, tuple[tuple[int, int, int, bool, bool], ...]] = {}
+        self.has_distinct = False
+        self.call_distinct = tables.call_distinct[:0]
         self._publish(tables)
 
     @property
@@ -94,11 +93,18 @@ class Automaton:
         """
         states = self._states.get(rule)
         if states is None:
-            with self.lock:
-                if rule not in self._states:
-                    self._publish(self.builder.build(rule))
-                states = self._states[rule]
+            self.build([rule])
+            states = self._states[rule]
         return states[0]
+
+    def build(self, rules: Iterable[int]) -> None:
+        """Build rules if necessary. Raises as `start_state`."""
+        with self.lock:
+            missing = [rule for rule in rules if rule not in self._states]
+            for rule in missing:
+                self.builder.build(rule)
+            if missing:
+                self._publish(self.builder.tables)
 
     def build_all(self) -> Automaton:
         """Build all reachable rules; return the automaton, for chaining."""
@@ -132,12 +138,7 @@ class Automaton:
             self.counter_bounds[rule] = tables.min_count.item(rule), tables.max_count.item(rule)
             if self.counter_bounds[rule][1] >= 0:
                 self.max_increments[rule] = _stride(tables, *states)
-        self._final += tables.final[first:].tobytes()
-        self._has_moves += tables.has_moves[first:].tobytes()
-        only_ends = (
-            tables.final[first:] & ~tables.has_moves[first:] & (np.diff(tables.call_first[first:]) == 0)
-        )
-        self._only_ends += (only_ends & (tables.min_count[tables.rule[first:]] == 0)).tobytes()
+        self.has_distinct |= True in tables.call_distinct[len(self.call_distinct) :].tolist()
         self.rule_of += added
         self.built += sizes
         self.row, self.targets, self.classes, self.rule = tables[:4]
@@ -145,7 +146,6 @@ class Automaton:
         self.call_rule, self.call_next = tables.call_rule, tables.call_next
         self.call_operation, self.call_distinct = tables.call_operation, tables.call_distinct
         self.min_count, self.max_count = tables.min_count, tables.max_count
-        self.has_distinct = True in tables.call_distinct.tolist()
         self.tables = tables
         self.start = tables.start
         self._states |= places
@@ -243,7 +243,7 @@ class Automaton:
             entered += [self.frame(start, 0, self._below(calls[start])) for start in changed]
             known = set(found)
             pending = [frame for frame in entered if frame not in known]
-        live = self._has_moves
+        live = self.has_moves
         return self.merge_frames(
             [f for f in found if live[f.state] or (f.below is None and self._is_final(f))]
         )
@@ -267,7 +267,9 @@ class Automaton:
     def _calls_from(self, frame: Frame, buffer: bytes) -> Iterator[tuple[int, Below]]:
         """Iterate over the calls of a frame: the start state of the callee, and the frames to return to."""
         calls = self._calls.get(frame.state)
-        for callee, after, operation, is_unique in self._calls_of(frame.state) if calls is None else calls:
+        for callee, after, operation, is_unique, only_ends in (
+            self._calls_of(frame.state) if calls is None else calls
+        ):
             count = self.apply_operation(self.rule_of[frame.state], frame.count, operation)
             if count is None:
                 continue
@@ -276,7 +278,7 @@ class Automaton:
                 if memory and memory.texts and memory.contains(self.sole_text(callee)):
                     continue  # a key that was written
                 memory = SeenTexts(memory.texts if memory else (), len(buffer))
-            is_tail = not is_unique and self._only_ends[after]
+            is_tail = only_ends and not is_unique
             back = frame.below if is_tail else self.frame(after, count, frame.below, memory)
             yield self.start_state(callee), back
 
@@ -311,16 +313,35 @@ class Automaton:
             found = self._frame_sets[key] = FrameSet(tuple(ordered))
         return found
 
-    def _calls_of(self, state: int) -> tuple[tuple[int, int, int, bool], ...]:
-        """The calls of a state: the rule, the state after it, the operation, and whether its text is unique."""
+    def _calls_of(self, state: int) -> tuple[tuple[int, int, int, bool, bool], ...]:
+        """Return the calls of a state.
+
+        Each is the callee, the state after it, the operation, whether the text must be distinct, and whether the rule
+        can only end after it.
+        """
         rules, after, operations, unique = (
             self.call_rule, self.call_next, self.call_operation, self.call_distinct,
         )  # fmt: skip
         calls = self._calls[state] = tuple(
-            (rules.item(call), after.item(call), operations.item(call), unique.item(call))
+            (
+                rules.item(call),
+                after.item(call),
+                operations.item(call),
+                unique.item(call),
+                self._only_ends(after.item(call)),
+            )
             for call in range(self.call_first.item(state), self.call_first.item(state + 1))
         )
         return calls
+
+    def _only_ends(self, state: int) -> bool:
+        """Return whether a rule can only end in a state."""
+        return (
+            bool(self.final[state])
+            and not self.has_moves[state]
+            and self.call_first.item(state) == self.call_first.item(state + 1)
+            and self.counter_bounds[self.rule_of[state]][0] == 0
+        )
 
     def _return_frame(self, frame: Frame, buffer: bytes) -> Frame | None:
         """The frame to return to, with the unique text that ends here remembered; `None` if it is not the first."""
@@ -409,7 +430,7 @@ class Automaton:
 
     def _is_final(self, frame: Frame) -> bool:
         state = frame.state
-        return self._final[state] == 1 and frame.count >= self.counter_bounds[self.rule_of[state]][0]
+        return bool(self.final[state]) and frame.count >= self.counter_bounds[self.rule_of[state]][0]
 
 
 def _stride(tables: Tables, first: int, stop: int) -> int:

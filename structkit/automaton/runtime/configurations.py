@@ -216,8 +216,7 @@ class Configurations:
             missing = self.memory[kernels.MISSING_RULES]
             rules = np.flatnonzero(missing[:-1]).tolist()
             missing[:] = False
-            for rule in rules:
-                self._automaton.start_state(rule)
+            self._automaton.build(rules)
             self.bind_new_tables()
         else:
             limit = self._automaton.limits.parse_states
