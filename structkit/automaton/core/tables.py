@@ -203,8 +203,8 @@ def extract_dfa(tables: Tables, rule: int, first: int, stop: int) -> Dfa:
 
 
 def _grow(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
-    """Return a longer array that starts with the given one; the rest is uninitialized and takes no memory yet."""
+    """Return a longer array that starts with the given one; the rest is uninitialized."""
     length = array.shape[-1]
-    larger = np.empty((*array.shape[:-1], max(2 * size, 4 * length)), array.dtype)
+    larger = np.empty((*array.shape[:-1], max(size, 2 * length)), array.dtype)
     larger[..., :length] = array
     return larger
