@@ -238,4 +238,4 @@ def trim(dfa: Dfa) -> Dfa:
 
 def first_rows(array: NDArray[Scalar], count: int) -> NDArray[Scalar]:
     """Return the first rows of an array, as a copy if the array would keep much more memory alive."""
-    return array[:count] if 4 * count >= len(array) else array[:count].copy()
+    return array[:count] if 2 * count >= len(array) else array[:count].copy()

@@ -12,7 +12,7 @@ import numpy as np
 
 from structkit.automaton.core.jit import helper, kernel
 from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MASK
-from structkit.index.rows.subtrees import COST, LENGTHS, MAX_DEPTH, OPERATION, covering, limiting
+from structkit.index.rows.subtrees import COST, FIRST_LEAD, LENGTHS, MAX_DEPTH, OPERATION, covering, limiting
 
 __all__ = ["diff_masks", "dominant_successor", "is_equivalent", "subautomaton", "walk_counted"]
 
@@ -54,78 +54,99 @@ def walk_counted(
     states[0] = state
     path_iterations[0] = 0
     found = 0
-    filled = 0
+    filled = np.int64(0)
     node = 1
     while node < trie_end[0]:
         depth = trie_depth[node]
-        target = targets[row[states[depth - 1]] + classes[rule, trie_byte[node]]]
-        if target < 0:
-            node = trie_end[node]
-            continue
-        mark = path_iterations[depth - 1]
-        operation = target & OPERATION_MASK
-        if operation == EXIT:
-            mark |= 1
-        else:
-            mark += 2 * operation
-        states[depth] = target >> OPERATION_BITS
-        path_iterations[depth] = mark
-        if len(seen) > 0:
-            seen[(target >> OPERATION_BITS) - first] = True
-        if final[target >> OPERATION_BITS] and trie_end[node] > node + 1:
-            exit_nodes[found] = node
-            exit_iterations[found] = mark >> 1
-            found += 1
-        if trie_first[node] < trie_first[node + 1]:
-            max_costs[mark] = max(np.int64(max_costs[mark]), np.int64(tokens[0, target >> OPERATION_BITS]))
-            for i in range(trie_first[node], trie_first[node + 1]):
-                token = trie_ids[i]
-                word = token >> 5
-                if mask[word] == 0:
-                    if filled < len(words):
-                        words[filled] = word
-                    filled += 1
-                mask[word] |= np.uint32(1) << np.uint32(token & 31)
-                if len(iterations) > 0:
-                    iterations[token] = mark
-        number, longest = np.int64(0), np.int64(MAX_DEPTH)
-        if subtree[node] >= 0:
-            number = covering(
-                below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,
-                np.int64(target >> OPERATION_BITS), first, numbers, moves, queue, seen,
+        is_lead = trie_byte[node] >= FIRST_LEAD
+        before, mark = np.int64(states[depth - 1]), np.int64(path_iterations[depth - 1])
+        number, longest = np.int64(0), np.int64(0)
+        if is_lead and subtree[node] >= 0:
+            number, longest = _cover(
+                below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens, before,
+                first, numbers, moves, queue, seen,
             )
-            if number == 0:
-                inside = np.int64(target >> OPERATION_BITS) - first
-                number = limiting(below, np.int64(subtree[node]), inside, numbers, moves)
-                longest = np.int64(numbers[2, inside])
+        if number == 0:
+            target = targets[row[before] + classes[rule, trie_byte[node]]]
+            if target < 0:
+                node = trie_end[node]
+                continue
+            operation, after = target & OPERATION_MASK, np.int64(target >> OPERATION_BITS)
+            mark = mark | 1 if operation == EXIT else mark + 2 * operation
+            states[depth], path_iterations[depth] = after, mark
+            if len(seen) > 0:
+                seen[after - first] = True
+            if final[after] and trie_end[node] > node + 1:
+                exit_nodes[found] = node
+                exit_iterations[found] = mark >> 1
+                found += 1
+            if trie_first[node] < trie_first[node + 1]:
+                max_costs[mark] = max(np.int64(max_costs[mark]), np.int64(tokens[0, after]))
+                filled = _set_tokens(
+                    trie_ids, trie_first[node], trie_first[node + 1], mark, np.int64(0), np.int64(0), np.int64(1 << 15),
+                    token_characters, mask, words, iterations, filled,
+                )
+            if not is_lead and subtree[node] >= 0:
+                number, longest = _cover(
+                    below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens, after,
+                    first, numbers, moves, queue, seen,
+                )
         if number == 0:
             node += 1
             continue
-        begins = 2 * moves[number, OPERATION]
-        length = 1
+        begins, length = 2 * moves[number, OPERATION], 1
         while below[subtree[node], LENGTHS] >> length and length <= longest:
             if below[subtree[node], LENGTHS] >> length & 1:
                 begun = mark + length * begins
                 max_costs[begun] = max(np.int64(max_costs[begun]), moves[number, COST])
             length += 1
-        for i in range(trie_first[node + 1], trie_first[trie_end[node]]):
-            if token_characters[i] - characters[node] > longest:
-                continue
-            token = trie_ids[i]
-            word = token >> 5
-            if mask[word] == 0:
-                if filled < len(words):
-                    words[filled] = word
-                filled += 1
-            mask[word] |= np.uint32(1) << np.uint32(token & 31)
-            if len(iterations) > 0:
-                iterations[token] = mark + begins * (token_characters[i] - characters[node])
+        filled = _set_tokens(
+            trie_ids, trie_first[node if is_lead else node + 1], trie_first[trie_end[node]], mark, begins,
+            np.int64(characters[node]) - is_lead, longest, token_characters, mask, words, iterations, filled,
+        )
         node = trie_end[node]
     if filled <= len(words):
         for i in range(filled):
             values[i] = mask[words[i]]
             mask[words[i]] = 0
     return found, filled
+
+
+@helper
+def _cover(
+    below, subtree, row, targets, classes, final, rule, tokens, state, first, numbers, moves, queue, seen,
+):
+    """Return the row of `moves` that describes the tokens of a subtree, or 0, and the characters of the longest one."""
+    number = covering(
+        below, subtree, row, targets, classes, final, rule, tokens, state, first, numbers, moves, queue, seen
+    )
+    if number > 0:
+        return number, np.int64(MAX_DEPTH)
+    return limiting(below, subtree, state - first, numbers, moves), np.int64(numbers[2, state - first])
+
+
+@helper
+def _set_tokens(
+    trie_ids, start, stop, mark, begins, characters, longest, token_characters, mask, words, iterations, filled,
+):
+    """Set the bits of tokens with at most `longest` more than `characters` characters; return the number of words.
+
+    A token begins `begins // 2` iterations with each of its further characters.
+    """
+    for i in range(start, stop):
+        further = np.int64(token_characters[i]) - characters
+        if further > longest:
+            continue
+        token = trie_ids[i]
+        word = token >> 5
+        if mask[word] == 0:
+            if filled < len(words):
+                words[filled] = word
+            filled += 1
+        mask[word] |= np.uint32(1) << np.uint32(token & 31)
+        if len(iterations) > 0:
+            iterations[token] = mark + begins * further
+    return filled
 
 
 @helper
@@ -204,7 +225,7 @@ def diff_masks(
         walked += 1
         # The states, of which one may not exist, allow all tokens below the node or none of them.
         of_left, of_right = np.int64(0), np.int64(0)
-        if walked > _MIN_WALKED and subtree[node] >= 0:
+        if walked > _MIN_WALKED and subtree[node] >= 0 and trie_byte[node] < FIRST_LEAD:
             if left >= 0:
                 of_left = covering(
                     below, np.int64(subtree[node]), row, targets, classes, final, rule, tokens,

@@ -20,8 +20,8 @@ from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MAS
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
-    "COST", "LENGTHS", "MAX_DEPTH", "MAX_QUEUED", "MOVE_COLUMNS", "MOVE_ROWS", "OPERATION", "STATE_ROWS", "Subtrees",
-    "covering", "limiting", "subtrees_of", "summarize",
+    "COST", "FIRST_LEAD", "LENGTHS", "MAX_DEPTH", "MAX_QUEUED", "MOVE_COLUMNS", "MOVE_ROWS", "OPERATION", "STATE_ROWS",
+    "Subtrees", "covering", "limiting", "subtrees_of", "summarize",
 ]
 
 _MIN_NODES = 8
@@ -35,7 +35,8 @@ class Subtrees:
     Attributes:
         number: int32[nodes], the row of the node in `below`; -1 if a walk visits the node's subtree.
         below: int64[..., 4], the set of the characters below the node, and a bit for each length in characters, from
-            the node, of a token below it.
+            the node, of a token below it. The last character of a token may lack bytes. If the node's byte is the first
+            of a character beyond ASCII, all this is about the node and what is below it, from the node's parent.
         characters: int16[nodes], the characters that begin on the way to the node.
         token_characters: int16[tokens], the characters of each token of `Trie.token_ids`.
     """
@@ -62,18 +63,19 @@ def subtrees_of(vocabulary: Vocabulary) -> Subtrees:
 
 _LOW, _HIGH, _LEADS, LENGTHS = range(4)
 """Columns of `Subtrees.below`: the ASCII characters up to 63 and from 64, the first bytes of other characters, counted
-from `_FIRST_LEAD`, and the lengths."""
+from `FIRST_LEAD`, and the lengths."""
 
-_FIRST_LEAD, _LAST_LEAD = 0xC2, 0xF4
+FIRST_LEAD, _LAST_LEAD = 0xC2, 0xF4
 """The first bytes of the characters beyond ASCII."""
 
 OPERATION, COST = 3, 4
 """Columns of `moves`, beside the first three columns of `Subtrees.below`; see `covering`."""
 
-_ROWS, _GENERATION, _QUEUED, _VISITS, _ENDS, _LEVEL, _HAS_CYCLE = range(7)
+_ROWS, _GENERATION, _QUEUED, _VISITS, _ENDS, _LEVEL, _HAS_CYCLE, _INSIDE_COST = range(8)
 """Columns of the first row of `moves`: how many rows were written, the number of the current search, how many states it
 found, how many states all searches read, whether the search ends before the current state, how many characters it still
-reads, and whether two texts of different lengths lead to one state."""
+reads, whether two texts of different lengths lead to one state, and the most tokens that are needed in a state inside a
+character."""
 
 _MAIN, _EXAMINED, _ENDING, _FOUND_AT, STATE_ROWS = 3, 4, 5, 6, 7
 """Rows of `numbers` after the first three: the number of the search in which most characters lead to the state; whether
@@ -81,7 +83,8 @@ the state was examined; the row of `moves` whose longer texts the state forbids;
 read when it found the state; and the number of rows."""
 
 _BROKEN = 1 << 62
-"""Bit of `_LEADS` while the subtrees are computed: some token below is no sequence of whole characters."""
+"""Bit of `_LEADS` while the subtrees are computed: some token below is no sequence of characters, of which the last may
+lack bytes."""
 
 MAX_DEPTH = 24
 """Maximum number of characters below a node; few subtrees have longer tokens."""
@@ -89,7 +92,7 @@ MAX_DEPTH = 24
 _MAX_VISITS = 400
 """States that a walk reads before it examines no further states, at about 0.5 µs each."""
 
-MOVE_ROWS, MOVE_COLUMNS, MAX_QUEUED = 64, 7, 256
+MOVE_ROWS, MOVE_COLUMNS, MAX_QUEUED = 64, 8, 256
 """The shape of `moves`, and the length of `queue`. A walk examines fewer than `MOVE_ROWS` states, and looks at fewer
 than `MAX_QUEUED` states for each; it takes no subtrees in other states."""
 
@@ -119,7 +122,7 @@ def _continuation_bytes(byte):
     """Return how many bytes complete the character that begins with a byte; -1 if none does."""
     if byte < 0x80:
         return np.int64(0)
-    if byte < _FIRST_LEAD or byte > _LAST_LEAD:
+    if byte < FIRST_LEAD or byte > _LAST_LEAD:
         return np.int64(-1)
     return np.int64(1) + (byte >= 0xE0) + (byte >= 0xF0)
 
@@ -173,12 +176,10 @@ def summarize(trie_byte, trie_depth, trie_first, large, characters, missing, pat
         byte = np.int64(trie_byte[node])
         if trie_first[node] < trie_first[node + 1]:
             lengths |= 1
-            if missing[node] != 0:
-                leads |= _BROKEN
         if missing[node] < 0:
             leads |= _BROKEN
-        elif byte >= _FIRST_LEAD:
-            leads |= np.int64(1) << (byte - _FIRST_LEAD)
+        elif byte >= FIRST_LEAD:
+            leads |= np.int64(1) << (byte - FIRST_LEAD)
         elif byte < 64:
             path[depth, _LOW] |= np.int64(1) << byte
         elif byte < 128:
@@ -187,6 +188,11 @@ def summarize(trie_byte, trie_depth, trie_first, large, characters, missing, pat
             lengths <<= 1
             if lengths >> (MAX_DEPTH + 1):
                 leads |= _BROKEN
+        if large[node] and missing[node] > 0 and byte >= FIRST_LEAD and not leads & _BROKEN:
+            number[node] = found
+            below[found, _LOW], below[found, _HIGH] = path[depth + 1, _LOW], path[depth + 1, _HIGH]
+            below[found, _LEADS], below[found, LENGTHS] = leads, lengths
+            found += 1
         path[depth, _LEADS] |= leads
         path[depth, LENGTHS] |= lengths
         for column in range(path.shape[1]):
@@ -220,7 +226,15 @@ def _visit(state, final, first, numbers, moves, queue, seen):
 
 
 @helper
-def _read_rest(row, targets, classes, final, rule, state, low, high, left, first, numbers, moves, queue, seen):
+def _pass(state, tokens, first, moves, seen):
+    """Note a state inside a character, which some token may come to."""
+    moves[0, _INSIDE_COST] = max(moves[0, _INSIDE_COST], np.int64(tokens[0, state]))
+    if len(seen) > 0:
+        seen[state - first] = True
+
+
+@helper
+def _read_rest(row, targets, classes, final, rule, tokens, state, low, high, left, first, numbers, moves, queue, seen):
     """Read the bytes `low` to `high`, then `left` continuation bytes; return whether all of them are allowed.
 
     The states after them are visited. A state inside a character has no operation and is not final.
@@ -238,8 +252,7 @@ def _read_rest(row, targets, classes, final, rule, state, low, high, left, first
             if not _visit(after, final, first, numbers, moves, queue, seen):
                 return False
             continue
-        if len(seen) > 0:
-            seen[after - first] = True
+        _pass(after, tokens, first, moves, seen)
         for follow in range(0x80, 0xC0):
             target = np.int64(targets[row[after] + classes[rule, follow]])
             deep = target >> OPERATION_BITS
@@ -252,8 +265,7 @@ def _read_rest(row, targets, classes, final, rule, state, low, high, left, first
                 if not _visit(deep, final, first, numbers, moves, queue, seen):
                     return False
                 continue
-            if len(seen) > 0:
-                seen[deep - first] = True
+            _pass(deep, tokens, first, moves, seen)
             for last in range(0x80, 0xC0):
                 target = np.int64(targets[row[deep] + classes[rule, last]])
                 if target < 0 or target & OPERATION_MASK:
@@ -264,7 +276,7 @@ def _read_rest(row, targets, classes, final, rule, state, low, high, left, first
 
 
 @helper
-def _read_all(row, targets, classes, final, rule, state, number, first, numbers, moves, queue, seen):
+def _read_all(row, targets, classes, final, rule, tokens, state, number, first, numbers, moves, queue, seen):
     """Read each character of the set `moves[number]` from a state, and visit the states after it.
 
     Characters that the state does not allow, with the operation of the set, leave the set. If most characters would
@@ -301,8 +313,8 @@ def _read_all(row, targets, classes, final, rule, state, number, first, numbers,
     if main >= 0:
         numbers[_MAIN, main - first] = moves[0, _GENERATION]
     before, left_before = np.int64(-1), np.int64(-1)
-    for byte in range(_FIRST_LEAD, _LAST_LEAD + 1):
-        if not leads >> (byte - _FIRST_LEAD) & 1:
+    for byte in range(FIRST_LEAD, _LAST_LEAD + 1):
+        if not leads >> (byte - FIRST_LEAD) & 1:
             continue
         target = np.int64(targets[row[state] + classes[rule, byte]])
         after = target >> OPERATION_BITS
@@ -310,15 +322,15 @@ def _read_all(row, targets, classes, final, rule, state, number, first, numbers,
         left = _continuation_bytes(np.int64(byte)) - 1
         allowed = target >= 0 and target & OPERATION_MASK == operation and not final[after]
         if allowed and (after != before or left != left_before):
-            if len(seen) > 0:
-                seen[after - first] = True
+            _pass(after, tokens, first, moves, seen)
             allowed = _read_rest(
-                row, targets, classes, final, rule, after, least, greatest, left, first, numbers, moves, queue, seen
+                row, targets, classes, final, rule, tokens, after, least, greatest, left,
+                first, numbers, moves, queue, seen,
             )
             if allowed and greatest - least == 0x3F:
                 before, left_before = after, left
         if not allowed:
-            leads &= ~(np.int64(1) << (byte - _FIRST_LEAD))
+            leads &= ~(np.int64(1) << (byte - FIRST_LEAD))
     changed = low != moves[number, _LOW] or high != moves[number, _HIGH] or leads != moves[number, _LEADS]
     moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = low, high, leads
     return changed
@@ -328,11 +340,11 @@ def _read_all(row, targets, classes, final, rule, state, number, first, numbers,
 def _forbids_all(row, targets, classes, rule, state, number, moves):
     """Return whether a state allows no character of the set `moves[number]`."""
     for byte in range(_LAST_LEAD + 1):
-        if 128 <= byte < _FIRST_LEAD or targets[row[state] + classes[rule, byte]] < 0:
+        if 128 <= byte < FIRST_LEAD or targets[row[state] + classes[rule, byte]] < 0:
             continue
         bits, bit = moves[number, _LOW], np.int64(byte)
-        if byte >= _FIRST_LEAD:
-            bits, bit = moves[number, _LEADS], np.int64(byte - _FIRST_LEAD)
+        if byte >= FIRST_LEAD:
+            bits, bit = moves[number, _LEADS], np.int64(byte - FIRST_LEAD)
         elif byte >= 64:
             bits, bit = moves[number, _HIGH], np.int64(byte - 64)
         if bits >> bit & 1:
@@ -360,6 +372,7 @@ def _examine(row, targets, classes, final, rule, tokens, state, number, first, n
         changed = False
         moves[0, _GENERATION] += 1
         moves[0, _QUEUED], moves[0, _ENDS], moves[0, _HAS_CYCLE], moves[0, _LEVEL] = 0, 0, 0, MAX_DEPTH + 1
+        moves[0, _INSIDE_COST] = 0
         _visit(state, final, first, numbers, moves, queue, seen)
         at = np.int64(0)
         for depth in range(most, 0, -1):
@@ -369,7 +382,8 @@ def _examine(row, targets, classes, final, rule, tokens, state, number, first, n
                 queue[1, at] = depth
                 moves[0, _VISITS] += 1
                 changed = _read_all(
-                    row, targets, classes, final, rule, queue[0, at], number, first, numbers, moves, queue, seen
+                    row, targets, classes, final, rule, tokens, queue[0, at], number,
+                    first, numbers, moves, queue, seen,
                 )
                 at += 1
             if moves[0, _ENDS]:
@@ -380,6 +394,7 @@ def _examine(row, targets, classes, final, rule, tokens, state, number, first, n
             return
     if full == 0:
         return
+    moves[number, COST] = moves[0, _INSIDE_COST]
     for each in range(moves[0, _QUEUED]):
         moves[number, COST] = max(moves[number, COST], np.int64(tokens[0, queue[0, each]]))
     complete = at == moves[0, _QUEUED]  # longer texts lead to no other states

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from itertools import product
 from typing import Any
 
@@ -56,29 +57,47 @@ def test_the_subtrees_equal_simple_ones() -> None:
         path[depth:] = [path[depth - 1] + bytes((int(trie.byte[node]),))]
         texts.append(path[depth])
     for node, text in enumerate(texts):
-        below = [V.tokens[token][len(text) :] for token in _tokens_below(node)]
         found = int(SUBTREES.number[node])
         assert SUBTREES.characters[node] == sum(not 0x80 <= byte < 0xC0 for byte in text)
-        try:
-            text.decode()
-            rests = [rest.decode() for rest in below]
-        except UnicodeDecodeError:
-            assert found < 0
-            continue
-        if node == 0 or trie.end[node] == node + 1 or max(map(len, rests)) > 24:
+        is_lead = text[-1:] >= b"\xc2"
+        before = text[:-1] if is_lead else text
+        below = [_split(V.tokens[token][len(before) :]) for token in _tokens_below(node, included=is_lead)]
+        rests = [rest for rest in below if rest is not None]
+        characters = _split(before)
+        inside = characters is None or (characters and len(characters[-1].decode(errors="ignore")) != 1)
+        if (
+            node == 0
+            or inside
+            or trie.end[node] == node + 1
+            or len(rests) < len(below)
+            or max(map(len, rests)) > 24
+        ):
             assert found < 0
             continue
         row: list[Any] = SUBTREES.below[found].tolist()
-        chars = {char for rest in rests for char in rest}
-        assert row[0] & (2**64 - 1) == sum(1 << ord(char) for char in chars if ord(char) < 64)
-        assert row[1] & (2**64 - 1) == sum(1 << ord(char) - 64 for char in chars if 64 <= ord(char) < 128)
-        assert row[2] == sum(1 << lead - 0xC2 for lead in {c.encode()[0] for c in chars if ord(c) > 127})
+        firsts = {character[0] for rest in rests for character in rest}
+        assert row[0] & (2**64 - 1) == sum(1 << first for first in firsts if first < 64)
+        assert row[1] & (2**64 - 1) == sum(1 << first - 64 for first in firsts if 64 <= first < 128)
+        assert row[2] == sum(1 << first - 0xC2 for first in firsts if first >= 0xC2)
         assert row[3] == sum(1 << length for length in {len(rest) for rest in rests})
 
 
-def _tokens_below(node: int) -> list[int]:
+def _split(text: bytes) -> list[bytes] | None:
+    """Return the bytes of each character, of which the last may lack bytes; `None` for other bytes."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        whole = decoder.decode(text)
+    except UnicodeDecodeError:
+        return None
+    unfinished = decoder.getstate()[0]
+    return [character.encode() for character in whole] + [unfinished] * bool(unfinished)
+
+
+def _tokens_below(node: int, *, included: bool) -> list[int]:
+    """Return the tokens that end below a node, and at the node if it is included."""
     trie = V.trie
-    found: list[int] = trie.token_ids[trie.first[node + 1] : trie.first[trie.end[node]]].tolist()
+    first = trie.first[node if included else node + 1]
+    found: list[int] = trie.token_ids[first : trie.first[trie.end[node]]].tolist()
     return found
 
 
