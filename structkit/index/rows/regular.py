@@ -224,4 +224,4 @@ def _part(dfa: Dfa, state: int) -> bytes | None:
     numbers, order = np.full(len(dfa.targets), -1, np.int32), np.empty(_MAX_SHARED_STATES, np.int32)
     table = np.empty((_MAX_SHARED_STATES, 257), np.int16)
     states: int = kernels.subautomaton(dfa.targets, dfa.classes, dfa.final, state, numbers, order, table)
-    return hashlib.blake2b(table[:states].data, digest_size=16).digest() if states else None
+    return hashlib.sha256(table[:states].data).digest()[:16] if states else None

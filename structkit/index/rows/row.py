@@ -88,8 +88,11 @@ class CountedRow:
             tokens_per_iteration: The tokens that a round takes which is still needed.
             words: Of the mask.
         """
-        begun, leaves = self.iterations >> 1, self.iterations & 1
-        allowed = (self.iterations >= 0) & (begun <= remaining) & ((leaves == 0) | (begun >= required))
+        taken = self.iterations.view(np.uint16 if self.iterations.itemsize == 2 else np.uint32)
+        # Without a sign, -1 is the largest number.
+        allowed = taken <= min(2 * remaining + 1, np.iinfo(taken.dtype).max - 1)
+        if required > 0:
+            allowed &= (taken & 1 == 0) | (taken >= 2 * required)
         mask = np.zeros(4 * words, np.uint8)
         bits = np.packbits(allowed, bitorder="little")
         mask[: len(bits)] = bits
