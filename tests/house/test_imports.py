@@ -110,7 +110,7 @@ IMPORTERS = {
     "hypothesis": {"testing/proof/search.py"},
     "httpx2": {"mcp/endpoint.py"},
     "interegular": {"regex/pattern/parse.py"},
-    "lark": {"grammar/lark_grammar.py"},
+    "lark": {"grammar/lark_grammar.py", "grammar/expansions.py"},
     "jsonschema": {"schema/json_schema/validate.py"},
     "referencing": {"schema/json_schema/validate.py"},
     "mcp": {"mcp/endpoint.py", "mcp/session.py"},

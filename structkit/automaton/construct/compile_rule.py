@@ -9,8 +9,9 @@ import numpy as np
 
 from structkit.automaton.construct import determinize
 from structkit.automaton.construct.nfa import Nfa
+from structkit.automaton.construct.sizes import is_large
 from structkit.automaton.construct.suffix import suffix_dfa
-from structkit.automaton.construct.thompson import build_nfa, is_large
+from structkit.automaton.construct.thompson import build_nfa
 from structkit.automaton.core import kernels
 from structkit.automaton.core.dfa import (
     DEAD,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.automaton.construct.arithmetic import multiples
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.construct.optional_parts import group_optional, optional_run
-from structkit.automaton.construct.utf8 import byte_sequences
+from structkit.automaton.construct.sizes import Sizes
+from structkit.automaton.construct.utf8 import byte_sequences, class_edges
 from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Dfa, RuleKey
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.errors import LimitExceeded, SchemaError
@@ -37,10 +36,7 @@ from structkit.regex.nodes import (
     seq,
 )
 
-__all__ = ["build_nfa", "is_large"]
-
-_MAX_UNROLLED_STATES = 64
-"""Maximum NFA states of an unrolled repetition; larger repetitions are counted."""
+__all__ = ["build_nfa"]
 
 _MAX_SEPARATE_TEXTS = 8
 """Maximum number of alternative literals that are emitted one by one; more share a trie."""
@@ -91,70 +87,6 @@ def build_nfa(
     return builder.nfa
 
 
-def is_large(node: Node, limits: Limits) -> bool:
-    """Return whether a node is a counted repetition (not an unrolled one), alone or followed by a literal."""
-    if isinstance(node, Seq) and len(node.parts) == 2 and isinstance(node.parts[1], LiteralText):
-        node = node.parts[0]
-    return isinstance(node, Repeat) and _Sizes(limits).is_large(node)
-
-
-class _Sizes:
-    """Estimates of the number of states of nodes."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self._known: dict[int, tuple[Node, int]] = {}  # the reference to the node keeps its id unique
-
-    def is_large(self, node: Repeat) -> bool:
-        if node.min_count > self.limits.iterations:
-            raise LimitExceeded(
-                "iterations", self.limits.iterations, f"a repetition of at least {node.min_count}"
-            )
-        iterations = node.min_count if node.max_count is None else node.max_count
-        return iterations > 1 and iterations * self.of(node.part) > _MAX_UNROLLED_STATES
-
-    def of(self, node: Node) -> int:
-        """Return the estimated number of states of a node, or a smaller number above the maximum; calls take one."""
-        cached = self._known.get(id(node))
-        if cached is not None:
-            return cached[1]
-        match node:
-            case LiteralText(value):
-                size = len(value)
-            case Seq(parts) | Choice(parts):
-                size = _total(map(self.of, parts))
-            case Repeat(part, min_count, max_count):
-                size = self.of(part) * max(min_count, 1 if max_count is None else max_count)
-            case SeparatedList(parts, separator):
-                size = _total(
-                    (self.of(p.node) + len(separator))
-                    * min(max(p.min_count, p.max_count or 1), _MAX_UNROLLED_STATES)
-                    for p in parts
-                )
-            case AnyOrder(entries):
-                size = _total(self.of(entry.value) + 2 for entry in entries)
-            case Intersection(left, right):
-                size = self.of(left) + self.of(right)
-            case MultipleOf(of, places):
-                size = of * (1 + places)
-            case Network(_, moves):
-                size = _total(self.of(part) for _, part, _ in moves)
-            case CharClass() | RuleRef() | Distinct() | Substring():
-                size = 1
-        self._known[id(node)] = (node, size)
-        return size
-
-
-def _total(sizes: Iterable[int]) -> int:
-    """Return the sum of sizes, or a part of it above `_MAX_UNROLLED_STATES`."""
-    total = 0
-    for size in sizes:
-        total += size
-        if total > _MAX_UNROLLED_STATES:
-            break
-    return total
-
-
 class _Builder:
     """Adds fragments to an automaton; each emitting method returns the end state of its fragment."""
 
@@ -169,7 +101,7 @@ class _Builder:
         self.max_states = limits.nfa_states
         self.rules = rules
         self.open_rules: list[str] = []
-        self.is_large = _Sizes(limits).is_large
+        self.is_large = Sizes(limits).is_large
 
     def state(self) -> int:
         state = self.nfa.size
@@ -285,7 +217,7 @@ class _Builder:
                     target = states[rest]
                 nfa.edges.extend((start, *sequence[0], target, NO_OP))
             return end
-        size, edges = _large_class(ranges)
+        size, edges = class_edges(ranges)
         offset = nfa.size
         nfa.size += size
         if nfa.size > self.max_states:
@@ -492,23 +424,6 @@ class _Builder:
         for state in np.flatnonzero(dfa.final).tolist():
             self.link(offset + state, end)
         return end
-
-
-@lru_cache(maxsize=256)
-def _large_class(ranges: tuple[tuple[int, int], ...]) -> tuple[int, NDArray[np.int32]]:
-    """Return the number of inner states of a character class, and its edges; the last two states are end and start."""
-    states: dict[tuple[tuple[int, int], ...], int] = {(): -2}
-    edges: list[tuple[int, int, int, int, int]] = []
-    for sequence in byte_sequences(ranges):
-        target = -2
-        for position in range(len(sequence) - 1, 0, -1):
-            rest = sequence[position:]
-            if rest not in states:
-                states[rest] = len(states) - 1
-                edges.append((states[rest], *rest[0], target, NO_OP))
-            target = states[rest]
-        edges.append((-1, *sequence[0], target, NO_OP))
-    return len(states) - 1, np.array(edges, np.int32)
 
 
 def _common_prefix(left: bytes, right: bytes) -> int:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["byte_sequences"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["byte_sequences", "class_edges"]
 
 ByteRange = tuple[int, int]
 
@@ -53,3 +56,27 @@ def _first_piece_end(low: int, high: int) -> int | None:
             if high & trailing != trailing:
                 return (high & ~trailing) - 1
     return None
+
+
+@lru_cache(maxsize=256)
+def class_edges(ranges: tuple[tuple[int, int], ...]) -> tuple[int, NDArray[np.int32]]:
+    """Return the number of inner states of the automaton of a character class, and its edges.
+
+    An edge is `(source, first byte, last byte, target, 0)`; state -1 is the start, state -2 the end. Encodings with
+    equal suffixes share states, so that large classes stay small.
+
+    >>> class_edges(((0x20, 0x7E), (0xE9, 0xE9)))[1].tolist()
+    [[-1, 32, 126, -2, 0], [0, 169, 169, -2, 0], [-1, 195, 195, 0, 0]]
+    """
+    states: dict[tuple[tuple[int, int], ...], int] = {(): -2}
+    edges: list[tuple[int, int, int, int, int]] = []
+    for sequence in byte_sequences(ranges):
+        target = -2
+        for position in range(len(sequence) - 1, 0, -1):
+            rest = sequence[position:]
+            if rest not in states:
+                states[rest] = len(states) - 1
+                edges.append((states[rest], *rest[0], target, 0))
+            target = states[rest]
+        edges.append((-1, *sequence[0], target, 0))
+    return len(states) - 1, np.array(edges, np.int32)
