@@ -82,6 +82,8 @@ class LarkGrammar:
             GrammarError: Lark refuses the grammar.
             LimitExceeded: The grammar is too large.
         """
+        if (fault := self._unsupported()) is not None:
+            raise self._error_at(fault, 1, 1)
         if len(self.text) > self.limits.grammar_length:
             raise LimitExceeded("grammar_length", self.limits.grammar_length, "a grammar", place=self.path)
         try:
@@ -91,6 +93,19 @@ class LarkGrammar:
             raise
         except Exception as error:  # Lark raises errors of many kinds, and those of the package regex
             raise self._error(error) from None
+
+    def _unsupported(self) -> str | None:
+        """Return why an option is not supported, and what to do; `None` if all are."""
+        options = self.options
+        if options.parser != "earley":
+            return (
+                f"parser={options.parser!r} is not supported; parser='earley' reads all context-free grammars"
+            )
+        if options.lexer not in ("auto", "dynamic", "dynamic_complete"):
+            return (
+                f"lexer={options.lexer!r} is not supported; use lexer='dynamic' or lexer='dynamic_complete'"
+            )
+        return None
 
     def _load(self) -> Lark:
         from lark import Lark
@@ -172,6 +187,25 @@ class LarkGrammar:
             lark.exceptions.UnexpectedInput: The grammar does not contain the text.
         """
         return self.lark.parse(text)
+
+    def rejection(self, text: str) -> str | None:
+        """Return why Lark rejects a text, `None` if it does not."""
+        from lark.exceptions import LarkError
+
+        try:
+            self.parse(text)
+        except LarkError as error:
+            return str(error)
+        except RuntimeError:  # lark-parser/lark#1576: Lark has read the text, and fails to choose a tree
+            return None
+        return None
+
+    @cached_property
+    def unused(self) -> tuple[str, ...]:
+        """The rules and terminals of the text that no text uses."""
+        names = re.findall(r"^[?!]*(\w+)(?:\.-?\d+)?\s*:", self.text, re.MULTILINE)
+        used = {rule.origin.name for rule in self.lark.rules} | {each.name for each in self.lark.terminals}
+        return tuple(name for name in dict.fromkeys(names) if name not in used)
 
     def error(self, message: str, name: str, *, last: bool = False) -> GrammarError:
         """Return an error at the definition of a name in the grammar, the last one if `last`, or at its first use."""

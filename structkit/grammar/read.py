@@ -73,6 +73,11 @@ class GrammarSource:
         return self.lark.error(message, self.options.start)
 
     @property
+    def unused(self) -> tuple[str, ...]:
+        """The names that no text uses."""
+        return self.lark.unused if self.syntax == "lark" else ()
+
+    @property
     def fingerprint(self) -> str:
         """A text that determines the language, with the contents of imported files."""
         files = self.lark.imported if self.syntax == "lark" else ()

@@ -16,6 +16,7 @@ from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget, subschemas
 from structkit.schema.json_schema.relax_unsupported import keyword_of
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
+from structkit.targets.grammar import Grammar
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import AnyTarget, read_target
 from structkit.unenforced import Unenforced
@@ -135,6 +136,9 @@ def explain(
         if not isinstance(target, JsonSchema):
             unenforced_status = "refused"
     rows = tuple(_rows(schema, unenforced, unenforced_status))
+    if isinstance(target, Grammar):
+        unused = ", ".join(target.source.unused)
+        rows = (KeywordRow("$", "grammar", "enforced", f"never used: {unused}" if unused else ""),)
     return Explanation(name, rows, None if any(row.how == "refused" for row in rows) else cost)
 
 

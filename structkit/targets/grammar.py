@@ -168,6 +168,10 @@ class Grammar(TextTarget[T_co]):
             raise ValueError(f"syntax must be 'lark', 'gbnf' or 'kbnf', not {syntax!r}")
         if syntax != "lark" and (value == "tree" or transformer is not None or holes):
             raise ValueError("only a Lark grammar has trees and holes; write syntax='lark'")
+        if postlex is not None:
+            raise ValueError(
+                "postlex is not supported; write the lines and their indentation into the grammar"
+            )
         set_field = object.__setattr__
         set_field(self, "text", str(text) if path is None else Path(path).read_text(encoding="utf-8"))
         set_field(self, "path", path)
@@ -194,7 +198,7 @@ class Grammar(TextTarget[T_co]):
     @property
     def parts(self) -> list[object]:
         """The text, the path, the syntax and the options, as JSON stores them."""
-        return [self.text, self.path, self.syntax, list(astuple(self.options))]
+        return [self.text, self.path, self.syntax, [*map(_as_json, astuple(self.options))]]
 
     @classmethod
     def of_parts(cls, parts: Sequence[Any]) -> Grammar[str]:
@@ -207,11 +211,19 @@ class Grammar(TextTarget[T_co]):
             object.__setattr__(grammar, name, value)
         return grammar
 
+    def __getstate__(self) -> dict[str, object]:
+        # What was read is read again, because Lark's parser cannot be pickled.
+        return {name: value for name, value in self.__dict__.items() if name != "source"}
+
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
         """Add the grammar to the JSON Schema of a string, for `Annotated[str, Grammar(...)]`."""
         if self.value != "text" or self.transformer is not None or self.holes:
             raise SchemaError("a field has the text of its grammar; remove value, transformer and holes")
         return described_with(handler(core_schema), self.parts)
+
+
+def _as_json(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _hole(rule: str, target: object) -> Hole:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import pickle
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 from lark import Lark, Transformer, Tree
 from lark.exceptions import LarkError
-from pydantic import BaseModel, Field, RootModel, field_validator
+from pydantic import BaseModel, Field, RootModel, TypeAdapter, field_validator
 
 import structkit as sk
 from structkit.cli import main
@@ -112,6 +114,49 @@ def test_errors_have_a_place(text: str, line: int, column: int, message: str) ->
     with pytest.raises(sk.GrammarError, match=message) as caught:
         sk.Grammar(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"parser": "lalr"}, {"lexer": "basic"}, {"lexer": "contextual"}, {"parser": "cyk"}, {"lexer": "x"}],
+)
+def test_other_lexers_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(sk.GrammarError, match="is not supported"):
+        sk.Grammar(SUM, **options)
+
+
+def test_it_is_a_value() -> None:
+    grammar = sk.Grammar(SUM)
+    again = pickle.loads(pickle.dumps(grammar))
+    assert again == grammar == sk.Grammar(SUM)
+    assert accepts(again, "1+2")
+    schema = TypeAdapter(Annotated[str, grammar]).json_schema()
+    assert json.loads(json.dumps(schema)) == schema
+
+
+def test_explain_names_what_is_unused() -> None:
+    (row,) = sk.explain(sk.Grammar('start: "a"\nb: "b"\nC: "c"')).rows
+    assert row.reason == "never used: b, C"
+
+
+def test_check_asks_lark() -> None:
+    assert sk.check(sk.Grammar(SUM), n=30).ok
+
+
+@pytest.mark.parametrize("name", ["stream", "extract_many", "aextract", "agent", "drafts"])
+def test_it_is_used_like_a_type(name: str) -> None:
+    grammar = sk.Grammar(SUM)
+    if name == "stream":
+        assert [*sk.stream(ScriptedModel(["1+2"]), "x", grammar)][-1].result.value == "1+2"  # type: ignore[union-attr]
+    elif name == "extract_many":
+        assert sk.extract_many(ScriptedModel(["1+2", "3"]), ["x", "y"], grammar) == ["1+2", "3"]
+    elif name == "aextract":
+        assert asyncio.run(sk.aextract(ScriptedModel(["1+2"]), "x", grammar)) == "1+2"
+    elif name == "agent":
+        assert sk.Agent(ScriptedModel(["1+2"]), output_type=grammar).run("x").value == "1+2"
+    else:
+        fixed = sk.Grammar('start: "the quick brown fox " NAME " jumps"\nNAME: /[a-z]{2,5}/')
+        assert sk.generate(RandomModel(seed=1), "x", fixed).usage.forced_tokens > 0
 
 
 def test_an_error_names_the_file(tmp_path: Path) -> None:

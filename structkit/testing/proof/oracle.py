@@ -15,6 +15,7 @@ from structkit.functions.signature import is_function
 from structkit.rejected import Rejected
 from structkit.schema.json_schema.validate import make_checker
 from structkit.schema.python.judge import Judge, Refused
+from structkit.targets.grammar import Grammar
 from structkit.targets.specs import JsonSchema, Regex
 from structkit.targets.targets import AnyTarget, Target, spec_of
 
@@ -92,6 +93,9 @@ def _of_value(read: Target[object]) -> Callable[[str], Refused | None]:
         if isinstance(given, Regex):
             message = f"/{given.pattern}/ does not match"
             return None if re.fullmatch(given.pattern, text) else Refused("$", message, False)
+        if isinstance(given, Grammar) and given.syntax == "lark":
+            fault = given.source.lark.rejection(text)
+            return None if fault is None else Refused("$", fault, False)
         value = read.parse(text)
         return Refused("$", value.message, False) if isinstance(value, Rejected) else None
 

@@ -1,0 +1,97 @@
+"""Random grammars against Lark: the same texts are accepted, and no text leads to a dead end."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+from lark import Lark
+from lark.exceptions import GrammarError as LarkGrammarError
+from lark.exceptions import LarkError
+
+import structkit as sk
+from structkit.automaton.link import link
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.grammar.lark_grammar import LarkOptions, Lexer
+from structkit.grammar.read import GrammarSource
+
+PATTERNS = [
+    "/a+/", "/a|ab/", "/a+?/", "/ab*/", "/[ab]+/", "/a(?!b)/", "/a(?=b)/", "/(?<=a)b/", "/(?<!a)b/", "/b+(?!c)/",
+    r"/\w+\b/", r"/\bb/", "/a{1,2}/", "/c?a/", "/ab*c/", "/(ab)+/", "/a*b/", "/(a|b)*?c/",
+]  # fmt: skip
+IGNORED = ['" "', "/ +/", '"c"', "/c+/", "/ c*/", "/c(?!a)/"]
+TEXTS = ["".join(letters) for length in range(6) for letters in product("abc ", repeat=length)]
+
+
+def random_grammar(choose: random.Random) -> str:
+    terminals = {
+        name: choose.choice([*PATTERNS, '"a"', '"ab"', '"b"']) for name in "ABC"[: choose.randint(1, 3)]
+    }
+    symbols = [*terminals, '"a"', '"b"', "x", "y"]
+
+    def production() -> str:
+        parts = [
+            choose.choice(symbols) + choose.choice(["", "", "", "?", "*"])
+            for _ in range(choose.randint(1, 3))
+        ]
+        return " ".join(parts)
+
+    rules = {name: [production() for _ in range(choose.randint(1, 3))] for name in ("start", "x", "y")}
+    if choose.random() < 0.3:
+        rules[choose.choice(["start", "x", "y"])].append("")
+    lines = [f"{name}: {' | '.join(found)}" for name, found in rules.items()]
+    lines += [f"{name}: {pattern}" for name, pattern in terminals.items()]
+    if choose.random() < 0.4:
+        lines.append(f"%ignore {choose.choice(IGNORED)}")
+    return "\n".join(lines)
+
+
+def lark_accepts(lark: Lark, text: str) -> bool:
+    try:
+        lark.parse(text)
+    except LarkError:
+        return False
+    except RuntimeError:  # lark-parser/lark#1576: the text is in the language
+        return True
+    return True
+
+
+def accepts(automaton: Automaton, text: str) -> bool:
+    frames = automaton.start_frames()
+    for byte in text.encode():
+        frames = automaton.step(frames, byte)
+    return bool(frames) and automaton.is_accepting(frames)
+
+
+def walk(automaton: Automaton, choose: random.Random) -> str:
+    """Return a text found by a random walk; fails at a dead end."""
+    frames, text = automaton.start_frames(), ""
+    for _ in range(8):
+        following = {letter: after for letter in "abc " if (after := automaton.step(frames, ord(letter)))}
+        assert following or automaton.is_accepting(frames), text
+        if not following or (automaton.is_accepting(frames) and choose.random() < 0.3):
+            break
+        letter = choose.choice(sorted(following))
+        text, frames = text + letter, following[letter]
+    return text
+
+
+@pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
+@pytest.mark.parametrize("seed", range(60))
+def test_random_grammars(seed: int, lexer: Lexer) -> None:
+    choose = random.Random(seed)
+    text = random_grammar(choose)
+    try:
+        lark = Lark(text, parser="earley", lexer=lexer, ambiguity="forest")
+    except LarkGrammarError:
+        with pytest.raises(sk.GrammarError):
+            sk.Grammar(text, lexer=lexer)
+        return
+    try:
+        automaton = link(GrammarSource(text, options=LarkOptions(lexer=lexer)).rules)
+    except sk.GrammarError:
+        assert not any(lark_accepts(lark, each) for each in choose.sample(TEXTS, 60)), text
+        return
+    for each in [*choose.sample(TEXTS, 40), *(walk(automaton, choose) for _ in range(15))]:
+        assert accepts(automaton, each) == lark_accepts(lark, each), (text, each)
