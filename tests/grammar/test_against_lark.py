@@ -93,5 +93,8 @@ def test_random_grammars(seed: int, lexer: Lexer) -> None:
     except sk.GrammarError:
         assert not any(lark_accepts(lark, each) for each in choose.sample(TEXTS, 60)), text
         return
-    for each in [*choose.sample(TEXTS, 40), *(walk(automaton, choose) for _ in range(15))]:
-        assert accepts(automaton, each) == lark_accepts(lark, each), (text, each)
+    try:
+        for each in [*choose.sample(TEXTS, 40), *(walk(automaton, choose) for _ in range(15))]:
+            assert accepts(automaton, each) == lark_accepts(lark, each), (text, each)
+    except sk.LimitExceeded:
+        pytest.skip("a very ambiguous grammar has too many ways to read a text")
