@@ -1,0 +1,224 @@
+r"""GBNF, the grammars of llama.cpp, as context-free grammars over code points.
+
+The notation is that of llama.cpp's `src/llama-grammar.cpp`. A line break ends a rule, except inside parentheses and
+after `|` and `::=`. A later definition of a rule replaces an earlier one. Left recursion is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from structkit.errors import LimitExceeded
+from structkit.grammar.cfg import Cfg
+from structkit.grammar.expressions import Definitions, Expression, Source, count_of
+from structkit.limits import Limits
+from structkit.regex.charset import ANY, char_class, complement
+from structkit.regex.nodes import CharClass, LiteralText
+from structkit.vocabulary.control_tokens import control_text
+
+__all__ = ["read_gbnf"]
+
+_SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
+_SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPE = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([nrt\\"\[\]-]))')
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
+_COUNTS = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]+)?\s*)?\}")
+_TOKEN = re.compile(r"<(?:\[[0-9]+\]|[^\[>\r\n][^>\r\n]*)>")
+_LIMIT = 0x110000
+
+
+def read_gbnf(
+    text: str, start: str = "root", *, path: str | None = None, limits: Limits | None = None
+) -> Cfg:
+    """Return a grammar in llama.cpp's notation.
+
+    Args:
+        text: The grammar.
+        start: The rule of complete texts.
+        path: The file of the grammar, for errors.
+        limits: Bounds on sizes.
+
+    >>> read_gbnf('root ::= "a" root | "b"').rules["root"]  # doctest: +NORMALIZE_WHITESPACE
+    ((Terminal(name='text', node=LiteralText(value='b'), ...),),
+     (Terminal(name='text', node=LiteralText(value='a'), ...), 'root'))
+
+    Raises:
+        GrammarError: The text is not a grammar, or has no texts.
+        LimitExceeded: The grammar is too large.
+    """
+    reader = _Reader(Source(text, path, limits or Limits()))
+    reader.read()
+    return reader.definitions.cfg(start)
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.text = source.text
+        self.at = 0
+        self.definitions = Definitions(source)
+
+    def read(self) -> None:
+        self.space(lines=True)
+        while self.at < len(self.text):
+            self.rule()
+            self.space(lines=True)
+
+    def space(self, *, lines: bool) -> None:
+        found = (_SPACE_AND_LINES if lines else _SPACE).match(self.text, self.at)
+        self.at = found.end() if found else self.at
+
+    def fail(self, message: str, place: int | None = None) -> NoReturn:
+        self.source.fail(message, self.at if place is None else place)
+
+    def rule(self) -> None:
+        place = self.at
+        found = _NAME.match(self.text, place)
+        if found is None:
+            if self.text[place] == "|":
+                self.fail("an alternative on a line of its own needs `|` at the end of the line before")
+            self.source.fail(f"a rule begins with its name, not with {self.source.shown(place)}", place)
+        self.at = found.end()
+        self.space(lines=False)
+        if not self.text.startswith("::=", self.at):
+            self.fail("`::=` is missing; outside of parentheses, a line break ends a rule")
+        self.at += 3
+        self.space(lines=True)
+        expression = self.expression()
+        if self.at < len(self.text) and self.text[self.at] not in "\r\n":
+            self.fail(f"unexpected {self.source.shown(self.at)}")
+        self.definitions.rules.pop(found[0], None)
+        self.definitions.define(found[0], expression.node(), place)
+
+    def expression(self) -> Expression:
+        """Read up to the end of the rule."""
+        found = Expression(self.definitions)
+        while self.at < len(self.text) and self.item(found, self.text[self.at]):
+            self.space(lines=bool(found.bracket))
+        if found.bracket:
+            if self.at < len(self.text):
+                self.fail(f"unexpected {self.source.shown(self.at)}")
+            self.fail("`(` is not closed", found.opened)
+        return found
+
+    def item(self, found: Expression, first: str) -> bool:
+        """Read an item or an operator; return whether there is one."""
+        place = self.at
+        if first == '"':
+            text = self.literal()
+            if text:
+                found.add(LiteralText(text))
+            else:
+                found.skip()
+        elif first == "[":
+            found.add(self.char_class())
+        elif first in "<!":
+            found.add(LiteralText(self.token()))
+        elif first in "*+?{":
+            self.repeat(found, first)
+        elif name := _NAME.match(self.text, place):
+            self.at = name.end()
+            found.add(self.definitions.use(name[0], place))
+        else:
+            return self.punctuation(found, first)
+        return True
+
+    def punctuation(self, found: Expression, first: str) -> bool:
+        if first == ".":
+            found.add(ANY)
+        elif first == "(":
+            found.open("(", self.at)
+        elif first == ")" and found.bracket:
+            found.close()
+        elif first == "|":
+            found.alternative()
+        else:
+            return False
+        self.at += 1
+        if first in "(|":
+            self.space(lines=True)
+        return True
+
+    def literal(self) -> str:
+        place = self.at
+        self.at += 1
+        letters = []
+        while not self.text.startswith('"', self.at):
+            start = self.at
+            code = self.character('`"`', place)
+            if code >= _LIMIT or 0xD800 <= code < 0xE000:
+                self.fail(f"U+{code:04X} is not a character", start)
+            letters.append(chr(code))
+        self.at += 1
+        return "".join(letters)
+
+    def character(self, closing: str, opened: int) -> int:
+        """Read a character of a text or a class."""
+        if self.at >= len(self.text):
+            self.fail(f"the closing {closing} is missing", opened)
+        if self.text[self.at] != "\\":
+            self.at += 1
+            return ord(self.text[self.at - 1])
+        found = _ESCAPE.match(self.text, self.at)
+        if found is None:
+            place = self.at
+            self.source.fail(f"invalid escape `{self.text[place : place + 2]}`", place)
+        self.at = found.end()
+        if found[4]:
+            return ord(_CONTROLS.get(found[4], found[4]))
+        return int(found[1] or found[2] or found[3], 16)
+
+    def char_class(self) -> CharClass:
+        place = self.at
+        self.at += 1
+        negate = self.text.startswith("^", self.at)
+        self.at += negate
+        ranges = []
+        while not self.text.startswith("]", self.at):
+            start = self.at
+            first = last = self.character("`]`", place)
+            if self.text.startswith("-", self.at) and not self.text.startswith("-]", self.at):
+                self.at += 1
+                last = self.character("`]`", place)
+            if first > last:
+                self.fail(f"the range `{self.text[start : self.at]}` is in reverse order", start)
+            ranges.append((first, min(last, _LIMIT - 1)))
+        self.at += 1
+        charset = char_class(ranges)
+        charset = complement(charset) if negate else charset
+        if not ranges or not charset.ranges:
+            self.fail(f"`{self.text[place : self.at]:.40}` contains no character", place)
+        return charset
+
+    def token(self) -> str:
+        place = self.at
+        found = _TOKEN.match(self.text, place + self.text.startswith("!", place))
+        if found is None:
+            self.source.fail("invalid token; write `<name>` or `<[id]>`", place)
+        if self.text[place] == "!":
+            self.fail("negated tokens are not supported; write a class of characters, such as `[^<]`", place)
+        self.at = found.end()
+        return control_text(found[0])
+
+    def repeat(self, found: Expression, operator: str) -> None:
+        place = self.at
+        if not found.has_operand:
+            self.fail(f"nothing comes before `{operator}`")
+        if operator != "{":
+            self.at += 1
+            found.repeat(int(operator == "+"), 1 if operator == "?" else None)
+            return
+        counts = _COUNTS.match(self.text, place)
+        if counts is None or (not found.bracket and re.search(r"[\r\n]", counts[0])):
+            self.source.fail("invalid count; write `{m}`, `{m,}` or `{m,n}`", place)
+        self.at = counts.end()
+        limits = self.source.limits
+        low = count_of(counts[1], limits)
+        high = count_of(counts[3], limits) if counts[3] else None if counts[2] else low
+        if low > limits.iterations:
+            raise LimitExceeded("iterations", limits.iterations, f"the count `{counts[0]:.40}`")
+        if high is not None and high < low:
+            self.fail(f"the maximum of `{counts[0]}` is below its minimum", place)
+        found.repeat(low, None if high is None or high > limits.iterations else high)
