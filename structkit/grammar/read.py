@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from structkit.errors import GrammarError
-from structkit.grammar.cfg import Cfg
-from structkit.grammar.constrain import UnseparatedTerminals
-from structkit.grammar.holes import Hole
-from structkit.grammar.lark_grammar import LarkGrammar, LarkOptions
-from structkit.grammar.network import rules_of
+from structkit.grammar.rules.cfg import Cfg
+from structkit.grammar.rules.constrain import UnseparatedTerminals
+from structkit.grammar.rules.network import rules_of
+from structkit.grammar.syntax.gbnf import read_gbnf
+from structkit.grammar.syntax.holes import Hole
+from structkit.grammar.syntax.kbnf import read_kbnf
+from structkit.grammar.syntax.lark_grammar import LarkGrammar, LarkOptions
 from structkit.regex.nodes import NEVER, Rules
 
 __all__ = ["GrammarSource", "Syntax"]
@@ -50,6 +52,10 @@ class GrammarSource:
         Raises:
             GrammarError: The grammar is invalid, or a terminal is not regular.
         """
+        if self.syntax == "gbnf":
+            return read_gbnf(self.text, self.options.start, path=self.path)
+        if self.syntax == "kbnf":
+            return read_kbnf(self.text, self.options.start, path=self.path)
         return self.lark.cfg
 
     @cached_property

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 from typing_extensions import TypeForm
 
 from structkit.errors import SchemaError
-from structkit.grammar.holes import Hole
-from structkit.grammar.lark_grammar import LarkOptions, Lexer, Parser, Priority
 from structkit.grammar.read import GrammarSource, Syntax
+from structkit.grammar.syntax.holes import Hole
+from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser, Priority
 from structkit.schema.markers.grammar import described_with
 from structkit.targets.specs import Choice, Regex, TextTarget
 

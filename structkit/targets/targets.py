@@ -19,7 +19,7 @@ from typing_extensions import TypeForm, Unpack
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
-from structkit.grammar.holes import fill
+from structkit.grammar.syntax.holes import fill
 from structkit.limits import Limits
 from structkit.lowering.alternatives import alternation
 from structkit.lowering.lower import lower

@@ -13,8 +13,8 @@ from lark.exceptions import LarkError
 import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.grammar.lark_grammar import LarkOptions, Lexer
 from structkit.grammar.read import GrammarSource
+from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
 
 PATTERNS = [
     "/a+/", "/a|ab/", "/a+?/", "/ab*/", "/[ab]+/", "/a(?!b)/", "/a(?=b)/", "/(?<=a)b/", "/(?<!a)b/", "/b+(?!c)/",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from structkit.automaton.link import link
 from structkit.errors import UnsatisfiableSchema
-from structkit.grammar.cfg import Cfg, Terminal
-from structkit.grammar.network import rules_of
+from structkit.grammar.rules.cfg import Cfg, Terminal
+from structkit.grammar.rules.network import rules_of
 from structkit.regex.nodes import LiteralText
 
 TERMINALS = [Terminal(text, LiteralText(text)) for text in ("a", "b", "ab", "c")]

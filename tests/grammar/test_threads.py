@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import PatternError
-from structkit.grammar.python_pattern import read_pattern
-from structkit.grammar.threads import TerminalAutomaton, build_terminal
+from structkit.grammar.terminals.python_pattern import read_pattern
+from structkit.grammar.terminals.threads import TerminalAutomaton, build_terminal
 from structkit.regex.charset import contains
 
 

@@ -8,9 +8,9 @@ from hashlib import blake2b
 from typing import Protocol, cast
 
 from structkit.errors import UnsupportedKeyword
-from structkit.grammar.holes import with_prefix
-from structkit.grammar.lark_grammar import LarkOptions
 from structkit.grammar.read import GrammarSource
+from structkit.grammar.syntax.holes import with_prefix
+from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.limits import Limits
 from structkit.lowering.strings.raw_text import format_body, raw_language
 from structkit.lowering.strings.registry import format_names, is_known, language

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.errors import LimitExceeded
-from structkit.grammar.cfg import Cfg, Terminal
-from structkit.grammar.constrain import constrain
-from structkit.grammar.left_corner import Graph, Move, components, left_corner_graphs
+from structkit.grammar.rules.cfg import Cfg, Terminal
+from structkit.grammar.rules.constrain import constrain
+from structkit.grammar.rules.left_corner import Graph, Move, components, left_corner_graphs
 from structkit.limits import Limits
 from structkit.regex.nodes import EMPTY, NEVER, Network, Node, RuleRef, Rules, choice
 

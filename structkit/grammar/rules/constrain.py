@@ -1,7 +1,7 @@
 """Grammars whose terminals look beyond their text, as grammars whose terminals do not.
 
-The rules are multiplied with the contexts of `structkit.grammar.context`: a rule becomes one rule for each pair of a
-context before it and a context behind it (Bar-Hillel, Perles and Shamir 1961). So what a terminal demands of the text
+The rules are multiplied with the contexts of `structkit.grammar.rules.context`: a rule becomes one rule for each pair of
+a context before it and a context behind it (Bar-Hillel, Perles and Shamir 1961). So what a terminal demands of the text
 behind it is known to be possible before the terminal ends, and no text leads to a dead end.
 """
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.grammar.cfg import Symbol, Terminal
-from structkit.grammar.context import Context, Contexts, exits, overlap
-from structkit.grammar.left_corner import Graph
-from structkit.grammar.threads import State, TerminalAutomaton, partition
+from structkit.grammar.rules.cfg import Symbol, Terminal
+from structkit.grammar.rules.context import Context, Contexts, exits, overlap
+from structkit.grammar.rules.left_corner import Graph
+from structkit.grammar.terminals.threads import State, TerminalAutomaton, partition
 from structkit.regex.charset import char_class, contains, union
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from structkit.grammar.cfg import Cfg, Production, Symbol
+from structkit.grammar.rules.cfg import Cfg, Production, Symbol
 
 __all__ = ["Graph", "Move", "components", "left_corner_graphs"]
 

@@ -10,8 +10,8 @@ import re
 from typing import NoReturn
 
 from structkit.errors import LimitExceeded
-from structkit.grammar.cfg import Cfg
-from structkit.grammar.expressions import Definitions, Expression, Source, count_of
+from structkit.grammar.rules.cfg import Cfg
+from structkit.grammar.syntax.expressions import Definitions, Expression, Source, count_of
 from structkit.limits import Limits
 from structkit.regex.charset import ANY, char_class, complement
 from structkit.regex.nodes import CharClass, LiteralText

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from structkit.grammar.threads import ENDED, MATCH, Condition, State, TerminalAutomaton, Thread, Threads
+from structkit.grammar.terminals.threads import (
+    ENDED,
+    MATCH,
+    Condition,
+    State,
+    TerminalAutomaton,
+    Thread,
+    Threads,
+)
 from structkit.regex.charset import intersection
 from structkit.regex.nodes import CharClass
 

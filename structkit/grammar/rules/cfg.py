@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from structkit.grammar.threads import TerminalAutomaton
+from structkit.grammar.terminals.threads import TerminalAutomaton
 from structkit.regex.charset import ANY
 from structkit.regex.nodes import CharClass, Node
 
@@ -21,7 +21,7 @@ class Terminal:
     Attributes:
         name: Its name in messages.
         node: Its texts, as if nothing came before or after them.
-        edges: The automaton of a pattern that may look beyond its text; see `structkit.grammar.context`.
+        edges: The automaton of a pattern that may look beyond its text; see `structkit.grammar.rules.context`.
         is_ignored: Whether it may stand between other terminals.
         first: The characters that its texts can begin with, if it has no `edges`.
         extending: The characters with which a text of it may continue, if it has no `edges`.

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.grammar.python_pattern import Char, Instruction, Look, Match, Program, Split
+from structkit.grammar.terminals.python_pattern import Char, Instruction, Look, Match, Program, Split
 from structkit.regex.charset import char_class, contains
 from structkit.regex.nodes import CharClass
 
@@ -315,7 +315,7 @@ def build_terminal(program: Program, max_states: int = _MAX_STATES) -> TerminalA
     Raises:
         LimitExceeded: It has too many states.
 
-    >>> from structkit.grammar.python_pattern import read_pattern
+    >>> from structkit.grammar.terminals.python_pattern import read_pattern
     >>> len(build_terminal(read_pattern("a|ab")).states)
     2
     """

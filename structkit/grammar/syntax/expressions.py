@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from structkit.errors import GrammarError, LimitExceeded
-from structkit.grammar.cfg import Cfg, Production, Symbol, Terminal
-from structkit.grammar.left_corner import components
+from structkit.grammar.rules.cfg import Cfg, Production, Symbol, Terminal
+from structkit.grammar.rules.left_corner import components
 from structkit.limits import Limits
 from structkit.regex.nodes import (
     EMPTY,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from structkit.grammar.cfg import Terminal
+from structkit.grammar.rules.cfg import Terminal
 from structkit.regex.charset import ANY, char_class
 from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
 from structkit.regex.walk import map_children

@@ -11,11 +11,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from structkit.errors import GrammarError, LimitExceeded, PatternError, StructkitError
-from structkit.grammar.cfg import Cfg, Production, Terminal
-from structkit.grammar.expansions import bound_expansions, growing_template
-from structkit.grammar.holes import Hole, hole_terminal, lark_definitions
-from structkit.grammar.python_pattern import prefers_longer, read_pattern
-from structkit.grammar.threads import TerminalAutomaton, build_terminal
+from structkit.grammar.rules.cfg import Cfg, Production, Terminal
+from structkit.grammar.syntax.expansions import bound_expansions, growing_template
+from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
+from structkit.grammar.terminals.python_pattern import prefers_longer, read_pattern
+from structkit.grammar.terminals.threads import TerminalAutomaton, build_terminal
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import EMPTY, Network, Node

@@ -10,8 +10,8 @@ import re
 
 from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.errors import PatternError
-from structkit.grammar.cfg import Cfg
-from structkit.grammar.expressions import Definitions, Expression, Source
+from structkit.grammar.rules.cfg import Cfg
+from structkit.grammar.syntax.expressions import Definitions, Expression, Source
 from structkit.limits import Limits
 from structkit.regex.charset import ANY
 from structkit.regex.nodes import NEVER, Intersection, LiteralText, Node, Repeat, Substring, seq
