@@ -76,7 +76,7 @@ FOLDERS = {
     "schema": ["ir", "markers", "algebra", "json_schema", "view", "python"],
     "regex": ["", "pattern"],
     "automaton": ["core", "construct", "distance", "runtime", ""],
-    "grammar": ["terminals", "rules", "syntax", ""],
+    "grammar": ["rules", "syntax", ""],
     "lowering": ["numbers", "strings", "containers", ""],
     "index": ["disk", "rows", ""],
     "models": ["", "transformers"],

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from structkit.grammar.terminals.threads import TerminalAutomaton
 from structkit.regex.charset import ANY
 from structkit.regex.nodes import CharClass, Node
+from structkit.regex.pattern.threads import TerminalAutomaton
 
 __all__ = ["Cfg", "Production", "Symbol", "Terminal"]
 

@@ -1,8 +1,8 @@
 """Grammars whose terminals look beyond their text, as grammars whose terminals do not.
 
-The rules are multiplied with the contexts of `structkit.grammar.rules.context`: a rule becomes one rule for each pair of
-a context before it and a context behind it (Bar-Hillel, Perles and Shamir 1961). So what a terminal demands of the text
-behind it is known to be possible before the terminal ends, and no text leads to a dead end.
+The rules are multiplied with the contexts of `structkit.grammar.rules.context`: a rule becomes one rule for each pair
+of a context before it and a context behind it (Bar-Hillel, Perles and Shamir 1961). So what a terminal demands of the
+text behind it is known to be possible before the terminal ends, and no text leads to a dead end.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Symbol, Terminal
 from structkit.grammar.rules.context import Context, Contexts, exits, overlap
 from structkit.grammar.rules.left_corner import Graph
-from structkit.grammar.terminals.threads import State, TerminalAutomaton, partition
 from structkit.regex.charset import char_class, contains, union
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
+from structkit.regex.pattern.threads import State, TerminalAutomaton, partition
 
 __all__ = ["UnseparatedTerminals", "constrain"]
 

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from structkit.grammar.terminals.threads import (
+from structkit.regex.charset import intersection
+from structkit.regex.nodes import CharClass
+from structkit.regex.pattern.threads import (
     ENDED,
     MATCH,
     Condition,
@@ -20,8 +22,6 @@ from structkit.grammar.terminals.threads import (
     Thread,
     Threads,
 )
-from structkit.regex.charset import intersection
-from structkit.regex.nodes import CharClass
 
 __all__ = ["Context", "Contexts", "Exit", "exits", "overlap"]
 

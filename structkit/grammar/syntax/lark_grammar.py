@@ -14,12 +14,11 @@ from structkit.errors import GrammarError, LimitExceeded, PatternError, Structki
 from structkit.grammar.rules.cfg import Cfg, Production, Terminal
 from structkit.grammar.syntax.expansions import bound_expansions, growing_template
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
-from structkit.grammar.terminals.python_pattern import prefers_longer, read_pattern
-from structkit.grammar.terminals.threads import TerminalAutomaton, build_terminal
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
-from structkit.regex.nodes import EMPTY, Network, Node
 from structkit.regex.pattern.parse import parse
+from structkit.regex.pattern.program import prefers_longer, read_pattern
+from structkit.regex.pattern.threads import build_terminal, network_of
 from structkit.regex.size_bound import edges_if_unambiguous
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ class LarkGrammar:
             if (counted := _counted(definition.name, pattern, flags)) is None:
                 raise
             return counted
-        return Terminal(definition.name, _network(automaton), automaton)
+        return Terminal(definition.name, network_of(automaton), automaton)
 
     def parse(self, text: str) -> Tree[Any]:
         """Return Lark's tree of a text.
@@ -267,14 +266,3 @@ def _counted(name: str, pattern: str, flags: int) -> Terminal | None:
     if found is None:
         return None
     return Terminal(name, node, first=char_class(found[0]), extending=char_class(found[1]))
-
-
-def _network(automaton: TerminalAutomaton) -> Node:
-    """Return the automaton of a terminal as a node."""
-    # State 1 of a network is its end, which is a new state.
-    numbers = [state + (state > 0) for state in range(len(automaton.states))]
-    moves: list[tuple[int, Node, int]] = [
-        (numbers[a], charset, numbers[b]) for a, charset, b in automaton.moves
-    ]
-    moves += [(numbers[state], EMPTY, 1) for state in automaton.accepting]
-    return Network(len(numbers) + 1, tuple(moves))

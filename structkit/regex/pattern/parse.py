@@ -12,6 +12,7 @@ from functools import lru_cache
 from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
 from structkit.regex.nodes import EMPTY, Choice, LiteralText, Node, Repeat, Seq, choice, seq
+from structkit.regex.pattern.program import read_pattern
 from structkit.regex.pattern.resolve import (
     AnchoredNode,
     Lookaround,
@@ -22,6 +23,7 @@ from structkit.regex.pattern.resolve import (
     resolve,
 )
 from structkit.regex.pattern.scan import LookaroundMarker, Part, Scan, scan
+from structkit.regex.pattern.threads import build_terminal, network_of
 from structkit.regex.pattern.unicode import Dialect
 
 __all__ = ["compose", "parse"]
@@ -100,14 +102,32 @@ def _substitute(node: Node, placeholders: dict[str, Node]) -> Node:
 
 @lru_cache(maxsize=256)
 def _parse(pattern: str, search: bool, dialect: Dialect) -> Node:
-    found = scan(pattern, dialect)
     try:
+        found = scan(pattern, dialect)
         return resolve(_structure(found), search=search)
     except UnsupportedAnchor as error:
+        if (node := _by_threads(pattern, search, dialect)) is not None:
+            return node
         raise PatternError(error.message, pattern=pattern, column=error.column) from None
     except RecursionError:
         message = "groups are nested too deeply; write the pattern with fewer levels"
-        raise PatternError(message, pattern=pattern, column=found.max_depth) from None
+        raise PatternError(message, pattern=pattern, column=scan(pattern, dialect).max_depth) from None
+
+
+@lru_cache(maxsize=256)
+def _by_threads(pattern: str, search: bool, dialect: Dialect) -> Node | None:
+    """Return the texts of a pattern with lookarounds; `None` if it is not regular, or not read alike by all engines."""
+    if _READ_OTHERWISE.search(pattern):
+        return None
+    try:
+        program = read_pattern(pattern, dialect=dialect, strict_end=True, search=search)
+        return network_of(build_terminal(program, ordered=False))
+    except (PatternError, LimitExceeded):
+        return None
+
+
+_READ_OTHERWISE = re.compile(r"\[\^?\]|\{,|\\[AZzGcpPXRuU]|\(\?<[A-Za-z]|&&|~~|--|\|\||\[\[")
+"""What engines read differently; such a pattern is refused."""
 
 
 def _structure(scanned: Scan) -> AnchoredNode:

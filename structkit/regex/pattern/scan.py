@@ -13,7 +13,13 @@ from typing import NoReturn, TypeAlias
 from structkit.errors import PatternError
 from structkit.regex.charset import ANY, char_class, complement, single_char
 from structkit.regex.nodes import NEVER, CharClass, LiteralText
-from structkit.regex.pattern.resolve import Anchor, AnchoredNode, anchored_repeat, anchored_seq
+from structkit.regex.pattern.resolve import (
+    Anchor,
+    AnchoredNode,
+    UnsupportedAnchor,
+    anchored_repeat,
+    anchored_seq,
+)
 from structkit.regex.pattern.unicode import Dialect, UncertainClass, category, shorthand
 
 __all__ = ["LookaroundMarker", "Part", "Scan", "scan"]
@@ -77,6 +83,7 @@ def scan(pattern: str, dialect: Dialect) -> Scan:
 
     Raises:
         PatternError: The pattern has a syntax error, or is not a regular expression in the formal sense.
+        UnsupportedAnchor: The pattern has word boundaries or anchors of lines.
     """
     scanner = _Scanner(pattern, dialect)
     scanner.run()
@@ -210,7 +217,9 @@ class _Scanner:
     def set_flags(self, added: str, removed: str, column: int) -> None:
         for letter in added + removed:
             if letter == "m" and letter in added:
-                self.fail("the flag `m` is not supported; match line breaks explicitly", column)
+                raise UnsupportedAnchor(
+                    "the flag `m` is not supported here; match line breaks explicitly", column
+                )
             if letter not in "ismauU":
                 self.fail(f"the flag `{letter}` is not supported; remove it", column)
         self.flags = _Flags(
@@ -259,8 +268,8 @@ class _Scanner:
             self.position += 2
             self.anchor(start=letter == "A")
         elif letter in ("b", "B"):
-            self.fail(
-                f"a word boundary `\\{letter}` is not supported; match the adjacent characters explicitly",
+            raise UnsupportedAnchor(
+                f"a word boundary `\\{letter}` is not supported here; match the adjacent characters explicitly",
                 column,
             )
         elif letter in ("k", "g") or (letter in "123456789" and letter and not self.is_octal()):

@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.grammar.terminals.python_pattern import Char, Instruction, Look, Match, Program, Split
 from structkit.regex.charset import char_class, contains
-from structkit.regex.nodes import CharClass
+from structkit.regex.nodes import EMPTY, CharClass, Network, Node
+from structkit.regex.pattern.program import Char, Instruction, Look, Match, Program, Split
 
 __all__ = [
     "ENDED",
@@ -28,6 +28,7 @@ __all__ = [
     "Thread",
     "Threads",
     "build_terminal",
+    "network_of",
     "partition",
 ]
 
@@ -38,7 +39,13 @@ ENDED = -1
 """The instruction of a thread that matched an earlier part of the text and has open lookaheads."""
 
 _MAX_STATES = 20_000
-"""Maximum states of the automaton of a terminal."""
+"""Maximum states of the automaton of a pattern."""
+
+_MAX_THREADS = 20_000
+"""Maximum threads that are looked at in one step."""
+
+_MAX_ALL_THREADS = 400_000
+"""Maximum threads in all states of a pattern, at about 1 µs for each character that the pattern distinguishes."""
 
 
 class Condition(NamedTuple):
@@ -89,10 +96,17 @@ _NONE: Pending = frozenset()
 
 
 class Threads:
-    """The steps of a program."""
+    """The steps of a program.
 
-    def __init__(self, program: Program) -> None:
+    Args:
+        program: The program.
+        ordered: Whether the order of the threads decides where a match ends. Otherwise all ways to match count, as for
+            `re.fullmatch`.
+    """
+
+    def __init__(self, program: Program, *, ordered: bool = True) -> None:
         self.program = program
+        self.ordered = ordered
         self.code: list[Instruction] = program.instructions
         self._entries = {start: self._plain_closure([start]) for start in self._lookaround_starts()}
 
@@ -107,7 +121,7 @@ class Threads:
         """
         if behind is None:
             behind = tuple(self._entries[start] for start in self.program.lookbehinds)
-        return State(tuple(self._closure([Thread(self.program.start, _NONE)], behind)), behind)
+        return State(self._settled([Thread(self.program.start, _NONE)], behind), behind)
 
     def step(self, state: State, code_point: int) -> State:
         """Return the state after a code point."""
@@ -116,7 +130,7 @@ class Threads:
             for start, progress in zip(self.program.lookbehinds, state.behind, strict=True)
         )
         moved, _ = self._moved(state, code_point)
-        return State(tuple(self._closure(moved, behind)), behind)
+        return State(self._settled(moved, behind), behind)
 
     def step_or_match(self, state: State, code_point: int) -> State | None:
         """Return the state after a code point; `None` if one of its threads has certainly matched."""
@@ -134,6 +148,8 @@ class Threads:
             if pending is None:
                 continue
             if thread.instruction in (MATCH, ENDED):
+                if not self.ordered:
+                    continue
                 if not pending:  # the lookaheads succeeded: this is where the match ends
                     return moved, True
                 moved.append(Thread(ENDED, pending))
@@ -143,11 +159,31 @@ class Threads:
                 moved.append(Thread(instruction.after, pending))
         return moved, False
 
+    def _settled(self, threads: Iterable[Thread], behind: tuple[frozenset[int], ...]) -> tuple[Thread, ...]:
+        """Return the threads at characters and ends; without an order those that no other one makes superfluous."""
+        found = tuple(self._closure(threads, behind))
+        if self.ordered:
+            return found
+        least: dict[int, list[Pending]] = {}
+        for instruction, pending in sorted(set(found), key=lambda thread: len(thread.pending)):
+            known = least.setdefault(instruction, [])
+            if not any(fewer <= pending for fewer in known):
+                known.append(pending)
+        return tuple(
+            Thread(instruction, pending)
+            for instruction, known in sorted(least.items())
+            for pending in sorted(known, key=_order)
+        )
+
     def _closure(self, threads: Iterable[Thread], behind: tuple[frozenset[int], ...]) -> Iterator[Thread]:
         """Yield the threads at characters and ends, in order; nothing after an unconditional match."""
         seen: set[Thread] = set()
         pending = list(threads)[::-1]
+        steps = 0
         while pending:
+            steps += 1
+            if steps > _MAX_THREADS:
+                raise LimitExceeded("nfa_states", _MAX_THREADS, "a pattern with lookarounds in alternatives")
             thread = pending.pop()
             if thread.instruction == ENDED:
                 yield thread
@@ -163,7 +199,7 @@ class Threads:
                     yield thread
                 case Match():
                     yield thread
-                    if not thread.pending:
+                    if not thread.pending and self.ordered:
                         return
                 case Split(after):
                     pending += [Thread(each, thread.pending) for each in reversed(after)]
@@ -239,6 +275,10 @@ class Threads:
                 yield instruction.charset
 
 
+def _order(pending: Pending) -> list[tuple[bool, list[int]]]:
+    return sorted((condition.negate, sorted(condition.instructions)) for condition in pending)
+
+
 def partition(classes: Iterable[CharClass]) -> list[CharClass]:
     """Return disjoint classes whose unions are the given ones.
 
@@ -309,20 +349,31 @@ class TerminalAutomaton:
         return False
 
 
-def build_terminal(program: Program, max_states: int = _MAX_STATES) -> TerminalAutomaton:
+def build_terminal(
+    program: Program, max_states: int = _MAX_STATES, *, ordered: bool = True
+) -> TerminalAutomaton:
     """Return the automaton of a program, as if nothing came before or after the text.
+
+    Args:
+        program: The program.
+        max_states: The maximum number of states.
+        ordered: Whether only the texts count at whose end `re.match` ends; otherwise those of `re.fullmatch`.
 
     Raises:
         LimitExceeded: It has too many states.
 
-    >>> from structkit.grammar.terminals.python_pattern import read_pattern
+    >>> from structkit.regex.pattern.program import read_pattern
     >>> len(build_terminal(read_pattern("a|ab")).states)
     2
     """
-    threads = Threads(program)
+    threads = Threads(program, ordered=ordered)
     start = threads.start()
     numbers, states, moves = {start: 0}, [start], []
+    size = 0
     for source, state in enumerate(states):
+        size += len(state.threads)
+        if size > _MAX_ALL_THREADS:
+            raise LimitExceeded("nfa_states", _MAX_ALL_THREADS, "the automaton of a pattern")
         targets: dict[int, list[tuple[int, int]]] = {}
         for charset in _partition(frozenset(threads.classes_at(state))):
             after = threads.step(state, charset.ranges[0][0])
@@ -335,10 +386,25 @@ def build_terminal(program: Program, max_states: int = _MAX_STATES) -> TerminalA
                 states.append(after)
             targets.setdefault(target, []).extend(charset.ranges)
         moves += [(source, char_class(ranges), target) for target, ranges in targets.items()]
-    accepting = tuple(number for number, state in enumerate(states) if state.is_accepting)
+    accepting = tuple(
+        number
+        for number, state in enumerate(states)
+        if (state.is_accepting if ordered else state.can_match_at_end)
+    )
     return TerminalAutomaton(threads, tuple(states), tuple(moves), accepting)
 
 
 @lru_cache(maxsize=4096)
 def _partition(classes: frozenset[CharClass]) -> list[CharClass]:
     return partition(classes)
+
+
+def network_of(automaton: TerminalAutomaton) -> Node:
+    """Return the automaton as a node."""
+    # State 1 of a network is its end, which is a new state.
+    numbers = [state + (state > 0) for state in range(len(automaton.states))]
+    moves: list[tuple[int, Node, int]] = [
+        (numbers[a], charset, numbers[b]) for a, charset, b in automaton.moves
+    ]
+    moves += [(numbers[state], EMPTY, 1) for state in automaton.accepting]
+    return Network(len(numbers) + 1, tuple(moves))

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.errors import PatternError
-from structkit.grammar.terminals.python_pattern import read_pattern
-from structkit.grammar.terminals.threads import TerminalAutomaton, build_terminal
 from structkit.regex.charset import contains
+from structkit.regex.pattern.parse import parse
+from structkit.regex.pattern.program import read_pattern
+from structkit.regex.pattern.threads import TerminalAutomaton, build_terminal
 
 
 def accepts(automaton: TerminalAutomaton, text: str) -> bool:
@@ -54,6 +56,32 @@ def test_the_automaton_accepts_what_re_matches_as_a_whole(pattern: str, texts: l
     automaton = build_terminal(read_pattern(pattern))
     for text in filter(None, texts):
         assert accepts(automaton, text) == matches(pattern, text), (pattern, text)
+
+
+@given(PATTERNS, st.booleans(), st.lists(st.text("ab ", max_size=6), min_size=5, max_size=20))
+def test_without_order_all_ways_to_match_count(pattern: str, search: bool, texts: list[str]) -> None:
+    automaton = build_terminal(read_pattern(pattern, search=search), ordered=False)
+    for text in filter(None, texts):
+        expected = re.search(pattern, text) if search else re.fullmatch(pattern, text)
+        assert accepts(automaton, text) == bool(expected), (pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "accepted", "rejected"),
+    [
+        (r"\bfoo\b", "foo", "foos"),
+        (r"x(?<=x)y", "xy", "yy"),
+        (r"(?:a(?!b)|b)+", "aab"[:2] + "a", "ab"),
+        (r"(?<!a)b.*", "bc", "ab"),
+        (r'"(?:[^"\\]|\\.)*(?<!x)"', '"ab"', '"abx"'),
+        (r"(?m:^a$)", "a", "b"),
+    ],
+)
+def test_lookarounds_of_patterns(pattern: str, accepted: str, rejected: str) -> None:
+    for unicode in (False, True):
+        dfa = regular_dfa(parse(pattern, search=False, unicode=unicode))
+        assert dfa.accepts(accepted.encode())
+        assert not dfa.accepts(rejected.encode())
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from structkit.errors import LimitExceeded, PatternError
 from structkit.regex.charset import ANY, char_class, complement, intersection, single_char, union
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.unicode import shorthand
+from structkit.regex.pattern.unicode import Dialect, UncertainClass, shorthand
 
 if TYPE_CHECKING or sys.version_info < (3, 11):
     import sre_compile
@@ -93,8 +93,22 @@ class Program:
 
 
 @lru_cache(maxsize=1024)
-def read_pattern(pattern: str, flags: int = 0) -> Program:
+def read_pattern(
+    pattern: str,
+    flags: int = 0,
+    *,
+    dialect: Dialect = "python",
+    strict_end: bool = False,
+    search: bool = False,
+) -> Program:
     """Return the program of a pattern as `re.compile(pattern, flags)` reads it.
+
+    Args:
+        pattern: The pattern.
+        flags: The flags of `re`.
+        dialect: The engine that defines the classes of characters.
+        strict_end: Whether `$` is the end of the text only, never the place before a final line break.
+        search: Whether any text may come before and after the match.
 
     Raises:
         PatternError: `re` rejects the pattern, or the pattern is not regular (back-references, conditionals, atomic
@@ -109,8 +123,11 @@ def read_pattern(pattern: str, flags: int = 0) -> Program:
         raise PatternError(error.msg, pattern=pattern, column=error.pos or 0) from None
     except (OverflowError, RecursionError) as error:
         raise PatternError(str(error), pattern=pattern, column=0) from None
-    reader = _Reader(pattern)
-    reader.program.start = reader.sequence(parsed, parsed.state.flags, 0, 0)
+    reader = _Reader(pattern, dialect, strict_end=strict_end)
+    flags = parsed.state.flags
+    end = reader.anything(0) if search else 0
+    start = reader.sequence(parsed, flags, end, 0)
+    reader.program.start = reader.anything(start) if search else start
     return reader.program
 
 
@@ -123,8 +140,10 @@ Items: TypeAlias = Iterable[Item]
 class _Reader:
     """Builds a program from its end: each method returns the instruction of a part that continues at `after`."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, dialect: Dialect, *, strict_end: bool) -> None:
         self.pattern = pattern
+        self.dialect = dialect
+        self.strict_end = strict_end
         self.program = Program()
         self.in_look = False
 
@@ -136,6 +155,12 @@ class _Reader:
             )
         instructions.append(instruction)
         return len(instructions) - 1
+
+    def anything(self, after: int) -> int:
+        """Add a loop over all characters."""
+        loop = self.add(Split(()))
+        self.program.instructions[loop] = Split((self.add(Char(ANY, loop)), after), after)
+        return loop
 
     def fail(self, what: str) -> NoReturn:
         raise PatternError(what, pattern=self.pattern, column=0)
@@ -150,7 +175,9 @@ class _Reader:
     def item(self, operation: str, argument: Any, flags: int, after: int, depth: int) -> int:
         match operation, argument:
             case (("LITERAL" | "NOT_LITERAL" | "ANY" | "IN" | "RANGE" | "CATEGORY"), _):
-                return self.add(Char(_class_of(operation, _frozen(argument), flags & _CLASS_FLAGS), after))
+                return self.add(
+                    Char(_class_of(operation, _frozen(argument), flags & _CLASS_FLAGS, self.dialect), after)
+                )
             case "BRANCH", (_, list(branches)):
                 return self.add(
                     Split(tuple(self.sequence(branch, flags, after, depth + 1) for branch in branches))
@@ -260,7 +287,7 @@ class _Reader:
         if self.in_look:
             self.fail("a lookaround or an anchor inside a lookaround is not supported")
         if where in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
-            word = self.add(Char(_word(flags), 0))
+            word = self.add(Char(_word(flags, self.dialect), 0))
             same = where == "AT_NON_BOUNDARY"
             before = self.add_look(word, self.add(Look(word, after, True, not same)), False, False)
             behind = self.add_look(word, self.add(Look(word, after, True, same)), False, True)
@@ -278,7 +305,9 @@ class _Reader:
         start = self.add(Char(ANY, 0))
         if where == "AT_END":
             start = self.add(Char(complement(newline), 0))
-            if not multiline:  # the end, or before a line break at the end
+            if self.strict_end and not multiline:
+                start = self.add(Char(ANY, 0))
+            elif not multiline:  # the end, or before a line break at the end
                 more = self.add(Char(newline, self.add(Char(ANY, 0))))
                 start = self.add(Split((start, more)))
         return self.add_look(start, after, True, negate)
@@ -323,14 +352,14 @@ def _frozen(argument: object) -> Frozen:
     return str(argument) if isinstance(argument, sre_constants._NamedIntConstant) else argument  # type: ignore[return-value]
 
 
-def _word(flags: int) -> CharClass:
-    return shorthand("w", "python", ascii_only=bool(flags & re.ASCII)).certain
+def _word(flags: int, dialect: Dialect) -> CharClass:
+    return shorthand("w", dialect, ascii_only=bool(flags & re.ASCII)).certain
 
 
 @lru_cache(maxsize=1024)
-def _class_of(operation: str, argument: Frozen, flags: int) -> CharClass:
+def _class_of(operation: str, argument: Frozen, flags: int, dialect: Dialect) -> CharClass:
     """Return the code points that an operation on one character matches."""
-    plain = _plain_class(operation, argument, flags)
+    plain = _plain_class(operation, argument, flags, dialect).certain
     if not flags & re.IGNORECASE:
         return plain
     # `re` itself says which characters with case match; the others match as without the flag.
@@ -362,24 +391,26 @@ def _thawed(operation: str, argument: Frozen) -> Item:
     return constant, argument
 
 
-def _plain_class(operation: str, argument: Frozen, flags: int) -> CharClass:
+def _plain_class(operation: str, argument: Frozen, flags: int, dialect: Dialect) -> UncertainClass:
     """Return the code points of an operation without the flag `IGNORECASE`."""
+    exactly = UncertainClass.exactly
     match operation, argument:
         case "LITERAL", int(code):
-            return char_class([(code, code)])
+            return exactly(char_class([(code, code)]))
         case "NOT_LITERAL", int(code):
-            return complement(char_class([(code, code)]))
+            return exactly(complement(char_class([(code, code)])))
         case "RANGE", (int(first), int(last)):
-            return char_class([(first, last)])
+            return exactly(char_class([(first, last)]))
         case "ANY", _:
-            return ANY if flags & re.DOTALL else complement(single_char("\n"))
+            return exactly(ANY if flags & re.DOTALL else complement(single_char("\n")))
         case "CATEGORY", str(name):
             letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rsplit("_", 1)[1]]
             letter = letter.upper() if "NOT" in name else letter
-            return shorthand(letter, "python", ascii_only=bool(flags & re.ASCII)).certain
+            return shorthand(letter, dialect, ascii_only=bool(flags & re.ASCII))
         case "IN", tuple(parts):
             items = [part for part in parts if isinstance(part, tuple)]
             negate = bool(items) and items[0][0] == "NEGATE"
-            found = union(_plain_class(str(op), arg, flags) for op, arg in items[1 if negate else 0 :])
-            return complement(found) if negate else found
+            inner = [_plain_class(str(op), arg, flags, dialect) for op, arg in items[1 if negate else 0 :]]
+            found = UncertainClass.union(inner)
+            return found.negated() if negate else found
     raise AssertionError(operation)
