@@ -18,13 +18,17 @@ __all__ = ["link"]
 _MAX_LAZY = 10_000
 """States that no lazy rule exceeds; with lower limits all rules are built before the first token."""
 
+_MAX_POSTPONED = 50_000
+"""Transitions of an automaton that is added to the arrays when its rule is first called; this takes about 0.2 ms."""
+
 watch_compilation()  # the first use on a machine compiles the kernels
 
 
 def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
     """Return the automaton of a target.
 
-    Rules in `rules.lazy` are built when they are first called, unless the limits are low.
+    Rules in `rules.lazy` are built when they are first called, unless the limits are low. The automata of the others
+    are built, and small ones are added to the arrays when they are first called.
 
     Raises:
         LimitExceeded: An automaton would be too large.
@@ -47,16 +51,33 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
     is_tight = (
         min(limits.states, limits.nfa_states, limits.product_states, limits.transitions // 256) < _MAX_LAZY
     )
-    rule = 1
-    while rule < len(builder.keys):
-        if is_tight or builder.keys[rule] not in rules.lazy:
-            builder.build(rule)
-        rule += 1
-    # Rules that only lazy rules call are not linked yet, but building them here raises `LimitExceeded` early.
-    linked = {key for key in builder.keys if isinstance(key, str)}
+    if is_tight:
+        builder.build_all()
+    else:
+        _check_eager_rules(builder)
+    return Automaton(builder.tables, limits, builder)
+
+
+def _check_eager_rules(builder: LazyBuilder) -> None:
+    """Build the automata of the rules that may be too large, so that `LimitExceeded` is raised before the first token.
+
+    Those that are small are added to the arrays when they are first called.
+    """
+    rules, limits = builder.rules, builder.limits
+    reached = [key for key in builder.keys if key is not None]
+    known = set(reached)
+    for key in reached:
+        if key in rules.lazy:
+            continue
+        dfa = builder.check(key)
+        if dfa.targets.size > _MAX_POSTPONED:
+            builder.build(builder.number(key))
+        found = [callee for callee in dfa.callees if callee not in known]
+        known.update(found)
+        reached += found
+    # Rules that only lazy rules call are too large or not, whatever calls them.
     lowered = rules.rules.lowered if type(rules.rules) is LazyRules else rules.rules
-    pending: list[RuleKey] = [name for name in lowered if name not in rules.lazy and name not in linked]
+    pending: list[RuleKey] = [name for name in lowered if name not in rules.lazy and name not in known]
     while pending:
         dfa = rule_dfa(node_of(rules, pending.pop()), limits)
         pending += [key for key in dfa.callees if not isinstance(key, str)]
-    return Automaton(builder.tables, limits, builder)

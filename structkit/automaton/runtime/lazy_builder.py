@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
-from structkit.automaton.core.dfa import RuleKey, node_of
+from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
 from structkit.automaton.core.tables import TableBuilder, Tables
 from structkit.automaton.distance.bounds import LengthBounds
 from structkit.automaton.distance.cardinality import Cardinality
@@ -61,12 +61,27 @@ class LazyBuilder:
         # The start is a target's own, so that to look for it among the rules of others would be lost time.
         dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
         found = trim_rule(dfa, [self._lengths.of(key) for key in dfa.callees])
-        callees = [self._number(key) for key in found.dfa.callees]
+        callees = [self.number(key) for key in found.dfa.callees]
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
 
-    def _number(self, key: RuleKey) -> int:
+    def build_all(self) -> None:
+        """Build all rules that are reached from the start. Raises as `build`."""
+        rule = 0
+        while rule < len(self.keys):
+            self.build(rule)
+            rule += 1
+
+    def check(self, key: RuleKey) -> Dfa:
+        """Return the automaton of a rule, without the arrays; afterwards `build` does not raise. Raises as `build`."""
+        dfa = rule_dfa(node_of(self.rules, key), self.limits)
+        for callee in dfa.callees:
+            self._lengths.of(callee)
+        return dfa
+
+    def number(self, key: RuleKey) -> int:
+        """Return the number of a rule; the next one if the rule was not reached before."""
         number = self._numbers.setdefault(key, len(self.keys))
         if number == len(self.keys):
             self.keys.append(key)

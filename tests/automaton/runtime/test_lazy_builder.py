@@ -104,6 +104,26 @@ def test_an_eager_rule_is_built_even_if_only_a_lazy_rule_calls_it() -> None:
         link(rules, Limits(states=10_000))
 
 
+@pytest.mark.parametrize("max_postponed", [None, 0])
+def test_only_a_large_rule_is_added_before_it_is_called(
+    max_postponed: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if max_postponed is not None:
+        monkeypatch.setattr("structkit.automaton.link._MAX_POSTPONED", max_postponed)
+    rules = {"word": Seq((RuleRef("letter"), LETTERS)), "letter": LETTERS}
+    automaton = link(Rules(RuleRef("word"), rules))
+    assert automaton.built == ([0] if max_postponed is None else [0, 1, 2])
+    assert Reader(automaton).accepts(b"ab") and automaton.built == [0, 1, 2]
+
+
+def test_a_rule_that_is_not_lazy_is_checked_before_it_is_called() -> None:
+    letter = CharClass(((0x61, 0x62),))
+    large = Seq((Repeat(letter), LiteralText("a"), Repeat(letter, 13, 13)))
+    rules = Rules(RuleRef("list"), {"list": Repeat(RuleRef("large")), "large": large})
+    with pytest.raises(LimitExceeded, match="states=10000"):
+        link(rules, Limits(states=10_000))
+
+
 def test_a_lazy_rule_without_texts_is_never_called() -> None:
     nothing = Intersection(LiteralText("a"), LiteralText("b"))
     optional = Rules(Seq((LiteralText("x"), Repeat(RuleRef("a"), 0, 1))), {"a": nothing}, lazy=frozenset("a"))
