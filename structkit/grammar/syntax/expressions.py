@@ -31,6 +31,9 @@ __all__ = ["Definitions", "Expression", "Source", "count_of"]
 _MAX_HEIGHT = 30
 """Nesting of one node; deeper groups are rules, so that recursive functions on nodes end."""
 
+_MAX_NESTING = 500
+"""Nesting of groups in a grammar; the automata of deeper ones take more than a second."""
+
 _MAX_INLINED = 1_000
 """Maximum size of the rules that are inlined into a counted repetition, in characters and nodes."""
 
@@ -224,6 +227,12 @@ class Expression:
         part = group.items.pop()
         if max_count == 0:
             group.has_operand = False
+        elif isinstance(part, Repeat) and not (
+            _is_counted(part) or _is_counted(Repeat(part, min_count, max_count))
+        ):
+            # The repetitions `?`, `*` and `+` of one another are one of them.
+            unbounded = None in (part.max_count, max_count)
+            self.add(Repeat(part.part, part.min_count * min_count, None if unbounded else 1), group.height)
         else:
             self.add(Repeat(part, min_count, max_count), group.height + 1)
 
@@ -235,7 +244,14 @@ class Expression:
         group.has_operand = False
 
     def open(self, bracket: str, place: int) -> None:
-        """Begin a group."""
+        """Begin a group.
+
+        Raises:
+            GrammarError: Groups are nested too deeply.
+        """
+        if len(self._groups) > _MAX_NESTING:
+            message = f"groups are nested more than {_MAX_NESTING} levels deep; write rules instead"
+            self._definitions.source.fail(message, place)
         self._groups.append(_Group(place, bracket))
 
     def close(self) -> None:

@@ -79,7 +79,7 @@ class _Reader:
         if found is None:
             if self.text[place] == "|":
                 self.fail("an alternative on a line of its own needs `|` at the end of the line before")
-            self.source.fail(f"a rule begins with its name, not with {self.source.shown(place)}", place)
+            self.fail(f"a rule begins with its name, not with {self.source.shown(place)}")
         self.at = found.end()
         self.space(lines=False)
         if not self.text.startswith("::=", self.at):
@@ -163,8 +163,7 @@ class _Reader:
             return ord(self.text[self.at - 1])
         found = _ESCAPE.match(self.text, self.at)
         if found is None:
-            place = self.at
-            self.source.fail(f"invalid escape `{self.text[place : place + 2]}`", place)
+            self.fail(f"invalid escape `{self.text[self.at : self.at + 2]}`")
         self.at = found.end()
         if found[4]:
             return ord(_CONTROLS.get(found[4], found[4]))
@@ -196,7 +195,7 @@ class _Reader:
         place = self.at
         found = _TOKEN.match(self.text, place + self.text.startswith("!", place))
         if found is None:
-            self.source.fail("invalid token; write `<name>` or `<[id]>`", place)
+            self.fail("invalid token; write `<name>` or `<[id]>`")
         if self.text[place] == "!":
             self.fail("negated tokens are not supported; write a class of characters, such as `[^<]`", place)
         self.at = found.end()
@@ -212,7 +211,7 @@ class _Reader:
             return
         counts = _COUNTS.match(self.text, place)
         if counts is None or (not found.bracket and re.search(r"[\r\n]", counts[0])):
-            self.source.fail("invalid count; write `{m}`, `{m,}` or `{m,n}`", place)
+            self.fail("invalid count; write `{m}`, `{m,}` or `{m,n}`")
         self.at = counts.end()
         limits = self.source.limits
         low = count_of(counts[1], limits)
