@@ -178,20 +178,25 @@ class Threads:
     def _closure(self, threads: Iterable[Thread], behind: tuple[frozenset[int], ...]) -> Iterator[Thread]:
         """Yield the threads at characters and ends, in order; nothing after an unconditional match."""
         seen: set[Thread] = set()
-        pending = list(threads)[::-1]
+        # Beside each thread are the loops that it entered without having read a character since.
+        pending: list[tuple[Thread, frozenset[int]]] = [(thread, frozenset()) for thread in threads][::-1]
         steps = 0
         while pending:
             steps += 1
             if steps > _MAX_THREADS:
                 raise LimitExceeded("nfa_states", _MAX_THREADS, "a pattern with lookarounds in alternatives")
-            thread = pending.pop()
-            if thread.instruction == ENDED:
+            thread, entered = pending.pop()
+            number, looks = thread
+            if number == ENDED:
                 yield thread
                 continue
-            instruction = self.code[thread.instruction]
+            instruction = self.code[number]
+            if isinstance(instruction, Split) and instruction.end is not None:
+                if number in entered:
+                    pending.append((Thread(instruction.end, looks), entered))
+                    continue
+                entered |= {number}
             if thread in seen:
-                if isinstance(instruction, Split) and instruction.end is not None:
-                    pending.append(Thread(instruction.end, thread.pending))
                 continue
             seen.add(thread)
             match instruction:
@@ -199,21 +204,20 @@ class Threads:
                     yield thread
                 case Match():
                     yield thread
-                    if not thread.pending and self.ordered:
+                    if not looks and self.ordered:
                         return
                 case Split(after):
-                    pending += [Thread(each, thread.pending) for each in reversed(after)]
+                    pending += [(Thread(each, looks), entered) for each in reversed(after)]
                 case Look(start, after, True, negate):
                     condition = self._entries[start]
                     if MATCH not in condition:
-                        open_ahead = thread.pending | {Condition(negate, condition)}
-                        pending.append(Thread(after, open_ahead))
+                        pending.append((Thread(after, looks | {Condition(negate, condition)}), entered))
                     elif not negate:
-                        pending.append(Thread(after, thread.pending))
+                        pending.append((Thread(after, looks), entered))
                 case Look(start, after, False, negate):
                     progress = behind[self.program.lookbehinds.index(start)]
                     if (MATCH in progress) != negate:
-                        pending.append(Thread(after, thread.pending))
+                        pending.append((Thread(after, looks), entered))
 
     def look_step(self, pending: Pending, code_point: int) -> Pending | None:
         """Return the lookaheads that stay open after a code point; `None` if one fails."""
