@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from structkit import mcp, messages, processors, testing
+    from structkit import grammars, mcp, messages, processors, testing
     from structkit.agent.agent import Agent
     from structkit.agent.run.budget import UsageLimits
     from structkit.agent.run.events import (
@@ -200,6 +200,7 @@ __all__ = [
     "from_transformers",
     "generate",
     "generate_many",
+    "grammars",
     "json_style",
     "load",
     "mcp",
@@ -297,7 +298,7 @@ def __getattr__(name: str) -> object:
     """Import a public name on first use, so that `import structkit` is fast and does not import numba."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
-    if name in ("mcp", "messages", "processors", "testing"):
+    if name in ("grammars", "mcp", "messages", "processors", "testing"):
         return import_module(f"structkit.{name}")
     home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api.single")
     value: object = getattr(import_module(home), name)
