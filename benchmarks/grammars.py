@@ -11,8 +11,8 @@ All engines run in one process and in turns, without a disk cache; times are pro
 on a text is right if the masks allow a valid one token by token, with an end behind it, and no invalid one. After
 `--limit` seconds the other texts of a grammar are left out, and their verdicts count as wrong.
 
-The last table has texts of 2,000 and 20,000 tokens of one byte, in grammars that are hard for parsers. Its memory is the
-growth of the process, which is zero where freed memory is used again.
+The last table has texts of 2,000 and 20,000 tokens of one byte, in grammars that are hard for parsers. Its memory is
+the growth of the process, which is zero where freed memory is used again.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ lambda: "lambda" (" " name)? ": " expression
 ?disjunction: conjunction | disjunction " or " conjunction
 ?conjunction: inversion | conjunction " and " inversion
 ?inversion: comparison | "not " inversion
-?comparison: bits | comparison COMPARE bits
+?comparison: bits | comparison _compare bits
 ?bits: sum | bits BITS sum
 ?sum: product | sum (" + " | " - ") product
 ?product: factor | product PRODUCT factor
@@ -42,7 +42,7 @@ pair: expression ": " expression | "**" bits
 loop: (" for " target " in " disjunction (" if " disjunction)*)+
 target: name (", " name)*
 name: NAME
-COMPARE: " == " | " != " | " < " | " <= " | " > " | " >= " | " in " | " not in " | " is " | " is not "
+_compare: " == " | " != " | " < " | " <= " | " > " | " >= " | " in " | " not in " | " is " | " is not "
 BITS: " | " | " ^ " | " & " | " << " | " >> "
 PRODUCT: " * " | " / " | " // " | " % " | " @ "
 SIGN: "-" | "+" | "~"
@@ -60,7 +60,7 @@ def python_expression(names: Sequence[str] | None = None) -> Grammar[str]:
     the parser of CPython refuses more than 200 nested brackets.
 
     Args:
-        names: The names of variables, functions, attributes, keywords and loops. By default all names of up to about 30
+        names: The names of variables, functions, attributes, keywords and loops. By default all names of
             ASCII characters.
 
     Raises:

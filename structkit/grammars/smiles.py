@@ -16,12 +16,12 @@ _ISOTOPE = "(?:[1-9][0-9]{0,2})?"
 _CLASS = "(?::[1-9][0-9]{0,2})?"
 
 _TERMINALS = rf"""
-atom: ALIPHATIC | "[" BRACKET "]"
-any: ALIPHATIC | AROMATIC | "[" (BRACKET | AROMATIC_BRACKET) "]"
+atom: ALIPHATIC | "[" BRACKET
+any: ALIPHATIC | AROMATIC | "[" (BRACKET | AROMATIC_BRACKET)
 ALIPHATIC: /Cl?|Br?|[NOPSFI]/
 AROMATIC: /[bcnops]/
-BRACKET: /{_ISOTOPE}(?:(?:{_ELEMENTS.replace(" ", "|")})@{{0,2}}(?:H[1-9]?)?|H){_CHARGE}{_CLASS}(?=\])/
-AROMATIC_BRACKET: /{_ISOTOPE}(?:[bcnops]|se|as)(?:H[1-9]?)?{_CHARGE}{_CLASS}(?=\])/
+BRACKET: /{_ISOTOPE}(?:(?:{_ELEMENTS.replace(" ", "|")})@{{0,2}}(?:H[1-9]?)?|H){_CHARGE}{_CLASS}\]/
+AROMATIC_BRACKET: /{_ISOTOPE}(?:[bcnops]|se|as)(?:H[1-9]?)?{_CHARGE}{_CLASS}\]/
 BOND: "-" | "=" | "#" | "/" | "\\"
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
+from itertools import combinations
 
 from structkit.grammars.text import FLOAT, alternatives, quoted
 from structkit.targets.grammar import Grammar
@@ -52,7 +52,7 @@ _atom{column}: column | _literal | _function{column} | "(" _or{column} ")"
     | "CASE WHEN " _or{column} " THEN " _sum{column} (" ELSE " _sum{column})? " END"
     | "CAST(" _sum{column} (" AS INTEGER)" | " AS REAL)" | " AS TEXT)")
 _function{column}: _UNARY _sum{column} ")" | _BINARY _sum{column} ", " _sum{column} ")"
-    | "ROUND(" _sum{column} (", " DIGIT)? ")" | "SUBSTR(" _sum{column} ", " NUMBER (", " NUMBER)? ")"
+    | "ROUND(" _sum{column} (", " DIGIT)? ")" | "SUBSTR(" _sum{column} ", " PLACE (", " PLACE)? ")"
 _literal: NUMBER | STRING | "NULL"
 
 _AGGREGATE: "COUNT(" | "SUM(" | "AVG(" | "MIN(" | "MAX(" | "TOTAL("
@@ -63,6 +63,7 @@ _SUM: " + " | " - " | " || "
 _PRODUCT: " * " | " / " | " % "
 _LIMIT: / LIMIT [1-9][0-9]{0,5}(?: OFFSET [1-9][0-9]{0,5})?/
 DIGIT: /[0-9]/
+PLACE: /[1-9][0-9]{0,3}/
 NUMBER: /-?FLOAT/
 STRING: /'(?:[^'\x00-\x1f\x7f]|'')*'/
 """
@@ -81,8 +82,8 @@ def sqlite_select(
     Args:
         tables: The names of the columns of each table.
         joins: The columns on which tables are joined, such as `("orders.customer", "customers.id")`. By
-            default any two columns of two tables; the size of the grammar grows with the number of pairs of
-            tables.
+            default any two columns of two tables; with more than three tables give the real ones, since
+            the grammar of all pairs takes seconds to compile.
 
     Raises:
         ValueError: There is no table, a table has no columns, or a join has an unknown column.
@@ -103,9 +104,11 @@ def sqlite_select(
             str(number), quoted(_identifier(name)), [_identifier(column) for column in tables[name]]
         )
     for left, right, conditions in _joined(tables, joins):
-        first, second = quoted(_identifier(left)), quoted(_identifier(right) + " ON ")
-        source = f'{first} (" JOIN " | " LEFT JOIN ") {second} ({conditions})'
+        first, second = _identifier(left), _identifier(right)
+        pairs = [f"{first}{join}{second} ON " for join in (" JOIN ", " LEFT JOIN ")]
+        pairs += [f"{second}{join}{first} ON " for join in (" JOIN ", " LEFT JOIN ")]
         columns = [_qualified(name, column) for name in (left, right) for column in tables[name]]
+        source = f"({alternatives(pairs)}) ({conditions})"
         rules += _scope(f"{numbers[left]}_{numbers[right]}", source, columns)
     starts = " | ".join(rule.partition(":")[0] for rule in rules if rule.startswith("query"))
     one = " | ".join(
@@ -134,17 +137,18 @@ def _joined(
     for column in (column for pair in joins or () for column in pair):
         if column not in known:
             raise ValueError(f"the join has the unknown column {column!r}; write 'table.column'")
-    for left, right in permutations(tables, 2):
+    for left, right in combinations(tables, 2):
         if joins is None:
-            sides = (alternatives(_qualified(name, each) for each in tables[name]) for name in (left, right))
-            yield left, right, ' " = " '.join(f"({side})" for side in sides)
+            sides = [
+                f"({alternatives(_qualified(name, each) for each in tables[name])})" for name in (left, right)
+            ]
+            yield left, right, f'{sides[0]} " = " {sides[1]} | {sides[1]} " = " {sides[0]}'
             continue
         pairs = [(known[first], known[second]) for first, second in joins]
-        found = [
-            pair for a, b in pairs for pair in ((a, b), (b, a)) if (pair[0][0], pair[1][0]) == (left, right)
-        ]
+        found = [pair for pair in pairs if {pair[0][0], pair[1][0]} == {left, right}]
+        both = [way for first, second in found for way in ((first, second), (second, first))]
         if found:
-            yield left, right, alternatives(f"{_qualified(*a)} = {_qualified(*b)}" for a, b in found)
+            yield left, right, alternatives(f"{_qualified(*a)} = {_qualified(*b)}" for a, b in both)
 
 
 def _qualified(table: str, column: str) -> str:

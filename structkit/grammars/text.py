@@ -18,7 +18,7 @@ FLOAT = rf"{INTEGER}(?:\.[0-9]{{1,15}})?(?:e[+-]?[1-9][0-9]?)?"
 
 _LETTERS = ascii_letters + "_"
 _WORD = _LETTERS + digits
-_MORE = "[A-Za-z0-9_]{0,30}"
+_MORE = "[A-Za-z0-9_]*"
 
 
 def quoted(text: str) -> str:

@@ -176,7 +176,10 @@ VALID = {
         "SELECT name FROM users WHERE id IN (SELECT user_id FROM orders WHERE total > 100) OR NOT id IN (1, 2)",
         "SELECT CASE WHEN id > 3 THEN 'it''s' ELSE UPPER(name) END FROM users",
     ],
-    "sqlite-joins": ["SELECT * FROM users LEFT JOIN orders ON users.id = orders.user_id"],
+    "sqlite-joins": [
+        "SELECT * FROM users LEFT JOIN orders ON users.id = orders.user_id",
+        "SELECT orders.total FROM orders JOIN users ON orders.user_id = users.id",
+    ],
     "diff": [
         "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-b\n+c\n \n",
         "--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n--- a/d/y\n+++ b/d/y\n@@ -5,1 +5,1 @@\n-a\n+b\n"
