@@ -26,6 +26,7 @@ from structkit.lowering.lazy import (
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
 from structkit.lowering.strings.oracle import AutomatonOracle
+from structkit.lowering.strings.raw_text import format_body
 from structkit.lowering.strings.strings import StringLowerer
 from structkit.lowering.usage import Usage, differ_at_the_start, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
@@ -42,6 +43,7 @@ from structkit.schema.ir.nodes import (
     Boolean,
     Const,
     Document,
+    Format,
     Integer,
     Never,
     Null,
@@ -162,7 +164,7 @@ class _Lowering:
         self.size = 0
         self.definitions = document.definitions
         self.lowered: dict[str, tuple[Node, int, bool, int]] = {}
-        self.deferred: dict[str, tuple[Schema, str]] = {}
+        self.deferred: dict[str, tuple[Schema | Format, str]] = {}
         self.examples: dict[str, Node] = {}
         self.deferred_names: dict[Schema, str] = {}
         self.shared: dict[tuple[Schema, bool, bool], tuple[Node, int, bool, int]] = {}
@@ -273,6 +275,9 @@ class _Lowering:
     def lower_deferred(self, rule: str) -> None:
         """Lower a deferred rule."""
         schema, path = self.deferred.pop(rule)
+        if isinstance(schema, Format):
+            self.rules[rule] = format_body(schema)
+            return
         self.canonical = self.keywords = self.overlapping = False
         self.count = self.depth = self.max_depth = self.size = 0
         self.small = True

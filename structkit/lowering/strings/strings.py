@@ -14,6 +14,7 @@ from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.limits import Limits
 from structkit.lowering.strings.raw_text import format_body, raw_language
 from structkit.lowering.strings.registry import format_names, is_known, language
+from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
 from structkit.regex.charset import ANY
 from structkit.regex.json_string import (
     ESCAPED_SUFFIX,
@@ -70,7 +71,8 @@ class StringLowering(Protocol):
     source: str | None
     escaped: dict[str, None]
     rules: dict[str, Node]
-    deferred: dict[str, tuple[Schema, str]]
+    deferred: dict[str, tuple[Schema | Format, str]]
+    examples: dict[str, Node]
     lazy: set[str]
 
     def node(self, schema: Schema, path: str) -> Node:
@@ -119,12 +121,7 @@ class StringLowerer:
             )
             raise UnsupportedKeyword("format", message, place=path)
         if given is not None and is_known(given) and schema == String(format=given) and not excluded:
-            text = format_body(given, canonical=canonical)
-            if text is NEVER:
-                return NEVER
-            rule = str(given) if not canonical or text == format_body(given) else f"{given} canonical"
-            lowering.add(rule, text)
-            return seq(QUOTE, RuleRef(rule))
+            return self._format(given, canonical=canonical)
         body = raw_language(
             schema, python=lowering.bounded, limits=lowering.limits, path=path, canonical=canonical
         )
@@ -139,6 +136,24 @@ class StringLowerer:
             return seq(QUOTE, text)
         # The masks of a rule without calls are faster to compute, and shared.
         return seq(QUOTE, lowering.rule(text, path, small=is_small_string(body)))
+
+    def _format(self, given: Format, *, canonical: bool) -> Node:
+        """Lower a known format; one of the specification is lowered on first use."""
+        lowering = self._lowering
+        rule = str(given)
+        if not canonical and given.name in FORMAT_EXAMPLES:
+            if rule not in lowering.examples:
+                lowering.deferred[rule] = given, "$"
+                lowering.examples[rule] = LiteralText(f'{FORMAT_EXAMPLES[given.name]}"')
+                lowering.lazy.add(rule)
+            return seq(QUOTE, RuleRef(rule))
+        text = format_body(given, canonical=canonical)
+        if text is NEVER:
+            return NEVER
+        if canonical and text != format_body(given):
+            rule = f"{rule} canonical"
+        lowering.add(rule, text)
+        return seq(QUOTE, RuleRef(rule))
 
     def _quote(self, schema: String, given: Format, path: str, excluded: Sequence[str]) -> Node:
         """Lower a quote of a source."""
