@@ -281,7 +281,8 @@ class _Lowering:
         self.canonical = self.keywords = self.overlapping = False
         self.count = self.depth = self.max_depth = self.size = 0
         self.small = True
-        self.rules[rule] = self.node(schema, path)
+        is_any = isinstance(schema, Anything)
+        self.rules[rule] = self.any_json(rule) if is_any else self.node(schema, path)
 
     def reference(self, name: str) -> tuple[Node, int, bool, int]:
         """Return a lowered definition; one that is not lowered yet is recursive, or postponed."""
@@ -463,20 +464,28 @@ class _Lowering:
     def anything(self) -> Node:
         """Return a call of the recursive rule of any JSON value."""
         name = _canonical_rule_name("json") if self.canonical else "json"
-        if name not in self.rules:
-            kinds: list[Schema] = [Number()]
-            if self.bounded:
-                # A Python int can have more digits than an integral float.
-                kinds = disjoint_branches([Integer(), *kinds]) if self.canonical else [*kinds, Integer()]
-            self.rules[name] = any_json(
-                RuleRef(name),
-                self.strings.free_text(0, None),
-                choice(self.node(kind, "$") for kind in kinds),
-                self.comma,
-                self.colon,
-                distinct_keys=self.bounded,
-                max_entries=1 if self.canonical else None,
-                notation=self.notation,
-            )
+        if self.canonical and name not in self.rules:
+            self.rules[name] = self.any_json(name)
+            self.lazy.add(name)
+        elif name not in self.examples and not self.canonical:
+            self.deferred[name] = Anything(), "$"
+            self.examples[name] = LiteralText("0")
             self.lazy.add(name)
         return RuleRef(name)
+
+    def any_json(self, name: str) -> Node:
+        """Return the body of the rule of any JSON value."""
+        kinds: list[Schema] = [Number()]
+        if self.bounded:
+            # A Python int can have more digits than an integral float.
+            kinds = disjoint_branches([Integer(), *kinds]) if self.canonical else [*kinds, Integer()]
+        return any_json(
+            RuleRef(name),
+            self.strings.free_text(0, None),
+            choice(self.node(kind, "$") for kind in kinds),
+            self.comma,
+            self.colon,
+            distinct_keys=self.bounded,
+            max_entries=1 if self.canonical else None,
+            notation=self.notation,
+        )

@@ -189,7 +189,9 @@ def read_target(
             strict=target.strict,
             resources=target.resources,
         )
-        return _SchemaTarget(target, replace(document, bounded_numbers=target.bounded_numbers))
+        if target.bounded_numbers:
+            document = replace(document, bounded_numbers=True)
+        return _SchemaTarget(target, document)
     if isinstance(target, Target):
         return target
     if isinstance(target, Regex):

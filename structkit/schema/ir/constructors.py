@@ -78,16 +78,16 @@ def object_(node: Object) -> Schema:
     >>> object_(Object((Property("a", Never("no integer is at least 5 and at most 3")),))).relative_path
     ('.a',)
     """
-    if any(isinstance(group.value, Never) for group in node.additional):
-        possible = tuple(group for group in node.additional if not isinstance(group.value, Never))
+    possible = tuple([group for group in node.additional if not isinstance(group.value, Never)])
+    if len(possible) < len(node.additional):
         node = replace(node, additional=possible)
     for choice in node.required_groups:
         if all(isinstance(group.value, Never) for group in choice):
             return Never("a required key is forbidden")
     impossible = [key for key in node.properties if isinstance(key.value, Never)]
-    required = next((key for key in impossible if key.required), None)
-    if required is not None and isinstance(required.value, Never):
-        return Never(required.value.reason, (path_step(required.name), *required.value.relative_path))
+    for required in impossible:
+        if required.required and isinstance(required.value, Never):
+            return Never(required.value.reason, (path_step(required.name), *required.value.relative_path))
     if impossible and not node.additional:
         node = replace(node, properties=tuple(key for key in node.properties if key not in impossible))
     return _check_counts(node) if node.min_properties or node.max_properties is not None else node

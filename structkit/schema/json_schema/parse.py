@@ -7,8 +7,6 @@ keywords.
 from __future__ import annotations
 
 import hashlib
-import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -48,6 +46,11 @@ from structkit.schema.ir.nodes import (
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
 from structkit.schema.json_schema.bare_type import NEUTRAL_KEYWORDS, bare_type, read_note
+from structkit.schema.json_schema.draft import (
+    LAST_WITH_LONE_REFS,
+    LAST_WITHOUT_EVALUATING_CONTAINS,
+    draft_of,
+)
 from structkit.schema.json_schema.parse_types import (
     TYPE_NAMES,
     enum_constants,
@@ -119,6 +122,8 @@ def parse_schema(
             relaxation = relaxation and Relaxation((*relaxation.dropped, *negated))
         document = prune(root.name, definitions, order, python=python, closed=closed)
         unenforced = relaxation.dropped if relaxation is not None else ()
+        if not (unenforced or parser.checked):
+            return document  # the most frequent case
         return replace(document, unenforced=(*unenforced, *parser.checked))
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
@@ -142,8 +147,8 @@ class _Parser:
         self.oracle = oracle
         self.defaults: Literal["always", "may_omit"] = defaults
         self._limits = limits
-        self._draft = _draft(document)
-        self.contains_evaluates = self._draft > _LAST_WITHOUT_EVALUATING_CONTAINS
+        self._draft = draft_of(document)
+        self.contains_evaluates = self._draft > LAST_WITHOUT_EVALUATING_CONTAINS
         self._references = References(document, identifiers=self._draft > 4, resources=resources)
         self._definitions = Definitions()
         self._intersector = Intersector(self._definitions, limits, oracle)
@@ -189,7 +194,7 @@ class _Parser:
             )
         if self._relaxation is None and (bare := bare_type(raw, path, self._limits)) is not None:
             return bare  # a fast path with the same result, for about half of all schemas
-        key = self._key(raw, path)
+        key = None if self._count < _MIN_CACHED_SCHEMAS else self._key(raw, path)
         if key is not None and (known := self._parsed.get(key)) is not None:
             return known
         self._depth += 1
@@ -206,17 +211,33 @@ class _Parser:
         finally:
             self._depth -= 1
 
+    def parse_values(self, raws: Mapping[str, object], keyword: str, path: SchemaPath) -> dict[str, Schema]:
+        """Parse the schemas that a keyword maps names to."""
+        found: dict[str, Schema] = {}
+        limits = self._limits
+        is_bare = self._relaxation is None and self._depth < limits.schema_depth
+        for name, raw in raws.items():
+            # The result of `parse`, without a path for each value, for the most frequent schemas.
+            if (
+                is_bare
+                and type(raw) is dict
+                and raw.keys() <= _PATHLESS
+                and self._count < limits.schema_nodes
+            ):
+                bare = bare_type(raw, path, limits)
+                if bare is not None:
+                    self._count += 1
+                    found[name] = bare
+                    continue
+            found[name] = self.parse(raw, path.child(keyword, name))
+        return found
+
     def _key(self, raw: Mapping[str, object], path: SchemaPath) -> tuple[bytes, str, tuple[str, ...]] | None:
         """Return a cache key for the schemas of a large document, in which equal schemas are frequent.
 
         `None` if the result depends on the path, or if parsing is as fast as hashing.
         """
-        if (
-            self._count < _MIN_CACHED_SCHEMAS
-            or self.python
-            or self._relaxation is not None
-            or raw.keys() <= NEUTRAL_KEYWORDS
-        ):
+        if self.python or self._relaxation is not None or raw.keys() <= NEUTRAL_KEYWORDS:
             return None
         return hashlib.blake2b(repr(raw).encode(), digest_size=16).digest(), path.base, path.scope
 
@@ -248,10 +269,10 @@ class _Parser:
     def _read(self, raw: Mapping[str, object], path: SchemaPath) -> Schema:
         if self._relaxation is not None:
             raw = self._relaxation.relax(raw, path)
+            if (bare := bare_type(raw, path, self._limits)) is not None:
+                return bare
         if self.python and CHECKED in raw:
             self.checked.append(Unenforced(path.text, "validator", str(raw[CHECKED])))
-        if (bare := bare_type(raw, path, self._limits)) is not None:
-            return bare
         note = read_note(raw, path, self._limits)
         kind = raw.get("type")
         unsupported = self.python and UNSUPPORTED in raw
@@ -266,7 +287,7 @@ class _Parser:
             )  # a fast path for most other schemas
         if "$id" in raw:
             path = path.with_base(self._references.base(raw, path.base, path))
-        if "$ref" in raw and (self._draft <= _LAST_WITH_LONE_REFS or raw.keys() <= _LONE_REF_KEYWORDS):
+        if "$ref" in raw and (self._draft <= LAST_WITH_LONE_REFS or raw.keys() <= _LONE_REF_KEYWORDS):
             return with_note(self._lone_reference(raw["$ref"], path), note)
         if unsupported:
             raise UnsupportedKeyword("type", str(raw[UNSUPPORTED]), place=path.text)
@@ -453,6 +474,9 @@ class _Parser:
 _MIN_CACHED_SCHEMAS = 100
 """Minimum number of parsed schemas before equal schemas are cached."""
 
+_PATHLESS = NEUTRAL_KEYWORDS - {"examples"}
+"""Keywords of schemas that are parsed without their path."""
+
 _LONE_REF_KEYWORDS = NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
 """Keywords that do not restrict the values of a reference."""
 
@@ -460,27 +484,12 @@ _MAX_LOOKUPS = 3
 """Maximum nesting of definitions that are parsed where a `oneOf` refers to them: each deepens the stack."""
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
-_LAST_WITH_LONE_REFS = 7
-"""The last draft that ignores keywords next to `$ref`."""
-
-_LAST_WITHOUT_EVALUATING_CONTAINS = 2019
-"""The last draft in which `contains` does not evaluate items."""
 
 
 def _having(names: Iterable[str]) -> Object:
     """Return the objects with all of some keys."""
     keys = tuple(Property(name, Anything(), in_order=False) for name in names)
     return Object(keys, additional=(Additional(String(), Anything()),))
-
-
-_DIALECT = re.compile(r"json-schema\.org/draft(?:-0([3-7])|/(2019)-09)/")
-
-
-def _draft(document: object) -> int:
-    """Return the draft that `$schema` names: a number, a year since 2019, or `sys.maxsize` by default."""
-    dialect = document.get("$schema") if isinstance(document, (dict, Mapping)) else None
-    found = _DIALECT.search(dialect) if isinstance(dialect, str) else None
-    return int(found[1] or found[2]) if found else sys.maxsize
 
 
 def _members(raw: Mapping[str, object], keyword: str, path: SchemaPath) -> Sequence[object]:

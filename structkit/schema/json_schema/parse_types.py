@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, Protocol, TypedDict, cast
@@ -71,6 +71,8 @@ RawSchema = Mapping[str, object]
 _UNRESTRICTED_PATTERNS = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\S]*$"})
 """Patterns that match every name."""
 
+_ANY_NAME = String()
+
 _MAX_GROUPS = 64
 
 _MAX_ALIASES = 100
@@ -86,6 +88,9 @@ class ParseContext(Protocol):
 
     def parse(self, raw: object, path: SchemaPath) -> Schema:
         """Parse a subschema."""
+
+    def parse_values(self, raws: Mapping[str, object], keyword: str, path: SchemaPath) -> dict[str, Schema]:
+        """Parse the schemas that a keyword maps names to."""
 
     def resolve(self, node: Ref, path: SchemaPath) -> Schema:
         """Return the definition of a reference."""
@@ -258,17 +263,12 @@ def _contains(raw: RawSchema, items: Schema, path: SchemaPath, parser: ParseCont
 
 
 def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:
-    keys = {
-        name: parser.parse(value, path.child("properties", name))
-        for name, value in _mapping(raw, "properties", path).items()
-    }
+    keys = parser.parse_values(_mapping(raw, "properties", path), "properties", path)
     required = _required(raw, tuple(keys), path, parser)
+    patterned = _mapping(raw, "patternProperties", path) if "patternProperties" in raw else {}
     patterns = [
-        (
-            String(patterns=() if pattern in _UNRESTRICTED_PATTERNS else (pattern,)),
-            parser.parse(value, path.child("patternProperties", pattern)),
-        )
-        for pattern, value in _mapping(raw, "patternProperties", path).items()
+        (String(patterns=() if pattern in _UNRESTRICTED_PATTERNS else (pattern,)), value)
+        for pattern, value in parser.parse_values(patterned, "patternProperties", path).items()
     ]
     groups = _groups(
         _additional_properties(raw, path, parser),
@@ -322,13 +322,15 @@ def _additional_properties(raw: RawSchema, path: SchemaPath, parser: ParseContex
 
 def _groups(
     rest: Schema,
-    patterns: Iterable[tuple[String, Schema]],
+    patterns: Sequence[tuple[String, Schema]],
     path: SchemaPath,
     parser: ParseContext,
     *,
     implicit: bool,
 ) -> tuple[Additional, ...]:
     """Return the additional keys in groups with disjoint names, by the patterns that the names match."""
+    if not patterns:
+        return () if isinstance(rest, Never) else (Additional(_ANY_NAME, rest, implicit),)
     groups: list[tuple[String, Schema | None]] = [(String(), None)]
     for names, value in patterns:
         split: list[tuple[String, Schema | None]] = []
