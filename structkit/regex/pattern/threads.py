@@ -179,7 +179,8 @@ class Threads:
         """Yield the threads at characters and ends, in order; nothing after an unconditional match."""
         seen: set[Thread] = set()
         # Beside each thread are the loops that it entered without having read a character since.
-        pending: list[tuple[Thread, frozenset[int]]] = [(thread, frozenset()) for thread in threads][::-1]
+        nothing: frozenset[int] = frozenset()
+        pending = [(thread, nothing) for thread in threads][::-1]
         steps = 0
         while pending:
             steps += 1
