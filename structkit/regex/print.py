@@ -41,6 +41,7 @@ _CHOICE, _SEQUENCE, _REPEATED, _ATOM = range(4)
 """Precedence of a printed node; a node of lower precedence than its context needs a group."""
 
 _Piece: TypeAlias = "tuple[str, int]"
+_NOTHING: _Piece = ("", _SEQUENCE)
 
 _LEADING = char_class([(0x31, 0x39)])
 
@@ -119,7 +120,7 @@ class _Printer:
             case AnyOrder():
                 raise SchemaError("keys in any order cannot be printed as a regex; use order='declared'")
             case Network():
-                raise SchemaError("a grammar cannot be printed as a regex; compile it instead")
+                piece = self.network(node)
             case Distinct(inner):
                 piece = self.piece(inner)
         if len(piece[0]) > self.limits.regex_nodes:
@@ -130,6 +131,33 @@ class _Printer:
         """Return the text of a node, in a group if its precedence is below `precedence`."""
         text, own = self.piece(node)
         return text if own >= precedence else f"(?:{text})"
+
+    def network(self, node: Network) -> _Piece:
+        """Return the paths of an automaton, by eliminating one state after another (Brzozowski and McCluskey 1963)."""
+        start, end = -1, -2
+        edges: dict[int, dict[int, _Piece]] = {start: {0: _NOTHING}, 1: {end: _NOTHING}}
+        for source, part, target in node.moves:
+            _add_edge(edges, source, target, _NOTHING if part == EMPTY else self.piece(part))
+        pending = set(range(node.size))
+        while pending:
+            entering = {
+                state: [source for source, targets in edges.items() if state in targets] for state in pending
+            }
+            state = min(pending, key=lambda state: (len(entering[state]) * len(edges.get(state, ())), state))
+            pending.remove(state)
+            leaving = edges.pop(state, {})
+            loop = leaving.pop(state, None)
+            repeated = _NOTHING if loop is None or loop == _NOTHING else _suffixed(loop, "*")
+            for source in entering[state]:
+                if source == state:
+                    continue
+                before = _joined(edges[source].pop(state), repeated)
+                for target, after in leaving.items():
+                    _add_edge(edges, source, target, _joined(before, after))
+            size = sum(len(text) for targets in edges.values() for text, _ in targets.values())
+            if size > self.limits.regex_nodes:
+                raise LimitExceeded("regex_nodes", self.limits.regex_nodes, "the printed regex")
+        return edges[start].get(end, ("(?!)", _ATOM))
 
     def choice(self, node: Choice) -> _Piece:
         if node is NEVER:
@@ -310,6 +338,27 @@ def _group(digits: str) -> str:
 
 def _digits(digits: str) -> str:
     return digits if len(digits) == 1 else f"[{digits}]"
+
+
+def _add_edge(edges: dict[int, dict[int, _Piece]], source: int, target: int, piece: _Piece) -> None:
+    """Add a move to an automaton of printed regexes, beside the one that is there."""
+    targets = edges.setdefault(source, {})
+    known = targets.get(target)
+    if known is None or known == piece:
+        targets[target] = piece
+    elif _NOTHING in (known, piece):
+        text, precedence = known if piece == _NOTHING else piece
+        is_optional = precedence == _REPEATED and text.endswith(("?", "*"))
+        targets[target] = (text, precedence) if is_optional else _suffixed((text, precedence), "?")
+    else:
+        targets[target] = f"{known[0]}|{piece[0]}", _CHOICE
+
+
+def _joined(first: _Piece, second: _Piece) -> _Piece:
+    if _NOTHING in (first, second):
+        return second if first == _NOTHING else first
+    texts = [text if precedence >= _SEQUENCE else f"(?:{text})" for text, precedence in (first, second)]
+    return "".join(texts), _SEQUENCE
 
 
 def _suffixed(piece: _Piece, suffix: str) -> _Piece:

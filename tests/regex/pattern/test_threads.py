@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import structkit as sk
 from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.errors import PatternError
 from structkit.regex.charset import contains
@@ -80,6 +81,10 @@ def test_without_order_all_ways_to_match_count(pattern: str, search: bool, texts
 def test_lookarounds_of_patterns(pattern: str, accepted: str, rejected: str) -> None:
     for unicode in (False, True):
         dfa = regular_dfa(parse(pattern, search=False, unicode=unicode))
+        printed = sk.to_regex(sk.Regex(pattern)) if unicode else None
+        if printed is not None:
+            assert re.fullmatch(printed, accepted)
+            assert not re.fullmatch(printed, rejected)
         assert dfa.accepts(accepted.encode())
         assert not dfa.accepts(rejected.encode())
 
