@@ -142,7 +142,11 @@ class Contexts:
             must |= {(number, demands.must)}
         for condition in demands.looks:
             ahead = State((Thread(ENDED, frozenset([condition])),))
-            if not condition.negate or self._matters(number, ahead, following, ended=False):
+            if (
+                not condition.negate
+                or condition.at_end
+                or self._matters(number, ahead, following, ended=False)
+            ):
                 looks |= {(number, condition)}
         return Context(never, looks, must, context.behind)
 
@@ -154,7 +158,7 @@ class Contexts:
     def may_end(self, context: Context) -> bool:
         """Return whether the text may end here."""
         return (
-            all(condition.negate for _, condition in context.looks)
+            all(condition.holds_at_end for _, condition in context.looks)
             and not any(state.can_match_at_end for _, state in context.never)
             and all(state.can_match_at_end for _, state in context.must)
         )

@@ -29,7 +29,17 @@ else:
     from re import _constants as sre_constants
     from re import _parser as sre_parse
 
-__all__ = ["Char", "Instruction", "Look", "Match", "Program", "Split", "prefers_longer", "read_pattern"]
+__all__ = [
+    "Char",
+    "End",
+    "Instruction",
+    "Look",
+    "Match",
+    "Program",
+    "Split",
+    "prefers_longer",
+    "read_pattern",
+]
 
 _MAX_INSTRUCTIONS = 20_000
 """Maximum size of the program of a pattern; repetitions are unrolled."""
@@ -72,7 +82,12 @@ class Match:
     """The end of the pattern or of a lookaround."""
 
 
-Instruction: TypeAlias = Char | Split | Look | Match
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of the text, inside a lookahead."""
+
+
+Instruction: TypeAlias = Char | Split | Look | Match | End
 
 
 @dataclass(slots=True)
@@ -168,8 +183,13 @@ class _Reader:
     def sequence(self, items: Items, flags: int, after: int, depth: int) -> int:
         if depth > _MAX_NESTING:
             self.fail(f"groups are nested more than {_MAX_NESTING} levels deep")
-        for operation, argument in reversed(list(items)):
-            after = self.item(str(operation), argument, flags, after, depth)
+        items = list(items)
+        for position in range(len(items) - 1, -1, -1):
+            operation, argument = items[position]
+            if self.in_look and str(operation) == "AT" and after == 0:
+                after = self.end_of_look(str(argument), items[:position], flags)
+            else:
+                after = self.item(str(operation), argument, flags, after, depth)
         return after
 
     def item(self, operation: str, argument: Any, flags: int, after: int, depth: int) -> int:
@@ -242,6 +262,8 @@ class _Reader:
             return self.look_at_edges(branches, ahead, negate, flags, after, depth)
         if self.in_look:
             self.fail("a lookaround or an anchor inside a lookaround is not supported")
+        if not ahead and any(str(operation) == "AT" for operation, _ in body):
+            self.fail("an anchor inside a lookbehind is not supported")
         self.in_look = True
         start = self.sequence(body, flags, 0, depth + 1)
         self.in_look = False
@@ -293,6 +315,45 @@ class _Reader:
             behind = self.add_look(word, self.add(Look(word, after, True, same)), False, True)
             return self.add(Split((before, behind)))
         return self.edge(where, flags, after, negate=True)
+
+    def end_of_look(self, where: str, before: list[Item], flags: int) -> int:
+        r"""Add an anchor at the end of a lookahead, such as in `(?!if\b)`."""
+        end, word = self.add(End()), _word(flags, self.dialect)
+        newline = single_char("\n")
+        if where == "AT_END_STRING":
+            return end
+        if where == "AT_END":
+            if flags & re.MULTILINE:
+                return self.add(Split((end, self.add(Char(newline, 0)))))
+            return end if self.strict_end else self.add(Split((end, self.add(Char(newline, end)))))
+        is_word = self.ends_in_word(before, flags) if where in ("AT_BOUNDARY", "AT_NON_BOUNDARY") else None
+        if is_word is None:
+            self.fail("this anchor inside a lookaround is not supported")
+        if is_word == (where == "AT_BOUNDARY"):
+            return self.add(Split((end, self.add(Char(complement(word), 0)))))
+        return self.add(Char(word, 0))
+
+    def ends_in_word(self, items: list[Item], flags: int) -> bool | None:
+        """Return whether each text of the items ends in a word character, or none does; otherwise `None`."""
+        if not items:
+            return None
+        operation, argument = str(items[-1][0]), items[-1][1]
+        match operation:
+            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
+                charset = _class_of(operation, _frozen(argument), flags & _CLASS_FLAGS, self.dialect)
+                inside = intersection(charset, _word(flags, self.dialect))
+                return True if inside == charset else None if inside.ranges else False
+            case "BRANCH":
+                found = {self.ends_in_word(list(branch), flags) for branch in argument[1]}
+                return found.pop() if len(found) == 1 else None
+            case "SUBPATTERN":
+                return self.ends_in_word(list(argument[3]), (flags | argument[1]) & ~argument[2])
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                found = {self.ends_in_word(list(argument[2]), flags)}
+                found |= set() if argument[0] else {self.ends_in_word(items[:-1], flags)}
+                return found.pop() if len(found) == 1 else None
+            case _:
+                return None
 
     def edge(self, where: str, flags: int, after: int, *, negate: bool) -> int:
         """Add a look for what must not be there at an edge of the text or of a line."""

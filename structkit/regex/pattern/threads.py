@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 from structkit.errors import LimitExceeded
 from structkit.regex.charset import char_class, contains
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
-from structkit.regex.pattern.program import Char, Instruction, Look, Match, Program, Split
+from structkit.regex.pattern.program import Char, End, Instruction, Look, Match, Program, Split
 
 __all__ = [
     "ENDED",
@@ -53,6 +53,13 @@ class Condition(NamedTuple):
 
     negate: bool
     instructions: frozenset[int]
+    at_end: bool = False
+    """Whether the text ahead matches if the text ends here."""
+
+    @property
+    def holds_at_end(self) -> bool:
+        """Whether the lookahead succeeds if the text ends here."""
+        return self.at_end != self.negate
 
 
 Pending: TypeAlias = "frozenset[Condition]"
@@ -76,7 +83,7 @@ class State(NamedTuple):
         """The thread that decides if the text ends here; `None` if no thread has matched."""
         for position, thread in enumerate(self.threads):
             has_matched = thread.instruction in (MATCH, ENDED)
-            if has_matched and all(condition.negate for condition in thread.pending):
+            if has_matched and all(condition.holds_at_end for condition in thread.pending):
                 return position
         return None
 
@@ -212,7 +219,7 @@ class Threads:
                 case Look(start, after, True, negate):
                     condition = self._entries[start]
                     if MATCH not in condition:
-                        pending.append((Thread(after, looks | {Condition(negate, condition)}), entered))
+                        pending.append((Thread(after, looks | {self._condition(negate, condition)}), entered))
                     elif not negate:
                         pending.append((Thread(after, looks), entered))
                 case Look(start, after, False, negate):
@@ -225,7 +232,7 @@ class Threads:
         if not pending:
             return pending
         kept = set()
-        for negate, instructions in pending:
+        for negate, instructions, _ in pending:
             after = self._plain_step(instructions, code_point)
             has_matched = MATCH in after
             if has_matched and negate:
@@ -234,8 +241,12 @@ class Threads:
                 continue
             if not after:
                 return None
-            kept.add(Condition(negate, after))
+            kept.add(self._condition(negate, after))
         return frozenset(kept)
+
+    def _condition(self, negate: bool, instructions: frozenset[int]) -> Condition:
+        at_end = any(isinstance(self.code[number], End) for number in instructions)
+        return Condition(negate, instructions, at_end)
 
     def _plain_step(self, instructions: Iterable[int], code_point: int) -> frozenset[int]:
         """Return the instructions of a lookaround after a code point."""
@@ -272,7 +283,7 @@ class Threads:
     def classes_at(self, state: State) -> Iterator[CharClass]:
         """Yield the classes that decide on the next step."""
         numbers = {thread.instruction for thread in state.threads}
-        numbers.update(n for thread in state.threads for _, ahead in thread.pending for n in ahead)
+        numbers.update(n for thread in state.threads for look in thread.pending for n in look.instructions)
         for start, progress in zip(self.program.lookbehinds, state.behind, strict=False):
             numbers |= progress | self._entries[start]
         for number in numbers:

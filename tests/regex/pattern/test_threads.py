@@ -38,7 +38,22 @@ def matches(pattern: str, text: str) -> bool:
 
 ATOMS = st.sampled_from(["a", "b", "ab", "[ab]", "[^a]", ".", r"\w", r"\s", " "])
 EDGES = st.sampled_from(
-    [r"\b", "^", "$", r"\Z", "(?<=a)", "(?<!b)", "(?<!ab)", "(?=b|$)", "(?!a|b)", "(?=ab)"]
+    [
+        r"\b",
+        "^",
+        "$",
+        r"\Z",
+        "(?<=a)",
+        "(?<!b)",
+        "(?<!ab)",
+        "(?=b|$)",
+        "(?!a|b)",
+        "(?=ab)",
+        r"(?!ab?\b)",
+        r"(?=a\b|b)",
+        r"(?!a+\Z)",
+        r"(?=b\B)",
+    ]
 )
 QUANTIFIERS = st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{1,2}", "{0,2}?", "{2}", "{2,}"])
 PATTERNS = st.recursive(
@@ -76,6 +91,8 @@ def test_without_order_all_ways_to_match_count(pattern: str, search: bool, texts
         (r"(?<!a)b.*", "bc", "ab"),
         (r'"(?:[^"\\]|\\.)*(?<!x)"', '"ab"', '"abx"'),
         (r"(?m:^a$)", "a", "b"),
+        (r"(?!(?:if|in)\b)[a-z]+", "iff", "if"),
+        (r"(?!a$)[a-z]+", "ab", "a"),
     ],
 )
 def test_lookarounds_of_patterns(pattern: str, accepted: str, rejected: str) -> None:
@@ -130,7 +147,8 @@ def test_case_is_ignored_as_in_re(letter: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"(a)\1", "(?P<x>a)(?P=x)", "(a)?(?(1)b|c)", "(?=a(?=b))", "(", "(" * 60 + ")" * 60]
+    "pattern",
+    [r"(a)\1", "(?P<x>a)(?P=x)", "(a)?(?(1)b|c)", "(?=a(?=b))", r"(?=a\bb)", "(", "(" * 60 + ")" * 60],
 )
 def test_patterns_that_are_not_regular_are_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
