@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.errors import LimitExceeded
@@ -20,6 +20,9 @@ _MAX_INLINED = 300
 
 _MAX_INLINED_ONCE = 3_000
 """Maximum size of a rule that is inlined where one other calls it."""
+
+_MAX_SIZE = 10_000
+"""Maximum size of a rule with all that is inlined into it, if fewer rules can be inlined."""
 
 _LIMITS = Limits(states=10_000, nfa_states=50_000, transitions=1_000_000)
 """The size of a rule above which the rules that it calls stay rules, so that they are not determinized together."""
@@ -122,12 +125,29 @@ def _fits(node: Network) -> bool:
     return True
 
 
-def _size(graph: Graph) -> int:
-    """Return the number of characters and calls of a rule."""
-    return sum(
-        len(symbol.node.moves) if isinstance(symbol, Terminal) and isinstance(symbol.node, Network) else 1
-        for _, symbol, _ in graph.moves
-    )
+def _sizes(graphs: Mapping[str, Graph], order: Iterable[str], kept: set[str], cap: int) -> dict[str, int]:
+    """Return the characters and calls of the rules that stay rules, with their callees inlined up to the cap.
+
+    Args:
+        graphs: The automata of the rules.
+        order: The rules, callees first.
+        kept: The rules that stay rules.
+        cap: The maximum size of a rule that several others call.
+    """
+    uses = Counter(s for graph in graphs.values() for _, s, _ in graph.moves if isinstance(s, str))
+    sizes: dict[str, int] = {}
+    inlined: dict[str, int] = {}
+    for name in order:
+        size = 0
+        for _, symbol, _ in graphs[name].moves:
+            if isinstance(symbol, Terminal):
+                size += len(symbol.node.moves) if isinstance(symbol.node, Network) else 1
+            else:
+                size += inlined.get(symbol, 1) if symbol is not None else 1
+        sizes[name] = size
+        if name not in kept and size <= (max(cap, _MAX_INLINED_ONCE) if uses[name] == 1 else cap):
+            inlined[name] = size
+    return {name: size for name, size in sizes.items() if name not in inlined}
 
 
 def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
@@ -150,31 +170,30 @@ def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
 
 def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
     """Return the automata of the rules that stay rules, with the others inlined; large ones also stay rules."""
-    uses = Counter(s for graph in graphs.values() for _, s, _ in graph.moves if isinstance(s, str))
     inside = {name: _calls(graph) - kept for name, graph in graphs.items() if name not in kept}
-    flat: dict[str, Graph] = {}
-    large: set[str] = set()
-    for group in components(inside):  # callees first
-        for name in group:
-            flat[name] = _flattened(graphs[name], flat, large)
-            if _size(flat[name]) > (_MAX_INLINED_ONCE if uses[name] == 1 else _MAX_INLINED):
-                large.add(name)
-    found = {name: _flattened(graphs[name], flat, large) for name in sorted(kept)}
-    return found | {name: flat[name] for name in sorted(large)}
+    order = [name for group in components(inside) for name in group] + sorted(kept)
+    cap = _MAX_INLINED
+    found = _sizes(graphs, order, kept, cap)
+    while cap and max(found.values()) > _MAX_SIZE:
+        cap //= 4
+        found = _sizes(graphs, order, kept, cap)
+    return {name: _flattened(name, graphs, found) for name in sorted(found)}
 
 
-def _flattened(graph: Graph, flat: Mapping[str, Graph], large: Iterable[str]) -> Graph:
-    result = Graph(graph.size)
-    for source, symbol, target in graph.moves:
-        if not isinstance(symbol, str) or symbol not in flat or symbol in large:
+def _flattened(name: str, graphs: Mapping[str, Graph], rules: Container[str]) -> Graph:
+    """Return the automaton of a rule with all callees inlined that do not stay rules."""
+    result = Graph(graphs[name].size)
+    pending = list(reversed(graphs[name].moves))
+    while pending:
+        source, symbol, target = pending.pop()
+        if not isinstance(symbol, str) or symbol in rules:
             result.moves.append((source, symbol, target))
             continue
-        callee = flat[symbol]
-        offset = result.size
+        callee, offset = graphs[symbol], result.size
         result.size += callee.size
         result.moves.append((source, None, offset))
-        result.moves += [(offset + a, inner, offset + b) for a, inner, b in callee.moves]
         result.moves.append((offset + 1, None, target))
+        pending += [(offset + a, inner, offset + b) for a, inner, b in reversed(callee.moves)]
     return result
 
 
