@@ -79,8 +79,8 @@ def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Un
             `structkit.generate.input.options` lists all of them.
 
     Returns:
-        The value: an instance of the type, a `Call` for a function, a string for `Regex`, the option for `Choice`,
-        or JSON data for a JSON Schema.
+        The value: an instance of the type, a `Call` for a function, a string for `Regex` and `Grammar`, the option for
+        `Choice`, or JSON data for a JSON Schema.
 
     Raises:
         StructkitError: See `generate`.

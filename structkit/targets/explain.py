@@ -97,7 +97,7 @@ def explain(
     """Explain which keywords of a target are enforced, and the cost; refused keywords are rows, not errors.
 
     Args:
-        target: A type, a JSON Schema as a dict or `JsonSchema`, `Regex` or `Choice`.
+        target: A type, a JSON Schema as a dict or `JsonSchema`, `Regex`, `Choice` or `Grammar`.
         whitespace: As for `generate`.
         defaults: As for `generate`.
         order: As for `generate`.
