@@ -14,6 +14,7 @@ from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.grammar.syntax.holes import Hole
 from structkit.grammar.syntax.kbnf import read_kbnf
 from structkit.grammar.syntax.lark_grammar import LarkGrammar, LarkOptions
+from structkit.limits import Limits
 from structkit.regex.nodes import NEVER, Rules
 
 __all__ = ["GrammarSource", "Syntax"]
@@ -32,6 +33,7 @@ class GrammarSource:
         syntax: The language in which it is written.
         options: The arguments of Lark; other syntaxes only have `start`.
         holes: The rules that are defined elsewhere.
+        limits: Bounds on the size of the grammar.
     """
 
     text: str
@@ -39,11 +41,12 @@ class GrammarSource:
     syntax: Syntax = "lark"
     options: LarkOptions = field(default_factory=LarkOptions)
     holes: tuple[Hole, ...] = ()
+    limits: Limits = field(default_factory=Limits)
 
     @cached_property
     def lark(self) -> LarkGrammar:
         """The grammar as Lark reads it."""
-        return LarkGrammar(self.text, self.path, self.options, holes=self.holes)
+        return LarkGrammar(self.text, self.path, self.options, self.limits, self.holes)
 
     @cached_property
     def cfg(self) -> Cfg:
@@ -53,9 +56,9 @@ class GrammarSource:
             GrammarError: The grammar is invalid, or a terminal is not regular.
         """
         if self.syntax == "gbnf":
-            return read_gbnf(self.text, self.options.start, path=self.path)
+            return read_gbnf(self.text, self.options.start, path=self.path, limits=self.limits)
         if self.syntax == "kbnf":
-            return read_kbnf(self.text, self.options.start, path=self.path)
+            return read_kbnf(self.text, self.options.start, path=self.path, limits=self.limits)
         return self.lark.cfg
 
     @cached_property

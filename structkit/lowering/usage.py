@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from structkit.errors import UnresolvedReference
 from structkit.lowering.strings.registry import has_multiple_spellings
+from structkit.regex.walk import components
 from structkit.schema.ir.descend import Step, children, format_step
 from structkit.schema.ir.nodes import (
     Anything,
@@ -176,42 +177,12 @@ def _format_trail(trail: _Trail) -> str:
 
 
 def _callees_first(roots: list[str], usages: dict[str, Usage]) -> list[str]:
-    """Return definitions callees first and mark recursive ones: Tarjan's algorithm (1972), without recursion."""
+    """Return definitions callees first, and mark recursive ones."""
     order: list[str] = []
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    for root in roots:
-        if root in index:
-            continue
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        walk = [(root, iter(usages[root].callees))]
-        while walk:
-            name, callees = walk[-1]
-            for callee in callees:
-                if callee not in index:
-                    index[callee] = low[callee] = len(index)
-                    stack.append(callee)
-                    on_stack.add(callee)
-                    walk.append((callee, iter(usages[callee].callees)))
-                    break
-                if callee in on_stack:
-                    low[name] = min(low[name], index[callee])
-            else:
-                walk.pop()
-                if walk:
-                    low[walk[-1][0]] = min(low[walk[-1][0]], low[name])
-                if low[name] == index[name]:
-                    component: list[str] = []
-                    while not component or component[-1] != name:
-                        component.append(stack.pop())
-                    on_stack.difference_update(component)
-                    for member in component:
-                        usages[member].recursive = len(component) > 1 or member in usages[member].callees
-                    order += component
+    for component in components({name: usage.callees for name, usage in usages.items()}, roots):
+        for member in component:
+            usages[member].recursive = len(component) > 1 or member in usages[member].callees
+        order += component
     return order
 
 

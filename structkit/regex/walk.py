@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from structkit.regex.nodes import (
@@ -23,7 +23,7 @@ from structkit.regex.nodes import (
     Seq,
 )
 
-__all__ = ["children", "exceeds_size", "is_recursive", "map_children", "referenced_rules"]
+__all__ = ["children", "components", "exceeds_size", "is_recursive", "map_children", "referenced_rules"]
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -140,3 +140,49 @@ def is_recursive(rules: Rules) -> bool:
                 active.discard(name)
                 done.add(name)
     return False
+
+
+def components(edges: Mapping[str, Iterable[str]], roots: Iterable[str] | None = None) -> list[list[str]]:
+    """Return the strongly connected components of a graph, those reached first (Tarjan 1972), without recursion.
+
+    Args:
+        edges: The successors of each node.
+        roots: Where to start; by default at each node.
+
+    >>> components({"a": ["b"], "b": ["a", "c"], "c": []})
+    [['c'], ['b', 'a']]
+    """
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    found: list[list[str]] = []
+    for root in edges if roots is None else roots:
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        walk = [(root, iter(edges[root]))]
+        while walk:
+            node, following = walk[-1]
+            for after in following:
+                if after not in index:
+                    index[after] = low[after] = len(index)
+                    stack.append(after)
+                    on_stack.add(after)
+                    walk.append((after, iter(edges.get(after, ()))))
+                    break
+                if after in on_stack:
+                    low[node] = min(low[node], index[after])
+            else:
+                walk.pop()
+                if walk:
+                    low[walk[-1][0]] = min(low[walk[-1][0]], low[node])
+                if low[node] == index[node]:
+                    component: list[str] = []
+                    while not component or component[-1] != node:
+                        component.append(stack.pop())
+                    on_stack.difference_update(component)
+                    found.append(component)
+    return found

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from structkit.errors import SchemaError
 from structkit.frozen import frozen
+from structkit.limits import Limits
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget, Target, spec_of
@@ -74,7 +75,7 @@ def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
         if type(target) is dict:  # the most frequent case; equal to that of `JsonSchema(target)`
             return TargetFingerprint(f"JsonSchema open True False {target!r} {{}}", target)
         spec = spec_of(target)
-        if isinstance(spec, Grammar) and spec.holes:
+        if isinstance(spec, Grammar) and (spec.holes or spec.limits != Limits()):
             return None
         return None if spec is None else TargetFingerprint(_text_of(spec), spec)
     except RecursionError:

@@ -8,32 +8,27 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from typing_extensions import TypeForm
 
-from structkit.errors import SchemaError
+from structkit.errors import GrammarError, SchemaError
 from structkit.grammar.read import GrammarSource, Syntax
 from structkit.grammar.syntax.holes import Hole
-from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser, Priority
+from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser, Priority, TreeTransformer
+from structkit.limits import Limits
 from structkit.schema.markers.grammar import described_with
 from structkit.targets.specs import Choice, Regex, TextTarget
 
 if TYPE_CHECKING:
     from lark import Tree
 
-__all__ = ["Grammar", "Syntax", "TreeTransformer"]
+__all__ = ["Grammar", "Syntax"]
 
 T_co = TypeVar("T_co", covariant=True)
 
+_LIMITS = Limits()
 _NO_HOLES: Mapping[str, Any] = MappingProxyType({})
-
-
-class TreeTransformer(Protocol[T_co]):
-    """What turns a tree into a value, such as `lark.Transformer`."""
-
-    def transform(self, tree: Any, /) -> T_co:
-        """Return the value of a tree."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -51,6 +46,7 @@ class Grammar(TextTarget[T_co]):
         value: `"text"` or `"tree"`.
         transformer: What turns Lark's tree into the value.
         holes: The rules that are defined by a target.
+        limits: Bounds on the size of the grammar.
 
     >>> import structkit as sk
     >>> sums = sk.Grammar('start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]/')
@@ -65,6 +61,7 @@ class Grammar(TextTarget[T_co]):
     value: Literal["text", "tree"]
     transformer: TreeTransformer[T_co] | None
     holes: tuple[tuple[str, TypeForm[object] | TextTarget[object]], ...]
+    limits: Limits
 
     @overload
     def __init__(
@@ -80,6 +77,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        limits: Limits = _LIMITS,
         holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["text"] = "text",
     ) -> None: ...
@@ -98,6 +96,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        limits: Limits = _LIMITS,
         holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["tree"],
     ) -> None: ...
@@ -116,6 +115,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        limits: Limits = _LIMITS,
         holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         transformer: TreeTransformer[T_co],
     ) -> None: ...
@@ -133,6 +133,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        limits: Limits = _LIMITS,
         holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["text", "tree"] = "text",
         transformer: TreeTransformer[T_co] | None = None,
@@ -151,10 +152,12 @@ class Grammar(TextTarget[T_co]):
             priority: What the priorities of rules and terminals mean for trees.
             maybe_placeholders: Whether `[x]` gives `None` in a tree where `x` is absent.
             g_regex_flags: The flags of `re` for each terminal.
+            limits: Bounds on the size of the grammar; those of the compilation bound its automata.
             holes: Rules that the grammar uses and does not define: their texts are those of a type, `Regex` or
                 `Choice`. In a tree, the rule's only child is the validated value.
             value: `"tree"` gives Lark's tree instead of the text.
-            transformer: Turns Lark's tree into the value; exceptions other than bugs count as a rejected text.
+            transformer: Turns Lark's tree into the value. A `ValueError` or an `AssertionError` rejects the text, as in
+                pydantic's validators; other exceptions are raised.
 
         Raises:
             GrammarError: The grammar is invalid, a terminal is not regular, or no text is in the language.
@@ -173,7 +176,8 @@ class Grammar(TextTarget[T_co]):
                 "postlex is not supported; write the lines and their indentation into the grammar"
             )
         set_field = object.__setattr__
-        set_field(self, "text", str(text) if path is None else Path(path).read_text(encoding="utf-8"))
+        set_field(self, "text", str(text) if path is None else _read(path))
+        set_field(self, "limits", limits)
         set_field(self, "path", path)
         set_field(self, "syntax", syntax)
         folders = tuple(os.fspath(folder) for folder in import_paths)
@@ -193,7 +197,7 @@ class Grammar(TextTarget[T_co]):
     def source(self) -> GrammarSource:
         """The grammar to read."""
         holes = tuple(_hole(*each) for each in self.holes)
-        return GrammarSource(self.text, self.path, self.syntax, self.options, holes)
+        return GrammarSource(self.text, self.path, self.syntax, self.options, holes, self.limits)
 
     @property
     def parts(self) -> list[object]:
@@ -207,7 +211,7 @@ class Grammar(TextTarget[T_co]):
         grammar: Grammar[str] = cls.__new__(Grammar)
         read = LarkOptions.of(options)
         fields = {"text": text, "path": path, "syntax": syntax, "options": read, "value": "text"}
-        for name, value in (fields | {"transformer": None, "holes": ()}).items():
+        for name, value in (fields | {"transformer": None, "holes": (), "limits": _LIMITS}).items():
             object.__setattr__(grammar, name, value)
         return grammar
 
@@ -220,6 +224,19 @@ class Grammar(TextTarget[T_co]):
         if self.value != "text" or self.transformer is not None or self.holes:
             raise SchemaError("a field has the text of its grammar; remove value, transformer and holes")
         return described_with(handler(core_schema), self.parts)
+
+
+def _read(path: str) -> str:
+    data = Path(path).read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        source = before[before.rfind("\n") + 1 :]
+        raise GrammarError(
+            "the file is not UTF-8", line=line, column=column, source=source, place=path
+        ) from None
 
 
 def _as_json(value: object) -> object:

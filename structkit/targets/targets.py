@@ -431,21 +431,23 @@ class _GrammarTarget(Target[object]):
         spec = self.spec
         if spec.value == "text" and spec.transformer is None and not spec.holes:
             return text
+        lark = spec.source.lark
         try:
-            tree = spec.source.lark.parse(text)
-            for hole in tree.iter_subtrees():
-                if hole.data in self.holes:
-                    value = self.holes[hole.data].parse(
-                        text[hole.meta.start_pos : hole.meta.end_pos], context
-                    )
-                    if isinstance(value, Rejected):
-                        return value
-                    hole.children = [value]
-            if spec.transformer is not None:
-                return spec.transformer.transform(tree)
-        except Exception as error:  # the transformer is the user's
-            cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-            return Rejected((), str(cause) or type(cause).__name__, cause)
+            tree = lark.parse(text)
+        except RuntimeError as error:  # lark-parser/lark#1576: no tree of a text that is in the language
+            return Rejected((), str(error), error)
+        for hole in tree.iter_subtrees():
+            if hole.data in self.holes:
+                part = text[hole.meta.start_pos : hole.meta.end_pos]
+                value = self.holes[hole.data].parse(part, context)
+                if isinstance(value, Rejected):
+                    return value
+                hole.children = [value]
+        if spec.transformer is not None:
+            try:
+                return lark.transform(tree, spec.transformer)
+            except (ValueError, AssertionError) as error:
+                return Rejected((), str(error) or type(error).__name__, error)
         return tree if spec.value == "tree" else text
 
     @property

@@ -59,6 +59,26 @@ def test_a_transformer_gives_the_value() -> None:
         sk.extract(ScriptedModel([f"99 + {n}" for n in range(2, 9)], strict=False), "One plus two", sums)
 
 
+def test_a_bug_in_a_transformer_is_raised() -> None:
+    class Broken(Transformer):  # type: ignore[type-arg]
+        def start(self, numbers: list[str]) -> int:
+            return len(self.missing)
+
+    with pytest.raises(AttributeError, match="missing"):
+        sk.extract(ScriptedModel(["1"]), "One", sk.Grammar(SUM, transformer=Broken()))
+
+
+def test_limits_and_encodings(tmp_path: Path) -> None:
+    with pytest.raises(sk.LimitExceeded, match="grammar_length=10"):
+        sk.Grammar(SUM, limits=sk.Limits(grammar_length=10))
+    long = SUM + "// " + "x" * 70_000
+    assert accepts(sk.Grammar(long, limits=sk.Limits(grammar_length=100_000)), "1+2")
+    (tmp_path / "latin.lark").write_bytes(b'start: "a"\n// caf\xe9')
+    with pytest.raises(sk.GrammarError, match="not UTF-8") as caught:
+        sk.Grammar(tmp_path / "latin.lark")
+    assert (caught.value.line, caught.value.column) == (2, 7)
+
+
 def test_a_budget_ends_the_text() -> None:
     for seed in range(20):
         result = sk.generate(RandomModel(seed=seed), "x", sk.Grammar(SUM), max_tokens=7)
@@ -200,7 +220,7 @@ def test_large_grammars_are_refused() -> None:
         ("start: A B\nA: /a+/\nB: /ab/", ["aab", "ab", "aaab"]),
         ("start: A\nA: /a|ab/", ["a", "ab"]),
         ('start: "if" NAME\nNAME: /[a-z]+/\n%ignore " "', ["ifx", "if if", "if", " if x "]),
-        ('start: n "-" n\nn: SIGNED\nSIGNED: /-?[0-9]+/', ["1-2", "1--2", "1-"]),
+        ('start: n "-" n\nn: SIGNED_INT\n%import common.SIGNED_INT', ["1-2", "1--2", "1-"]),
         ('start: "a" " b"\n%ignore / +/', ["a b", "a  b", "ab"]),
         ("start: A /b+/\nA: /ab*(?!b)/", ["ab", "abb", "a"]),
         ('start: A "b"\nA: /a(?=b)/', ["ab", "a"]),

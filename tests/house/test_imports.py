@@ -28,7 +28,7 @@ UPSTREAM = {
     "schema": set[str](),
     "regex": set[str](),
     "automaton": {"regex"},
-    "grammar": {"vocabulary", "regex", "automaton"},
+    "grammar": {"regex", "automaton"},
     "lowering": {"schema", "regex", "grammar", "automaton"},
     "index": {"vocabulary", "automaton"},
     "guide": {"vocabulary", "automaton", "index"},

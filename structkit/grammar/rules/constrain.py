@@ -16,8 +16,8 @@ from structkit.grammar.rules.cfg import Symbol, Terminal
 from structkit.grammar.rules.context import Context, Contexts, exits, overlap
 from structkit.grammar.rules.left_corner import Graph
 from structkit.regex.charset import char_class, contains, union
-from structkit.regex.nodes import EMPTY, CharClass, Network, Node
-from structkit.regex.pattern.threads import State, TerminalAutomaton, partition
+from structkit.regex.nodes import CharClass
+from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
 
 __all__ = ["UnseparatedTerminals", "constrain"]
 
@@ -171,7 +171,7 @@ class _Product:
             else:
                 states, moves, ends = self.read_terminal(terminal, terminal.edges, self.known[context])
                 self.read[key] = [
-                    (Terminal(terminal.name, _network(states, moves, places)), after)
+                    (Terminal(terminal.name, network_of(states, moves, places)), after)
                     for after, places in ends.items()
                 ]
         return self.read[key]
@@ -229,15 +229,6 @@ class _Product:
 
 _Reading: TypeAlias = "tuple[int, list[tuple[int, CharClass, int]], dict[int, list[int]]]"
 """The number of states, the moves, and the states that end with each context."""
-
-
-def _network(size: int, moves: list[tuple[int, CharClass, int]], ends: list[int]) -> Node:
-    def place(state: int) -> int:
-        return state + (state > 0)
-
-    found: list[tuple[int, Node, int]] = [(place(a), charset, place(b)) for a, charset, b in moves]
-    found += [(place(state), EMPTY, 1) for state in dict.fromkeys(ends)]
-    return Network(size + 1, tuple(found))
 
 
 def _name(entry: Entry, after: int) -> str:

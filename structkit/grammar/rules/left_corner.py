@@ -9,13 +9,14 @@ regular: `E: E "+" T | T` gives `T ("+" T)*`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from structkit.grammar.rules.cfg import Cfg, Production, Symbol
+from structkit.regex.walk import components
 
-__all__ = ["Graph", "Move", "components", "left_corner_graphs"]
+__all__ = ["Graph", "Move", "left_corner_graphs"]
 
 Move: TypeAlias = "tuple[int, Symbol | None, int]"
 """A source, a symbol or `None` for none, and a target."""
@@ -44,7 +45,7 @@ def left_corner_graphs(cfg: Cfg) -> dict[str, Graph]:
         for rule, productions in cfg.rules.items()
         if rule in cfg.nonempty
     }
-    component = {rule: group for group in components(leftmost) for rule in group}
+    component = {rule: frozenset(group) for group in components(leftmost) for rule in group}
     graphs: dict[str, Graph] = {}
     pending = [cfg.start] if cfg.start in cfg.nonempty else []
     while pending:
@@ -100,45 +101,3 @@ def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
                         graph.moves.append((0, symbol, items[position]))
                 is_start = is_start and is_optional(symbol)
     return graph
-
-
-def components(edges: Mapping[str, Iterable[str]]) -> list[frozenset[str]]:
-    """Return the strongly connected components of a graph, the ones reached first (Tarjan 1972).
-
-    >>> components({"a": ["b"], "b": ["a", "c"], "c": []}) == [{"c"}, {"a", "b"}]
-    True
-    """
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    found: list[frozenset[str]] = []
-    for root in edges:
-        if root in order:
-            continue
-        work = [(root, iter(edges[root]))]
-        order[root] = low[root] = len(order)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            node, following = work[-1]
-            for after in following:
-                if after not in order:
-                    order[after] = low[after] = len(order)
-                    stack.append(after)
-                    on_stack.add(after)
-                    work.append((after, iter(edges.get(after, ()))))
-                    break
-                if after in on_stack:
-                    low[node] = min(low[node], order[after])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == order[node]:
-                    group = [stack.pop()]
-                    while group[-1] != node:
-                        group.append(stack.pop())
-                    on_stack.difference_update(group)
-                    found.append(frozenset(group))
-    return found

@@ -9,9 +9,10 @@ from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Terminal
 from structkit.grammar.rules.constrain import constrain
-from structkit.grammar.rules.left_corner import Graph, Move, components, left_corner_graphs
+from structkit.grammar.rules.left_corner import Graph, Move, left_corner_graphs
 from structkit.limits import Limits
 from structkit.regex.nodes import EMPTY, NEVER, Network, Node, RuleRef, Rules, choice
+from structkit.regex.walk import components
 
 __all__ = ["rules_of"]
 

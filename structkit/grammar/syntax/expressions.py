@@ -8,7 +8,6 @@ from typing import NoReturn
 
 from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Production, Symbol, Terminal
-from structkit.grammar.rules.left_corner import components
 from structkit.limits import Limits
 from structkit.regex.nodes import (
     EMPTY,
@@ -24,7 +23,7 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.regex.pattern.empty_text import is_nullable, without_empty_text
-from structkit.regex.walk import children, exceeds_size, map_children, referenced_rules
+from structkit.regex.walk import children, components, exceeds_size, map_children, referenced_rules
 
 __all__ = ["Definitions", "Expression", "Source", "count_of"]
 

@@ -15,7 +15,6 @@ from structkit.grammar.syntax.expressions import Definitions, Expression, Source
 from structkit.limits import Limits
 from structkit.regex.charset import ANY, char_class, complement
 from structkit.regex.nodes import CharClass, LiteralText
-from structkit.vocabulary.control_tokens import control_text
 
 __all__ = ["read_gbnf"]
 
@@ -25,7 +24,6 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPE = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([nrt\\"\[\]-]))')
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _COUNTS = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]+)?\s*)?\}")
-_TOKEN = re.compile(r"<(?:\[[0-9]+\]|[^\[>\r\n][^>\r\n]*)>")
 _LIMIT = 0x110000
 
 
@@ -115,7 +113,9 @@ class _Reader:
         elif first == "[":
             found.add(self.char_class())
         elif first in "<!":
-            found.add(LiteralText(self.token()))
+            self.fail(
+                "a terminal that is a token, such as `<name>` or `<[id]>`, is not supported; write text"
+            )
         elif first in "*+?{":
             self.repeat(found, first)
         elif name := _NAME.match(self.text, place):
@@ -190,16 +190,6 @@ class _Reader:
         if not ranges or not charset.ranges:
             self.fail(f"`{self.text[place : self.at]:.40}` contains no character", place)
         return charset
-
-    def token(self) -> str:
-        place = self.at
-        found = _TOKEN.match(self.text, place + self.text.startswith("!", place))
-        if found is None:
-            self.fail("invalid token; write `<name>` or `<[id]>`")
-        if self.text[place] == "!":
-            self.fail("negated tokens are not supported; write a class of characters, such as `[^<]`", place)
-        self.at = found.end()
-        return control_text(found[0])
 
     def repeat(self, found: Expression, operator: str) -> None:
         place = self.at

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
-from structkit.errors import GrammarError, LimitExceeded, PatternError, StructkitError
+from structkit.errors import GrammarError, LimitExceeded, PatternError
 from structkit.grammar.rules.cfg import Cfg, Production, Terminal
 from structkit.grammar.syntax.expansions import bound_expansions, growing_template
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
@@ -18,13 +19,13 @@ from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.pattern.parse import parse
 from structkit.regex.pattern.program import prefers_longer, read_pattern
-from structkit.regex.pattern.threads import build_terminal, network_of
+from structkit.regex.pattern.threads import build_terminal
 from structkit.regex.size_bound import edges_if_unambiguous
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
 
-__all__ = ["LarkGrammar", "LarkOptions", "Lexer", "Parser", "Priority"]
+__all__ = ["LarkGrammar", "LarkOptions", "Lexer", "Parser", "Priority", "TreeTransformer"]
 
 Parser: TypeAlias = Literal["earley", "lalr"]
 Lexer: TypeAlias = Literal["auto", "dynamic", "dynamic_complete", "basic", "contextual"]
@@ -34,6 +35,28 @@ _NOWHERE = Path("/structkit/no/folder/grammar.lark")
 """The place of a grammar without a file; Lark would otherwise import from the folder of the program."""
 
 _loading = Lock()
+
+_PYTHON_ERRORS = (ValueError, OSError, AssertionError, LookupError, TypeError, RecursionError, SyntaxError)
+"""What Lark raises for an invalid grammar, besides its own errors and those of patterns."""
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class TreeTransformer(Protocol[T_co]):
+    """What turns a tree into a value, such as `lark.Transformer`."""
+
+    def transform(self, tree: Any, /) -> T_co:
+        """Return the value of a tree."""
+
+
+def _lark_errors() -> tuple[type[Exception], ...]:
+    """Return what Lark raises for an invalid grammar: its own errors, and those of Python and of patterns."""
+    from lark.exceptions import LarkError
+
+    # Lark measures patterns with the package regex, where that is installed.
+    regex = sys.modules.get("regex")
+    return (LarkError, re.error, getattr(regex, "error", re.error), *_PYTHON_ERRORS)
 
 
 @dataclass(frozen=True)
@@ -87,10 +110,8 @@ class LarkGrammar:
             raise LimitExceeded("grammar_length", self.limits.grammar_length, "a grammar", place=self.path)
         try:
             with _loading:
-                return self._load()
-        except StructkitError:
-            raise
-        except Exception as error:  # Lark raises errors of many kinds, and those of the package regex
+                return self._loaded[0]
+        except _lark_errors() as error:
             raise self._error(error) from None
 
     def _unsupported(self) -> str | None:
@@ -106,7 +127,9 @@ class LarkGrammar:
             )
         return None
 
-    def _load(self) -> Lark:
+    @cached_property
+    def _loaded(self) -> tuple[Lark, tuple[tuple[str, str], ...]]:
+        """The parser, and the files that the grammar imports."""
         from lark import Lark
         from lark.load_grammar import load_grammar
 
@@ -115,11 +138,11 @@ class LarkGrammar:
         grammar, used = load_grammar(
             self.text + lark_definitions(self.holes), source, list(options.import_paths), False
         )  # type: ignore[no-untyped-call]
-        self.__dict__["imported"] = tuple(sorted((str(path), digest) for path, digest in used.items()))
+        imported = tuple(sorted((str(path), digest) for path, digest in used.items()))
         if (name := growing_template(grammar)) is not None:
             raise self.error(f"the template `{name}` calls itself with ever larger arguments", name)
         bound_expansions(grammar, self.limits.grammar_length)
-        return Lark(
+        parser = Lark(
             grammar,
             start=options.start,
             parser=options.parser,
@@ -130,13 +153,13 @@ class LarkGrammar:
             propagate_positions=True,
             source_path=source,
         )
+        return parser, imported
 
-    @cached_property
+    @property
     def imported(self) -> tuple[tuple[str, str], ...]:
         """The files that the grammar imports, with a hash of their contents."""
         _ = self.lark
-        imported: tuple[tuple[str, str], ...] = self.__dict__["imported"]
-        return imported
+        return self._loaded[1]
 
     @cached_property
     def cfg(self) -> Cfg:
@@ -177,7 +200,7 @@ class LarkGrammar:
             if (counted := _counted(definition.name, pattern, flags)) is None:
                 raise
             return counted
-        return Terminal(definition.name, network_of(automaton), automaton)
+        return Terminal(definition.name, automaton.node, automaton)
 
     def parse(self, text: str) -> Tree[Any]:
         """Return Lark's tree of a text.
@@ -186,6 +209,15 @@ class LarkGrammar:
             lark.exceptions.UnexpectedInput: The grammar does not contain the text.
         """
         return self.lark.parse(text)
+
+    def transform(self, tree: Tree[Any], transformer: TreeTransformer[T]) -> T:
+        """Return what a transformer makes of a tree; its errors are raised as it raised them."""
+        from lark.exceptions import VisitError
+
+        try:
+            return transformer.transform(tree)
+        except VisitError as error:
+            raise error.orig_exc from error
 
     def rejection(self, text: str) -> str | None:
         """Return why Lark rejects a text, `None` if it does not."""

@@ -23,7 +23,7 @@ from structkit.regex.pattern.resolve import (
     resolve,
 )
 from structkit.regex.pattern.scan import LookaroundMarker, Part, Scan, scan
-from structkit.regex.pattern.threads import build_terminal, network_of
+from structkit.regex.pattern.threads import build_terminal
 from structkit.regex.pattern.unicode import Dialect
 
 __all__ = ["compose", "parse"]
@@ -121,7 +121,7 @@ def _by_threads(pattern: str, search: bool, dialect: Dialect) -> Node | None:
         return None
     try:
         program = read_pattern(pattern, dialect=dialect, strict_end=True, search=search)
-        return network_of(build_terminal(program, ordered=False))
+        return build_terminal(program, ordered=False).node
     except (PatternError, LimitExceeded):
         return None
 

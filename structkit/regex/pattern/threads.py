@@ -333,6 +333,11 @@ class TerminalAutomaton:
     accepting: tuple[int, ...]
 
     @cached_property
+    def node(self) -> Network:
+        """The language."""
+        return network_of(len(self.states), self.moves, self.accepting)
+
+    @cached_property
     def looks_behind(self) -> bool:
         """Whether a lookbehind may look at the text before the terminal."""
         return bool(self.threads.program.lookbehinds) and self._start_depends_on_the_past()
@@ -415,12 +420,10 @@ def _partition(classes: frozenset[CharClass]) -> list[CharClass]:
     return partition(classes)
 
 
-def network_of(automaton: TerminalAutomaton) -> Node:
-    """Return the automaton as a node."""
+def network_of(size: int, moves: Iterable[tuple[int, CharClass, int]], accepting: Iterable[int]) -> Network:
+    """Return an automaton over code points, of `size` states with the start 0, as a node."""
     # State 1 of a network is its end, which is a new state.
-    numbers = [state + (state > 0) for state in range(len(automaton.states))]
-    moves: list[tuple[int, Node, int]] = [
-        (numbers[a], charset, numbers[b]) for a, charset, b in automaton.moves
-    ]
-    moves += [(numbers[state], EMPTY, 1) for state in automaton.accepting]
-    return Network(len(numbers) + 1, tuple(moves))
+    numbers = [state + (state > 0) for state in range(size)]
+    found: list[tuple[int, Node, int]] = [(numbers[a], charset, numbers[b]) for a, charset, b in moves]
+    found += [(numbers[state], EMPTY, 1) for state in dict.fromkeys(accepting)]
+    return Network(size + 1, tuple(found))
