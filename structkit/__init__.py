@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from structkit.generate.output.result import Result, Token, Usage
     from structkit.generate.output.spans import Span
     from structkit.generate.run.events import FieldEnd, FieldRetracted, FieldStart, StreamEnd, TextDelta
+    from structkit.generate.run.rule_events import RuleEnd, RuleStart
     from structkit.generate.run.stream import AsyncStream, Stream
     from structkit.guide.guide import Cursor, Guide
     from structkit.integrations.transformers import LogitsProcessor
@@ -152,6 +153,8 @@ __all__ = [
     "Result",
     "Retry",
     "Return",
+    "RuleEnd",
+    "RuleStart",
     "RunEnd",
     "RunRecord",
     "RunState",
@@ -257,6 +260,8 @@ _HOMES = {
     "Result": "structkit.generate.output.result",
     "Return": "structkit.agent.tools.approval",
     "PartialOutput": "structkit.agent.run.events",
+    "RuleEnd": "structkit.generate.run.rule_events",
+    "RuleStart": "structkit.generate.run.rule_events",
     "RunEnd": "structkit.agent.run.events",
     "RunRecord": "structkit.agent.run.record",
     "RunSuspended": "structkit.agent.run.state",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.functions.call import Call
-from structkit.generate.input.options import ResultOptions, Settings
+from structkit.generate.input.options import Settings, StreamOptions
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.run.stream import AsyncStream, Stream
 from structkit.models.protocols import LogitsModel
@@ -22,29 +22,29 @@ T = TypeVar("T")
 
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[StreamOptions]
 ) -> Stream[T]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[StreamOptions]
 ) -> Stream[T]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[StreamOptions]
 ) -> Stream[object]: ...
 @overload
 def stream(
     model: LogitsModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
-    **options: Unpack[ResultOptions],
+    **options: Unpack[StreamOptions],
 ) -> Stream[Call[T]]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
 ) -> Stream[Call[T]]: ...
 def stream(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
 ) -> Stream[object]:
     """Generate a value of a type, and yield an event for each part as soon as the part is final.
 
@@ -52,7 +52,8 @@ def stream(
 
     Returns:
         An iterator of `FieldStart`, `TextDelta`, `FieldEnd` and `FieldRetracted`, with `StreamEnd` last. Its `partial`
-        is the value so far.
+        is the value so far. With `rules`, the names of rules of a `Grammar`, there are `RuleStart` and `RuleEnd` for
+        each of these rules in place of fields.
 
     >>> from structkit.testing import ScriptedModel
     >>> for event in stream(ScriptedModel(['{"name": "Ana", "age": 34}']), "Ana is 34.", dict[str, str | int]):
@@ -62,34 +63,34 @@ def stream(
     FieldEnd(path='age', value=34)
     FieldEnd(path='$', value={'name': 'Ana', 'age': 34})
     """
-    return Stream(model, prompt, target, Settings.read("stream", options, ResultOptions))
+    return Stream(model, prompt, target, Settings.read("stream", options, StreamOptions))
 
 
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[StreamOptions]
 ) -> AsyncStream[T]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[StreamOptions]
 ) -> AsyncStream[T]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[StreamOptions]
 ) -> AsyncStream[object]: ...
 @overload
 def astream(
     model: LogitsModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
-    **options: Unpack[ResultOptions],
+    **options: Unpack[StreamOptions],
 ) -> AsyncStream[Call[T]]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
 ) -> AsyncStream[Call[T]]: ...
 def astream(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
+    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
 ) -> AsyncStream[object]:
     """Async version of `stream`: the model runs in a thread while the next event is awaited.
 
@@ -102,4 +103,4 @@ def astream(
     >>> asyncio.run(main())
     [1, 2]
     """
-    return AsyncStream(Stream(model, prompt, target, Settings.read("astream", options, ResultOptions)))
+    return AsyncStream(Stream(model, prompt, target, Settings.read("astream", options, StreamOptions)))

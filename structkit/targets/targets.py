@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, cast
 
 from typing_extensions import TypeForm, Unpack
 
@@ -24,7 +24,7 @@ from structkit.limits import Limits
 from structkit.lowering.alternatives import alternation
 from structkit.lowering.lower import lower
 from structkit.lowering.strings.oracle import AutomatonOracle
-from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
+from structkit.regex.nodes import EMPTY, LiteralText, Node, RuleRef, Rules
 from structkit.regex.pattern.parse import parse as parse_pattern
 from structkit.rejected import Rejected
 from structkit.schema.ir.descend import descend, make_resolver
@@ -42,7 +42,11 @@ from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.choices import Member, choices_at
 from structkit.schema.view.describe import describe
 from structkit.targets.grammar import Grammar
+from structkit.targets.rule_reader import RuleReader
 from structkit.targets.specs import Choice, JsonSchema, Regex, TextTarget, short_text
+
+if TYPE_CHECKING:
+    from lark import Tree
 
 __all__ = [
     "AnyTarget",
@@ -137,6 +141,14 @@ class Target(ABC, Generic[T_co]):
         """Return the quote marker of the value at a path, if it is a quote."""
         found = annotations_at(self.json_schema(), QUOTE_KEYWORD, path)
         return Quote.read(found[0]) if found else None
+
+    def rule_reader(self, rules: Collection[str], **style: Unpack[RulesOptions]) -> RuleReader:
+        """Return what tells the rules of a grammar in a text.
+
+        Raises:
+            ValueError: The target is not a grammar, or has no such rule.
+        """
+        raise ValueError(f"rules are those of a structkit.Grammar; {self.name} has none")
 
     @property
     def is_json(self) -> bool:
@@ -420,7 +432,7 @@ class _GrammarTarget(Target[object]):
         return {"type": "string"}
 
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
-        return fill(self.spec.source.rules, {rule: hole.rules(**style) for rule, hole in self.holes.items()})
+        return fill(self.spec.source.rules, self._hole_rules(style))
 
     @cached_property
     def holes(self) -> dict[str, Target[object]]:
@@ -436,6 +448,17 @@ class _GrammarTarget(Target[object]):
             tree = lark.parse(text)
         except RuntimeError as error:  # lark-parser/lark#1576: no tree of a text that is in the language
             return Rejected((), str(error), error)
+        if (rejected := self._fill(tree, text, context)) is not None:
+            return rejected
+        if spec.transformer is not None:
+            try:
+                return lark.transform(tree, spec.transformer)
+            except (ValueError, AssertionError) as error:
+                return Rejected((), str(error) or type(error).__name__, error)
+        return tree if spec.value == "tree" else text
+
+    def _fill(self, tree: Tree[Any], text: str, context: object = None) -> Rejected | None:
+        """Put the values of the holes into a tree; return why a value is rejected."""
         for hole in tree.iter_subtrees():
             if hole.data in self.holes:
                 part = text[hole.meta.start_pos : hole.meta.end_pos]
@@ -443,12 +466,16 @@ class _GrammarTarget(Target[object]):
                 if isinstance(value, Rejected):
                     return value
                 hole.children = [value]
-        if spec.transformer is not None:
-            try:
-                return lark.transform(tree, spec.transformer)
-            except (ValueError, AssertionError) as error:
-                return Rejected((), str(error) or type(error).__name__, error)
-        return tree if spec.value == "tree" else text
+        return None
+
+    def rule_reader(self, rules: Collection[str], **style: Unpack[RulesOptions]) -> RuleReader:
+        if self.spec.syntax != "lark":
+            raise ValueError("rules are streamed for Lark grammars only; write the grammar in Lark's syntax")
+        holes = fill(Rules(EMPTY, {}), self._hole_rules(style))
+        return RuleReader(self.spec.source, rules, holes, self._fill)
+
+    def _hole_rules(self, style: RulesOptions) -> dict[str, Rules]:
+        return {rule: hole.rules(**style) for rule, hole in self.holes.items()}
 
     @property
     def is_json(self) -> bool:

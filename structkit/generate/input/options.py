@@ -23,6 +23,7 @@ __all__ = [
     "Options",
     "ResultOptions",
     "Settings",
+    "StreamOptions",
     "ValidationOptions",
     "check_samples",
 ]
@@ -153,6 +154,13 @@ class ResultOptions(Options, total=False):
     Costs one pass over the logits per sampled token, and one forward pass per choice."""
 
 
+class StreamOptions(ResultOptions, total=False):
+    """Keyword arguments of streams, in addition to `ResultOptions`."""
+
+    rules: Sequence[str]
+    """Rules of a `Grammar` for which there are events: `RuleStart`, `TextDelta` and `RuleEnd` with the rule's tree."""
+
+
 _DEFAULT_DRAFT_TOKENS = 24
 """Draft tokens with `prompt_lookup=True`."""
 
@@ -211,6 +219,7 @@ class Settings:
     charge_discarded: bool = False
     processors: tuple[AnyProcessor, ...] = ()
     trace_content: bool | None = None
+    rules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_int("max_tokens", self.max_tokens, 0)
@@ -263,7 +272,7 @@ class Settings:
             names = ", ".join([*known, *extra])
             hint = "; structkit.generate returns it" if unknown[0] == "confidence" else ""
             raise TypeError(f"{function}() has no argument {unknown[0]!r}{hint}; it takes {names}")
-        options = cast("ResultOptions", given)
+        options = cast("StreamOptions", given)
         thinking = options.get("thinking", False)
         prompt_lookup = options.get("prompt_lookup", True)
         for name, value in (("thinking", thinking), ("prompt_lookup", prompt_lookup)):
@@ -300,6 +309,7 @@ class Settings:
             max_thinking_tokens=_DEFAULT_THINKING_TOKENS if thinking is True else int(thinking),
             processors=_processors(options),
             trace_content=options.get("trace_content"),
+            rules=_rules(options),
             confidence=options.get("confidence", function in _WITH_CONFIDENCE),
         )
 
@@ -363,6 +373,13 @@ def _examples(options: CommonOptions) -> tuple[tuple[str, object], ...]:
         if not is_pair or not isinstance(example[0], str):
             raise TypeError(f"examples[{number}] must be a (text, answer) pair, not {example!r:.60}")
     return tuple((text, value) for text, value in examples)
+
+
+def _rules(options: StreamOptions) -> tuple[str, ...]:
+    rules: object = options.get("rules", ())
+    if not isinstance(rules, (list, tuple)) or not all(isinstance(rule, str) for rule in rules):
+        raise TypeError(f"rules must be a list of the names of rules, not {rules!r:.60}")
+    return tuple(rules)
 
 
 def _processors(options: CommonOptions) -> tuple[AnyProcessor, ...]:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from structkit.generate.decode.choice_scores import ChoicesAt
 from structkit.generate.decode.config import GeneratedTokens
@@ -16,7 +16,7 @@ from structkit.generate.output.result import Result
 from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import OTHER
 
-__all__ = ["Event", "EventEmitter", "FieldEnd", "FieldRetracted", "FieldStart", "StreamEnd", "TextDelta"]
+__all__ = ["EventEmitter", "FieldEnd", "FieldRetracted", "FieldStart", "StreamEnd", "TextDelta"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -36,10 +36,10 @@ class FieldStart:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """Text was added to a string.
+    """Text was added to a string, or to a rule of a grammar.
 
     Attributes:
-        path: The path of the string.
+        path: The path of the string or of the rule; `$` for text outside of the named rules.
         text: The added characters, with escapes decoded.
     """
 
@@ -82,10 +82,6 @@ class StreamEnd(Generic[T_co]):
     """
 
     result: Result[T_co]
-
-
-Event: TypeAlias = "FieldStart | TextDelta | FieldEnd | FieldRetracted | StreamEnd[T_co]"
-"""The events that `stream` yields."""
 
 
 class EventEmitter:

@@ -16,11 +16,12 @@ from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_steps
 from structkit.generate.run.event_loop import in_thread
-from structkit.generate.run.events import Event, EventEmitter, StreamEnd
+from structkit.generate.run.events import EventEmitter, StreamEnd
 from structkit.generate.run.request import compile_request, settle
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
+from structkit.generate.run.rule_events import Event, RuleEmitter
 from structkit.models.protocols import LogitsModel
-from structkit.targets.targets import AnyTarget
+from structkit.targets.targets import AnyTarget, Target
 
 __all__ = ["AsyncStream", "Stream"]
 
@@ -40,12 +41,9 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         self._prepared = settle(compile_request, self._request)
         self._generated = GeneratedTokens()
         self._cancelled = threading.Event()
-        self._emitter: EventEmitter | None = None
+        self._emitter: EventEmitter | RuleEmitter | None = None
         if not isinstance(self._prepared, Exception):
-            target, part = self._prepared.target, self._prepared.target.validators()
-            if part is not None:
-                part = part.with_context(settings.context)
-            self._emitter = EventEmitter(self._generated, part, target.choices, is_json=target.is_json)
+            self._emitter = _emitter(self._prepared.target, settings, self._generated)
         self._events = self._run()
 
     @property
@@ -90,6 +88,21 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
                     yield from self._emitter.poll() if outcome is None else self._emitter.finish()
                 if outcome is not None:
                     yield StreamEnd(cast("Result[T_co]", outcome))
+
+
+def _emitter(
+    target: Target[object], settings: Settings, generated: GeneratedTokens
+) -> EventEmitter | RuleEmitter:
+    if settings.rules:
+        style = settings.compile_settings
+        reader = target.rule_reader(
+            settings.rules, whitespace=style.whitespace, order=style.order, limits=style.limits
+        )
+        return RuleEmitter(generated, reader)
+    part = target.validators()
+    if part is not None:
+        part = part.with_context(settings.context)
+    return EventEmitter(generated, part, target.choices, is_json=target.is_json)
 
 
 class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from structkit.grammar.rules.cfg import Cfg, Production, Symbol
 from structkit.regex.walk import components
 
-__all__ = ["Graph", "Move", "left_corner_graphs"]
+__all__ = ["Graph", "Move", "left_corner_graphs", "production_graphs"]
 
 Move: TypeAlias = "tuple[int, Symbol | None, int]"
 """A source, a symbol or `None` for none, and a target."""
@@ -56,6 +56,11 @@ def left_corner_graphs(cfg: Cfg) -> dict[str, Graph]:
     return graphs
 
 
+def production_graphs(cfg: Cfg) -> dict[str, Graph]:
+    """Return the automaton of each rule as the grammar writes it, left recursion included, without the empty text."""
+    return {rule: _graph(cfg, rule, frozenset()) for rule in cfg.rules if rule in cfg.nonempty}
+
+
 def _left_rules(cfg: Cfg, productions: Iterable[Production]) -> Iterator[str]:
     """Iterate over the rules that productions can begin with."""
     for production in productions:
@@ -82,7 +87,7 @@ def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
     def is_written(symbol: Symbol) -> bool:
         return not isinstance(symbol, str) or symbol in cfg.nonempty
 
-    for rule in group:
+    for rule in complete:
         for production in cfg.rules[rule]:
             if not production or not _has_texts(cfg, production):
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from structkit.errors import GrammarError, LimitExceeded, PatternError
 from structkit.grammar.rules.cfg import Cfg, Production, Terminal
+from structkit.grammar.syntax.derivation import Derivation, DerivationParser
 from structkit.grammar.syntax.expansions import bound_expansions, growing_template
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
 from structkit.limits import Limits
@@ -129,7 +130,10 @@ class LarkGrammar:
 
     @cached_property
     def _loaded(self) -> tuple[Lark, tuple[tuple[str, str], ...]]:
-        """The parser, and the files that the grammar imports."""
+        return self._load([self.options.start])
+
+    def _load(self, starts: list[str]) -> tuple[Lark, tuple[tuple[str, str], ...]]:
+        """Return a parser of the start rules, and the files that the grammar imports."""
         from lark import Lark
         from lark.load_grammar import load_grammar
 
@@ -144,7 +148,7 @@ class LarkGrammar:
         bound_expansions(grammar, self.limits.grammar_length)
         parser = Lark(
             grammar,
-            start=options.start,
+            start=starts,
             parser=options.parser,
             lexer=options.lexer,
             priority=options.priority,
@@ -201,6 +205,28 @@ class LarkGrammar:
                 raise
             return counted
         return Terminal(definition.name, automaton.node, automaton)
+
+    def derivations(self, rules: Iterable[str]) -> DerivationParser:
+        """Return a parser that gives derivations of texts of the start or of other rules."""
+        _ = self.lark  # errors have their places
+        with _loading:
+            return DerivationParser(self._load([*dict.fromkeys([self.options.start, *rules])])[0])
+
+    def derive(self, parser: DerivationParser, text: str, rule: str) -> Derivation | None:
+        """Return the derivation of a text; `None` if Lark finds none."""
+        from lark.exceptions import LarkError
+
+        try:
+            return parser.parse(text, rule)
+        except (LarkError, RuntimeError):  # lark-parser/lark#1576
+            return None
+
+    def tree(self, derivation: Derivation) -> Tree[Any]:
+        """Return the tree of a rule, also where Lark leaves its node out because it has one child."""
+        from lark import Tree
+
+        result = derivation.result
+        return result if isinstance(result, Tree) else Tree(derivation.rule, [result])
 
     def parse(self, text: str) -> Tree[Any]:
         """Return Lark's tree of a text.
