@@ -1,7 +1,7 @@
 """Grammars whose terminals look beyond their text, as grammars whose terminals do not.
 
 The rules are multiplied with the contexts of `structkit.grammar.rules.context`: a rule becomes one rule for each pair
-of a context before it and a context behind it (Bar-Hillel, Perles and Shamir 1961). So what a terminal demands of the
+of a context before it and a context behind it (Bar-Hillel, Perles and Shamir 1961). So what a terminal requires of the
 text behind it is known to be possible before the terminal ends, and no text leads to a dead end.
 """
 
@@ -29,7 +29,7 @@ Entry: TypeAlias = "tuple[str, int]"
 
 
 def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tuple[dict[str, Graph], str]:
-    """Return rules without demands at the ends of terminals, and the name of the first one.
+    """Return rules without requirements at the ends of terminals, and the name of the first one.
 
     Args:
         graphs: The automata of the rules.
@@ -50,13 +50,13 @@ def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tup
     product = _Product(
         graphs, Contexts(automata, behind), {t: n for n, t in enumerate(terminals)}, following, complete
     )
-    if not behind and not any(product.makes_demands(terminal) for terminal in terminals):
+    if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
     return product.run(start)
 
 
 class UnseparatedTerminals(ValueError):
-    """A terminal makes demands of a terminal that cannot be read character by character."""
+    """A terminal requires something of a terminal that cannot be read character by character."""
 
 
 @dataclass
@@ -76,8 +76,8 @@ class _Product:
     pending: list[tuple[Entry, int, int]] = field(default_factory=list)
     size: int = 0
 
-    def makes_demands(self, terminal: Terminal) -> bool:
-        """Return whether an end of the terminal demands something of the text behind it."""
+    def has_requirements(self, terminal: Terminal) -> bool:
+        """Return whether an end of the terminal requires something of the text behind it."""
         automaton, number = terminal.edges, self.numbers[terminal]
         start = self.contexts.start()
         return automaton is not None and any(
@@ -119,7 +119,7 @@ class _Product:
                 raise LimitExceeded(
                     "nfa_states",
                     _MAX_STATES,
-                    "the grammar with what its terminals demand of their neighbours",
+                    "the grammar with what its terminals require of their neighbours",
                 )
             places[state, context] = len(places) + (len(places) > 0)
             self.pending.append((owner, state, context))
@@ -177,7 +177,7 @@ class _Product:
         return self.read[key]
 
     def read_plain(self, terminal: Terminal, context: int) -> list[tuple[Terminal, int]]:
-        """Read a terminal whose texts are not known character by character: its first one must end all demands."""
+        """Read a terminal whose texts are not known character by character: its first one must end all requirements."""
         before = self.known[context]
         nothing = self.contexts.start()
         for charset in partition([*self.contexts.classes(before), terminal.first]):

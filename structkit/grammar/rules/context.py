@@ -1,4 +1,4 @@
-"""What the text so far demands of the text that follows, at the end of a terminal.
+"""What the text so far requires of the text that follows, at the end of a terminal.
 
 A terminal of Lark's dynamic lexers ends where `re.match` ends in the whole text. So threads that are preferred to the
 match must never match, lookaheads beyond the end must succeed, and lookbehinds look at the terminals before. All of
@@ -30,7 +30,7 @@ Running: TypeAlias = "tuple[int, State]"
 
 
 class Context(NamedTuple):
-    """Open demands, and the progress of the lookbehinds.
+    """Open requirements, and the progress of the lookbehinds.
 
     Attributes:
         never: Threads of which none may match.
@@ -46,7 +46,7 @@ class Context(NamedTuple):
 
 
 class Exit(NamedTuple):
-    """A way to end a terminal: what it demands of the text behind it."""
+    """A way to end a terminal: what it requires of the text behind it."""
 
     never: State | None = None
     looks: frozenset[Condition] = frozenset()
@@ -81,7 +81,7 @@ class Contexts:
     """The steps of contexts.
 
     Attributes:
-        automata: The terminals whose ends make demands, by number.
+        automata: The terminals whose ends make requirements, by number.
         behind: The numbers of those that look at the text before them.
     """
 
@@ -97,7 +97,7 @@ class Contexts:
         return self.automata[number].threads
 
     def step(self, context: Context, code_point: int) -> Context | None:
-        """Return the context after a code point; `None` if a demand fails."""
+        """Return the context after a code point; `None` if a requirement fails."""
         never = set()
         for number, state in context.never:
             after = self.threads(number).step_or_match(state, code_point)
@@ -130,17 +130,18 @@ class Contexts:
             return self.threads(number).start(context.behind[self.behind.index(number)])
         return self.threads(number).start()
 
-    def after(self, context: Context, number: int, demands: Exit, following: CharClass) -> Context:
-        """Return the context behind a terminal that ends with demands; `following` are the characters that may follow.
+    def after(self, context: Context, number: int, requirements: Exit, following: CharClass) -> Context:
+        """Return the context behind a terminal that ends with requirements.
 
-        Demands that no following character can break are left out, so that there are few contexts.
+        `following` are the characters that may follow. Requirements that none of them can break are left out, so that
+        there are few contexts.
         """
         never, must, looks = context.never, context.must, context.looks
-        if demands.never is not None and self._matters(number, demands.never, following):
-            never |= {(number, demands.never)}
-        if demands.must is not None:
-            must |= {(number, demands.must)}
-        for condition in demands.looks:
+        if requirements.never is not None and self._matters(number, requirements.never, following):
+            never |= {(number, requirements.never)}
+        if requirements.must is not None:
+            must |= {(number, requirements.must)}
+        for condition in requirements.looks:
             ahead = State((Thread(ENDED, frozenset([condition])),))
             if (
                 not condition.negate
