@@ -6,10 +6,11 @@ python -m benchmarks.grammars --data ../shared/data/grammars --tokenizer tokeniz
 
 A folder of `--data` has `grammar.lark` or `grammar.gbnf`, `options.json` with the arguments of `lark.Lark`, and
 `cases.jsonl` with labelled texts. Grammars for Lark's basic and contextual lexers are skipped, and so are grammars that
-import files. Engines get the text of a grammar unchanged, except that llguidance gets GBNF through its own converter.
-All engines run in one process and in turns, without a disk cache; times are processor time of the thread. The verdict
-on a text is right if the masks allow a valid one token by token, with an end behind it, and no invalid one. After
-`--limit` seconds the other texts of a grammar are left out, and their verdicts count as wrong.
+import files. Engines get the text of a grammar unchanged, except that llguidance gets GBNF through its own converter
+and kbnf the grammar in its own notation (`benchmarks.kbnf`); these conversions are not timed. All engines run in one
+process and in turns, without a disk cache; times are processor time of the thread. The verdict on a text is right if
+the masks allow a valid one token by token, with an end behind it, and no invalid one. After `--limit` seconds the other
+texts of a grammar are left out, and their verdicts count as wrong.
 
 The last table has texts of 2,000 and 20,000 tokens of one byte, in grammars that are hard for parsers. Its memory is
 the growth of the process, which is zero where freed memory is used again.
@@ -24,6 +25,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from typing import Any
 import numpy as np
 
 import structkit as sk
-from benchmarks import engines
+from benchmarks import engines, kbnf
 from benchmarks.data import read_tokenizer
 
 __all__ = ["main"]
@@ -75,52 +77,70 @@ class Outcome:
     is_complete: bool = True
 
 
-Compile = Callable[[Language], engines.Guide]
+Compile = Callable[[Language], Callable[[], engines.Guide]]
+"""Converts a grammar to the notation of an engine, and returns what compiles it."""
+
+
+def _grammar(language: Language) -> sk.Grammar[str]:
+    names = ("start", "parser", "lexer", "maybe_placeholders", "syntax")
+    options = {name: language.options[name] for name in names if name in language.options}
+    return sk.Grammar(language.text, **options)
 
 
 def _structkit(tokenizer: Any) -> tuple[Compile, int]:
     engine = engines._Structkit(tokenizer)
 
-    def compile_language(language: Language) -> engines.Guide:
-        names = ("start", "parser", "lexer", "maybe_placeholders", "syntax")
-        options = {name: language.options[name] for name in names if name in language.options}
-        grammar: sk.Grammar[str] = sk.Grammar(language.text, **options)
-        return engines._StructkitGuide(sk.compile(grammar, engine._vocabulary, cache=False), engine._out)
+    def build(language: Language) -> engines.Guide:
+        guide = sk.compile(_grammar(language), engine._vocabulary, cache=False)
+        return engines._StructkitGuide(guide, engine._out)
 
-    return compile_language, engine.end_id
+    return lambda language: partial(build, language), engine.end_id
 
 
 def _llguidance(tokenizer: Any) -> tuple[Compile, int]:
     engine = engines._Llguidance(tokenizer)
     to_lark = import_module("llguidance.gbnf_to_lark").any_to_lark
 
-    def compile_language(language: Language) -> engines.Guide:
-        text = language.text
-        grammar = engine._matcher.grammar_from_lark(to_lark(text) if language.is_gbnf else text)
+    def build(text: str) -> engines.Guide:
+        grammar = engine._matcher.grammar_from_lark(text)
         matcher = engine._matcher(engine._tokenizer, grammar, log_level=0)
         if matcher.is_error():
             raise ValueError(matcher.get_error())
         return engines._LlguidanceGuide(matcher, engine._out)
 
-    return compile_language, engine.end_id
+    def convert(language: Language) -> Callable[[], engines.Guide]:
+        return partial(build, to_lark(language.text) if language.is_gbnf else language.text)
+
+    return convert, engine.end_id
 
 
 def _xgrammar(tokenizer: Any) -> tuple[Compile, int]:
     engine = engines._Xgrammar(tokenizer, strict=True)
 
-    def compile_language(language: Language) -> engines.Guide:
+    def build(language: Language) -> engines.Guide:
         text = language.text
         compiler = engine._compiler
         compiled = compiler.compile_grammar(text) if language.is_gbnf else compiler.compile_lark(text)
         return engines._XgrammarGuide(engine._matcher, compiled, engine._out)
 
-    return compile_language, engine.end_id
+    return lambda language: partial(build, language), engine.end_id
+
+
+def _kbnf(tokenizer: Any) -> tuple[Compile, int]:
+    vocabulary = sk.Vocabulary.from_tokenizer(tokenizer)
+    tokens = kbnf.make_vocabulary(vocabulary)
+
+    def convert(language: Language) -> Callable[[], engines.Guide]:
+        return partial(kbnf.KbnfGuide, kbnf.to_kbnf(_grammar(language)), tokens, vocabulary.size)
+
+    return convert, vocabulary.eos_token_ids[0]
 
 
 ENGINES: Mapping[str, Callable[[Any], tuple[Compile, int]]] = {
     "structkit": _structkit,
     "llguidance": _llguidance,
     "xgrammar": _xgrammar,
+    "kbnf": _kbnf,
 }
 """The engines by name; each gives a compiler of grammars and the end token."""
 
@@ -166,9 +186,10 @@ def _read(folder: Path) -> tuple[list[Language], list[str]]:
 def _measure(compiler: Compile, end: int, tokenizer: Any, language: Language, limit: float) -> Outcome:
     """Compile a grammar and walk through its texts for at most `limit` seconds."""
     outcome = Outcome()
-    begin = _clock()
     try:
-        guide = compiler(language)
+        build = compiler(language)
+        begin = _clock()
+        guide = build()
         guide.sequence().fill_mask()
     except Exception as error:  # each engine has its own
         outcome.refusal = str(error).strip().splitlines()[-1][:80]
@@ -263,7 +284,7 @@ def _grown(compiler: Compile, language: Language, tokens: Sequence[int], limit: 
     seconds: list[float] = []
     reason = ""
     try:
-        sequence = compiler(language).sequence()
+        sequence = compiler(language)().sequence()
         sequence.fill_mask()
         memory, total = _resident(), 0.0
         for token in tokens:
