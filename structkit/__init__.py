@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from structkit.schema.markers.quote import Quote
     from structkit.targets.explain import explain
     from structkit.targets.grammar import Grammar
+    from structkit.targets.python_call import PythonCall
     from structkit.targets.specs import Choice, JsonSchema, Regex
     from structkit.testing.proof.check import check
     from structkit.testing.proof.report import CheckReport, Counterexample, Rejection
@@ -147,6 +148,7 @@ __all__ = [
     "PatternError",
     "PendingCall",
     "PreambleDelta",
+    "PythonCall",
     "Quote",
     "Regex",
     "Rejection",
@@ -254,6 +256,7 @@ _HOMES = {
     "MaxTokens": "structkit.schema.markers.max_tokens",
     "PendingCall": "structkit.agent.run.state",
     "LowAgreementWarning": "structkit.generate.output.confidence",
+    "PythonCall": "structkit.targets.python_call",
     "Quote": "structkit.schema.markers.quote",
     "Rejection": "structkit.testing.proof.report",
     "Regex": "structkit.targets.specs",

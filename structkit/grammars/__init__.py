@@ -18,6 +18,7 @@ from structkit.grammars.csv import csv
 from structkit.grammars.iso8601 import iso8601
 from structkit.grammars.mermaid import mermaid_flowchart
 from structkit.grammars.python import python_expression
+from structkit.grammars.python_calls import python_calls
 from structkit.grammars.regular_expression import regular_expression
 from structkit.grammars.smiles import smiles
 from structkit.grammars.sqlite import sqlite_select
@@ -28,6 +29,7 @@ __all__ = [
     "csv",
     "iso8601",
     "mermaid_flowchart",
+    "python_calls",
     "python_expression",
     "regular_expression",
     "smiles",

@@ -18,6 +18,7 @@ from structkit.grammar.syntax.holes import Hole
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser, Priority, TreeTransformer
 from structkit.limits import Limits
 from structkit.schema.markers.grammar import described_with
+from structkit.targets.python_call import PythonCall
 from structkit.targets.specs import Choice, Regex, TextTarget
 
 if TYPE_CHECKING:
@@ -153,8 +154,8 @@ class Grammar(TextTarget[T_co]):
             maybe_placeholders: Whether `[x]` gives `None` in a tree where `x` is absent.
             g_regex_flags: The flags of `re` for each terminal.
             limits: Bounds on the size of the grammar; those of the compilation bound its automata.
-            holes: Rules that the grammar uses and does not define: their texts are those of a type, `Regex` or
-                `Choice`. In a tree, the rule's only child is the validated value.
+            holes: Rules that the grammar uses and does not define: their texts are those of a type, `Regex`,
+                `Choice` or `PythonCall`. In a tree, the rule's only child is the validated value.
             value: `"tree"` gives Lark's tree instead of the text.
             transformer: Turns Lark's tree into the value. A `ValueError` or an `AssertionError` rejects the text, as in
                 pydantic's validators; other exceptions are raised.
@@ -248,6 +249,10 @@ def _hole(rule: str, target: object) -> Hole:
         return Hole(rule, pattern=target.pattern)
     if isinstance(target, Choice) and target.is_raw:
         return Hole(rule, options=tuple(target.options))
+    if isinstance(target, Grammar):
+        raise ValueError(f"the hole {rule} is a Grammar; write its rules into this grammar, or import them")
+    if isinstance(target, PythonCall):
+        return Hole(rule, functions=target.names)
     return Hole(rule)
 
 

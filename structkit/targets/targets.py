@@ -8,11 +8,10 @@ returns a `Target` for each: its language (`rules`), the value of a text (`parse
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from typing_extensions import TypeForm, Unpack
 
@@ -32,16 +31,18 @@ from structkit.schema.ir.json_values import target_hint
 from structkit.schema.ir.nodes import Array, Const, Document, Object, Ref, Union
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.json_schema.validate import check
-from structkit.schema.markers.annotations import annotations_at, has_annotation
-from structkit.schema.markers.json_style import JsonStyle, Order, Whitespace
+from structkit.schema.markers.annotations import has_annotation
+from structkit.schema.markers.json_style import JsonStyle, Whitespace
 from structkit.schema.markers.max_tokens import field_token_limits
-from structkit.schema.markers.quote import QUOTE_KEYWORD, Quote
+from structkit.schema.markers.quote import QUOTE_KEYWORD
 from structkit.schema.python.output import OutputType
 from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.choices import Member, choices_at
 from structkit.schema.view.describe import describe
+from structkit.targets.base import RulesOptions, Target
 from structkit.targets.grammar import Grammar
+from structkit.targets.python_call import PythonCall, PythonCallTarget
 from structkit.targets.rule_reader import RuleReader
 from structkit.targets.specs import Choice, JsonSchema, Regex, TextTarget, short_text
 
@@ -56,113 +57,11 @@ __all__ = [
     "spec_of",
 ]
 
-T_co = TypeVar("T_co", covariant=True)
-
-
 Function: TypeAlias = "Callable[..., object]"
 AnyTarget: TypeAlias = (
     "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Function | Target[object]"
 )
 """Any input of `read_target`."""
-
-
-class RulesOptions(TypedDict, total=False):
-    """The options of `Target.rules`.
-
-    Attributes:
-        whitespace: The whitespace of JSON; by default the target's own, or else `"spaced"`.
-        order: The order of keys; by default the order of declaration.
-        source: The source text of quotes.
-        limits: Bounds on the size of the rules.
-    """
-
-    whitespace: Whitespace | None
-    order: Order | None
-    source: str | None
-    limits: Limits
-
-
-class Target(ABC, Generic[T_co]):
-    """A parsed target: its language, the values of its texts, and its descriptions."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name of the target in messages."""
-
-    @abstractmethod
-    def json_schema(self) -> dict[str, object]:
-        """The JSON Schema of the target's values."""
-
-    @abstractmethod
-    def rules(self, **style: Unpack[RulesOptions]) -> Rules:
-        """Return the language of the target's texts."""
-
-    @abstractmethod
-    def parse(self, text: str, context: object = None) -> T_co | Rejected:
-        """Return the value of a text, or why validators, which read `context`, reject the text."""
-
-    def validators(self) -> PartValidator | None:
-        """Return the validators of the parts of a value; `None` if the target has none."""
-        return None
-
-    def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
-        """Return the texts of the possible values at a path, if they are finitely many; see `choices_at`."""
-        return None
-
-    def json_forms(
-        self, value: object, *, exclude_unset: bool = False, context: object = None
-    ) -> Iterator[tuple[object, object] | Rejected]:
-        """Yield the JSON values that represent a user's value, each after the value that it parses to.
-
-        The last item is a `Rejected` if the target rejects the value.
-        """
-        yield value, value
-
-    def canonicalize(self, value: object) -> object:
-        """Return a JSON value in the form in which it is generated; see `structkit.schema.view.canonicalize`."""
-        return value
-
-    @property
-    def default_whitespace(self) -> Whitespace | None:
-        """The whitespace that the target itself declares, if any."""
-        return None
-
-    def field_limits(self) -> Callable[[Sequence[str | int]], int | None] | None:
-        """Return the token limit of a part by its path; `None` if no part is limited. See `MaxTokens`."""
-        return None
-
-    @cached_property
-    def has_quotes(self) -> bool:
-        """Whether parts of its values are quotes, so that its language depends on a source text."""
-        return has_annotation(self.json_schema(), QUOTE_KEYWORD)
-
-    def quote(self, path: Sequence[str | int]) -> Quote | None:
-        """Return the quote marker of the value at a path, if it is a quote."""
-        found = annotations_at(self.json_schema(), QUOTE_KEYWORD, path)
-        return Quote.read(found[0]) if found else None
-
-    def rule_reader(self, rules: Collection[str], **style: Unpack[RulesOptions]) -> RuleReader:
-        """Return what tells the rules of a grammar in a text.
-
-        Raises:
-            ValueError: The target is not a grammar, or has no such rule.
-        """
-        raise ValueError(f"rules are those of a structkit.Grammar; {self.name} has none")
-
-    @property
-    def is_json(self) -> bool:
-        """Whether the texts are JSON."""
-        return True
-
-    @property
-    def is_container(self) -> bool:
-        """Whether each text is a JSON object or a JSON array."""
-        return False
-
-    @abstractmethod
-    def description(self) -> str | None:
-        """Return the text after "Answer with" in a prompt; `None` to omit it."""
 
 
 def read_target(
@@ -212,6 +111,8 @@ def read_target(
         return _ChoiceTarget(target)
     if isinstance(target, Grammar):
         return _GrammarTarget(target)
+    if isinstance(target, PythonCall):
+        return PythonCallTarget.read(target, policy=policy, limits=limits, oracle=oracle)
     given: object = target
     if is_function(given):
         given = read_signature(given)
@@ -439,6 +340,10 @@ class _GrammarTarget(Target[object]):
         """The targets of the holes."""
         return {rule: read_target(target) for rule, target in self.spec.holes}
 
+    @cached_property
+    def has_quotes(self) -> bool:
+        return any(hole.has_quotes for hole in self.holes.values())
+
     def parse(self, text: str, context: object = None) -> object | Rejected:
         spec = self.spec
         if spec.value == "text" and spec.transformer is None and not spec.holes:
@@ -482,7 +387,10 @@ class _GrammarTarget(Target[object]):
         return False
 
     def description(self) -> str:
-        return f"text of this grammar:\n{self.spec.text.strip()}"
+        lines = ["text of this grammar:", self.spec.text.strip()]
+        for rule, hole in self.holes.items():
+            lines.append(f"where {rule} is {hole.description() or hole.name}")
+        return "\n".join(lines)
 
 
 def _is_container(document: Document) -> bool:

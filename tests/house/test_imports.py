@@ -35,7 +35,7 @@ UPSTREAM = {
     "functions": {"schema"},
     "targets": {"schema", "regex", "grammar", "automaton", "lowering", "functions"},
     "compile": {"vocabulary", "schema", "regex", "automaton", "index", "guide", "targets"},
-    "grammars": {"targets"},
+    "grammars": {"functions", "targets"},
     "models": {"vocabulary", "demo"},
     "messages": {"schema"},
     "generate": {

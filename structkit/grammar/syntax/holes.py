@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from structkit.grammar.rules.cfg import Terminal
 from structkit.regex.charset import ANY, char_class
-from structkit.regex.nodes import LiteralText, Node, RuleRef, Rules
+from structkit.regex.nodes import CharClass, LiteralText, Node, RuleRef, Rules
 from structkit.regex.walk import map_children
 
 __all__ = ["Hole", "fill", "hole_terminal", "lark_definitions", "with_prefix"]
@@ -27,6 +27,14 @@ _HOLE_WORD: "true" | "false" | "null"
 _HOLE_SPACE: /[ \t\r\n]+/
 """
 
+_PYTHON_RULES = r"""
+_literal_arguments: _literal_argument ("," _LITERAL_SPACE? _literal_argument)* | "**" _literal_object
+_literal_argument: _LITERAL_NAME "=" _literal_value
+_LITERAL_NAME: /[^\W\d]\w*/
+""" + _JSON_RULES.replace("_hole_", "_literal_").replace("_HOLE_", "_LITERAL_").replace(
+    '"true" | "false" | "null"', '"True" | "False" | "None"'
+)
+
 
 @dataclass(frozen=True)
 class Hole:
@@ -36,36 +44,47 @@ class Hole:
         rule: The name of the rule.
         pattern: The pattern of its texts, for texts that are not JSON.
         options: The possible texts, for a choice.
+        functions: The names of the functions, for calls in Python notation.
     """
 
     rule: str
     pattern: str | None = None
     options: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
     @property
-    def is_json(self) -> bool:
-        """Whether the texts are JSON."""
-        return self.pattern is None and not self.options
+    def first(self) -> CharClass:
+        """The characters that the texts can begin with, or more."""
+        if self.functions:
+            return char_class((ord(name[0]),) * 2 for name in self.functions)
+        return _JSON_FIRST if self.pattern is None and not self.options else ANY
 
 
 def lark_definitions(holes: Iterable[Hole]) -> str:
     """Return the definitions of holes in a Lark grammar, which accept at least the texts of their targets."""
-    lines, has_json = [""], False
+    lines, values = [""], set()
     for hole in holes:
         if hole.pattern is not None:
             pattern = hole.pattern.replace("/", r"\/").replace("\n", r"\n")
             lines.append(f"{hole.rule}: /(?:{pattern})/")
         elif hole.options:
-            lines.append(f"{hole.rule}: {' | '.join(json.dumps(option) for option in hole.options)}")
+            lines.append(f"{hole.rule}: {_alternatives(hole.options)}")
+        elif hole.functions:
+            lines.append(f'{hole.rule}: ({_alternatives(hole.functions)}) "(" _literal_arguments? ")"')
+            values.add(_PYTHON_RULES)
         else:
             lines.append(f"{hole.rule}: _hole_value")
-            has_json = True
-    return "\n".join(lines) + ("\n" + _JSON_RULES if has_json else "\n")
+            values.add(_JSON_RULES)
+    return "\n".join([*lines, *sorted(values), ""])
+
+
+def _alternatives(texts: Iterable[str]) -> str:
+    return " | ".join(json.dumps(text, ensure_ascii=False) for text in texts)
 
 
 def hole_terminal(hole: Hole) -> Terminal:
     """Return the terminal of a hole, a call of the rules that `fill` adds."""
-    return Terminal(hole.rule, RuleRef(_name(hole.rule)), first=_JSON_FIRST if hole.is_json else ANY)
+    return Terminal(hole.rule, RuleRef(_name(hole.rule)), first=hole.first)
 
 
 def fill(rules: Rules, languages: Mapping[str, Rules]) -> Rules:

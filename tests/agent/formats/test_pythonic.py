@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import structkit as sk
-from structkit.agent.formats.pythonic import PythonArgumentsReader, PythonicFormat
+from structkit.agent.formats.pythonic import PythonicFormat
 from structkit.agent.run.step import ParsedCall, StepTarget
+from structkit.functions.python_arguments import PythonArgumentsReader
 from structkit.lowering.containers.notation import PYTHON
 from structkit.testing import ScriptedModel
 from tests.agent.run.noise import random_runs
