@@ -1,4 +1,4 @@
-"""Draw the diagrams of the docs: the pipeline, the automaton of a type, and sequence diagrams of calls and agent runs.
+"""Draw the diagrams of the docs: the pipeline, automata of a type and a grammar, and sequences of calls and agent runs.
 
     python scripts/draw.py
 
@@ -20,10 +20,12 @@ from xml.sax.saxutils import escape
 import numpy as np
 from pydantic import Field
 
-from structkit import AgentResult, Call
+from structkit import AgentResult, Call, Grammar, to_regex
 from structkit.automaton.core.dfa import DEAD, Dfa
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
+from structkit.automaton.runtime.stack import Frame, return_frames
 from structkit.messages import Answer, Calls, Message, Output, User
 from structkit.targets.targets import read_target
 
@@ -55,6 +57,7 @@ def drawings() -> dict[str, str]:
     return {
         "age.svg": age,
         "pipeline.svg": draw_pipeline(),
+        "grammar.svg": draw_grammar(),
         "call.svg": draw_sequence(exchanges_of_call(names_after("docs/tutorial/7-tools.md", 1))),
         "agent-run.svg": draw_sequence(exchanges_of_run(names_after("docs/tutorial/8-agents.md", 1))),
         "agent-error.svg": draw_sequence(exchanges_of_run(names_after("docs/tutorial/8-agents.md", 3))),
@@ -115,14 +118,14 @@ STROKE = f'fill="none" stroke="{LINE}" stroke-width="1.5"'
 ARROW = 'marker-end="url(#arrow)"'
 
 
-def draw_edge(edge: Edge, places: dict[int, tuple[float, float]]) -> str:
+def draw_edge(edge: Edge, places: dict[int, tuple[float, float]], along: float = 0.3) -> str:
     (x, y), (u, v) = places[edge.start], places[edge.end]
     distance = np.hypot(u - x, v - y)
     right, down = (u - x) / distance, (v - y) / distance
     path = f"M {x + right * RADIUS:.1f} {y + down * RADIUS:.1f} "
     path += f"L {u - right * (RADIUS + 7):.1f} {v - down * (RADIUS + 7):.1f}"
     # Labels are near the start of an edge, where edges into one state do not overlap.
-    label = text(x + (u - x) * 0.3, y + (v - y) * 0.3 - 8, edge.label)
+    label = text(x + (u - x) * along - 12 * (u == x), y + (v - y) * along - 8, edge.label)
     return f'<path d="{path}" {STROKE} {ARROW}/>{label}'
 
 
@@ -188,6 +191,76 @@ def draw_pipeline() -> str:
 def corner(row: int, column: int) -> tuple[int, int]:
     """Return the upper left corner of a box of the pipeline."""
     return 20 + column * STEP, 20 + row * FALL
+
+
+GRAMMAR = 'start: sum\nsum: sum "+" item | item\nitem: "n" | "(" sum ")"'
+READ = "(n+(n"
+STATES = [(60, 240), (60, 350), (280, 240), (170, 350), (470, 240), (470, 350), (360, 350)]
+"""The places of the states of `sum`, which are in no columns because they have cycles."""
+
+
+def draw_grammar() -> str:
+    """Draw a grammar, its rules, the automaton of its recursive rule, and the stacks after a text."""
+    automaton = link(read_target(Grammar(GRAMMAR)).rules()).build_all()
+    rule = automaton.built[-1]
+    dfa, offset = automaton.dfa(rule), automaton.state_range(rule)[0]
+    lines = GRAMMAR.split("\n")
+    rules = [line for line in to_regex(Grammar(GRAMMAR)).split("\n") if line.startswith("sum")]
+    shapes = panel(20, 34, 290, "the grammar", lines) + panel(
+        420, 34, 400, "its rule, without left recursion", rules
+    )
+    shapes.append(f'<path d="M 310 84 H 413" {STROKE} {ARROW}/>')
+    shapes.append(f'<path d="M 620 134 V 160 H 265 V 186" {STROKE} {ARROW}/>')
+    places = dict(enumerate(STATES))
+    shapes.append(f'<path d="M 6 240 H {60 - RADIUS - 7}" {STROKE} {ARROW}/>')
+    shapes.append(text(165, 190, "its automaton; dashed: a call", LINE, 12))
+    for edge in read_edges(dfa):
+        shapes.append(
+            draw_arc(edge, places) if {edge.start, edge.end} == {2, 4} else draw_edge(edge, places, 0.5)
+        )
+    for state, _, after, _ in dfa.calls.tolist():
+        call = draw_edge(Edge(state, after, "sum"), places, 0.5)
+        shapes.append(call.replace("<path", '<path stroke-dasharray="4 4"'))
+    shapes += [draw_state(state, bool(dfa.final[state]), places) for state in places]
+    frames, _ = Reader(automaton).read(automaton.start_frames(), b"", READ.encode())
+    stacks = sorted(
+        ([state - offset for state in states] for frame in frames for states in stacks_of(frame)), key=len
+    )
+    shapes.append(f'<path d="M 510 295 H 563" {STROKE} {ARROW}/>')
+    shapes.append(text(700, 204, f"the stacks after {READ}", LINE, 12))
+    for number, states in enumerate(stacks):
+        for height, state in enumerate(states[::-1]):
+            box = f'x="{590 + number * 120}" y="{345 - height * 44}" width="90" height="36" rx="8"'
+            shapes.append(f'<rect {box} fill="{PALE}" stroke="{MARK}" stroke-width="1.5"/>')
+            shapes.append(text(635 + number * 120, 368 - height * 44, f"state {state}", INK, 13))
+    return page(840, 400, shapes)
+
+
+def stacks_of(frame: Frame) -> Iterator[list[int]]:
+    """Yield the states of the stacks that a frame represents, each from the top down."""
+    for rest in [states for below in return_frames(frame) for states in stacks_of(below)] or [[]]:
+        yield [frame.state, *rest]
+
+
+def panel(x: int, y: int, width: int, title: str, lines: list[str]) -> list[str]:
+    """Draw a box with lines of text below a title."""
+    box = f'x="{x}" y="{y}" width="{width}" height="100" rx="8"'
+    box = f'<rect {box} fill="{PALE}" stroke="{MARK}" stroke-width="1.5"/>'
+    shapes = [box, text(x + width / 2, y - 10, title, LINE, 12)]
+    top = y + 54 - 11 * (len(lines) - 1)
+    return shapes + [
+        text(x + width / 2, top + 22 * number, line, INK, 14) for number, line in enumerate(lines)
+    ]
+
+
+def draw_arc(edge: Edge, places: dict[int, tuple[float, float]]) -> str:
+    """Draw one of two edges between the same states of a row as an arc."""
+    (x, y), (u, _) = places[edge.start], places[edge.end]
+    side = 1 if u > x else -1
+    path = (
+        f"M {x + 17 * side} {y - 17 * side} Q {(x + u) / 2} {y - 45 * side} {u - 22 * side} {y - 22 * side}"
+    )
+    return f'<path d="{path}" {STROKE} {ARROW}/>{text((x + u) / 2, y - 42 * side + 5, edge.label)}'
 
 
 BETWEEN, TURN, CHARACTERS, ERROR = 300, 58, 44, "#b3261e"
