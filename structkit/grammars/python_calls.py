@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, overload
 
 from structkit.functions.call import Call
 from structkit.targets.grammar import Grammar
@@ -14,7 +14,15 @@ __all__ = ["python_calls"]
 R = TypeVar("R")
 
 
-def python_calls(*functions: Callable[..., R]) -> Grammar[list[Call[R]]]:
+@overload
+def python_calls(*functions: Callable[..., Awaitable[R]]) -> Grammar[list[Call[R]]]: ...
+
+
+@overload
+def python_calls(*functions: Callable[..., R]) -> Grammar[list[Call[R]]]: ...
+
+
+def python_calls(*functions: Callable[..., object]) -> Grammar[list[Call[Any]]]:
     """Return the grammar of lists of calls, such as `[f(a=1, b="x"), g()]`; the value is the list of the calls.
 
     Models of the family Llama 3 write calls in this notation. The lists are not empty.

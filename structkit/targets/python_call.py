@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from typing_extensions import Unpack
 
@@ -51,9 +51,15 @@ class PythonCall(TextTarget[Call[R_co]]):
     (Call(add(a=2, b=3)), 5)
     """
 
-    functions: tuple[Callable[..., R_co], ...]
+    functions: tuple[Callable[..., object], ...]
 
-    def __init__(self, *functions: Callable[..., R_co]) -> None:
+    @overload
+    def __init__(self, *functions: Callable[..., Awaitable[R_co]]) -> None: ...
+
+    @overload
+    def __init__(self, *functions: Callable[..., R_co]) -> None: ...
+
+    def __init__(self, *functions: Callable[..., object]) -> None:
         """Create a target of calls.
 
         Args:
