@@ -16,8 +16,10 @@ from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.fingerprint import fingerprint_of
+from structkit.targets.grammar import Grammar
 from structkit.targets.specs import TextTarget
-from structkit.targets.targets import AnyTarget, Target, read_target
+from structkit.targets.targets import AnyTarget, Target, read_target, spec_of
+from structkit.vocabulary.control_tokens import with_named_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile"]
@@ -85,6 +87,9 @@ def compile(
     if source is not None:
         target = read_target(target, policy=json_style, limits=limits)
         cache = cache and not target.has_quotes
+    spec = spec_of(target)
+    if isinstance(spec, Grammar) and spec.source.named_tokens:
+        vocabulary = with_named_tokens(vocabulary, spec.source.named_tokens)
     fingerprint = fingerprint_of(target) if cache else None
     guide, key = None, DiskKey() if cache else None
     if fingerprint is not None:

@@ -77,6 +77,11 @@ class GrammarSource:
             raise self.error("no text is in the language")
         return rules
 
+    @property
+    def named_tokens(self) -> frozenset[str]:
+        """The names of the tokens that are terminals."""
+        return self.cfg.named_tokens if self.syntax == "gbnf" else frozenset()
+
     def error(self, message: str) -> GrammarError:
         """Return an error at the first rule."""
         return self.lark.error(message, self.options.start)

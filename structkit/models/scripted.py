@@ -214,7 +214,19 @@ class ScriptedModel(_WeightlessModel):
         next_reply = partial(self._next_reply, prompt)
         prompt_bytes = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
         kind = _StrictSession if self._strict else _ScriptedSession
-        return kind(to_bytes(reply), self._vocabulary, self._tokenizer, prompt_bytes, next_reply)
+        vocabulary, tokenizer = self._reply_tokens
+        return kind(to_bytes(reply), vocabulary, tokenizer, prompt_bytes, next_reply)
+
+    @cached_property
+    def _reply_tokens(self) -> tuple[Vocabulary, _GreedyTokenizer]:
+        """The tokens of replies, in which the named tokens are written by name."""
+        tokens = list(self._vocabulary.tokens)
+        if not self._vocabulary.named_tokens:
+            return self._vocabulary, self._tokenizer
+        for name, token_id in self._vocabulary.named_tokens.items():
+            tokens[token_id] = tokens[token_id] or name.encode()
+        vocabulary = Vocabulary(tokens, self._vocabulary.eos_token_ids)
+        return vocabulary, _GreedyTokenizer(vocabulary)
 
     def _next_reply(self, prompt: str) -> str | NDArray[np.float32]:
         self._started += 1

@@ -224,6 +224,8 @@ class Grammar(TextTarget[T_co]):
         """Add the grammar to the JSON Schema of a string, for `Annotated[str, Grammar(...)]`."""
         if self.value != "text" or self.transformer is not None or self.holes:
             raise SchemaError("a field has the text of its grammar; remove value, transformer and holes")
+        if self.source.named_tokens:
+            raise SchemaError("a JSON string is text; remove the terminals that are tokens from the grammar")
         return described_with(handler(core_schema), self.parts)
 
 

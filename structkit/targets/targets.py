@@ -18,6 +18,7 @@ from typing_extensions import TypeForm, Unpack
 from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
+from structkit.grammar.syntax.gbnf import CONTROL
 from structkit.grammar.syntax.holes import fill
 from structkit.limits import Limits
 from structkit.lowering.alternatives import alternation
@@ -347,7 +348,7 @@ class _GrammarTarget(Target[object]):
     def parse(self, text: str, context: object = None) -> object | Rejected:
         spec = self.spec
         if spec.value == "text" and spec.transformer is None and not spec.holes:
-            return text
+            return text.replace(CONTROL, "") if spec.source.named_tokens else text
         lark = spec.source.lark
         try:
             tree = lark.parse(text)

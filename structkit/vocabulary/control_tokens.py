@@ -7,12 +7,22 @@ a control token occurs only where the language requires it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 from functools import lru_cache
 
+from structkit.errors import VocabularyError
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["CONTROL_BYTE", "control_text", "display_text", "to_bytes", "to_text", "with_control_tokens"]
+__all__ = [
+    "CONTROL_BYTE",
+    "control_text",
+    "display_text",
+    "to_bytes",
+    "to_text",
+    "with_control_tokens",
+    "with_named_tokens",
+]
 
 CONTROL_BYTE = b"\xff"
 """First byte of a control token."""
@@ -65,4 +75,34 @@ def with_control_tokens(vocabulary: Vocabulary, control_tokens: Set[tuple[int, s
     tokens = [b"" if CONTROL_BYTE in token else token for token in vocabulary.tokens]
     for token_id, name in control_tokens:
         tokens[token_id] = CONTROL_BYTE + name.encode()
-    return Vocabulary(tokens, vocabulary.eos_token_ids)
+    return Vocabulary(tokens, vocabulary.eos_token_ids, vocabulary.named_tokens)
+
+
+def with_named_tokens(vocabulary: Vocabulary, names: Set[str]) -> Vocabulary:
+    r"""Return a vocabulary in which tokens that a grammar names are control tokens.
+
+    Args:
+        vocabulary: The tokens.
+        names: The names: those of `Vocabulary.named_tokens`, or `<[id]>`.
+
+    Raises:
+        VocabularyError: There is no such token, two names are those of one token, or the token ends a sequence.
+
+    >>> vocabulary = Vocabulary([b"a", None], eos_token_ids={2}, named_tokens={"<|tool|>": 1})
+    >>> with_named_tokens(vocabulary, {"<|tool|>"}).tokens
+    (b'a', b'\xff<|tool|>', b'')
+    """
+    found: dict[int, str] = {}
+    for name in sorted(names):
+        numbered = re.fullmatch(r"<\[([0-9]{1,9})\]>", name)
+        token_id = int(numbered[1]) if numbered else vocabulary.named_tokens.get(name)
+        if token_id is None or token_id >= vocabulary.size:
+            raise VocabularyError(
+                f"the vocabulary has no token {name}; write `<[id]>`, or pass named_tokens to Vocabulary"
+            )
+        if token_id in vocabulary.eos_token_ids:
+            raise VocabularyError(f"the token {name} ends a sequence, so no text contains it; remove it")
+        if token_id in found:
+            raise VocabularyError(f"{found[token_id]} and {name} are one token; write one of them")
+        found[token_id] = name
+    return with_control_tokens(vocabulary, frozenset(found.items()))

@@ -14,7 +14,7 @@ from structkit.errors import VocabularyError
 from structkit.vocabulary.pieces import METASPACE, is_control, read_byte_level, read_metaspace
 from structkit.vocabulary.selftest import check_round_trip
 
-__all__ = ["find_eos_token_ids", "read_tokens"]
+__all__ = ["find_eos_token_ids", "find_named_tokens", "read_tokens"]
 
 _END_OF_TURN_TOKENS = (
     "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end|>", "<|return|>", "<|end_of_turn|>", "<end_of_turn>",
@@ -71,6 +71,37 @@ def find_eos_token_ids(tokenizer: object) -> frozenset[int]:
     if isinstance(tokenizer, _MistralCommon):
         return _ids(tokenizer.eos_id)
     return frozenset()
+
+
+def find_named_tokens(tokenizer: object, size: int) -> dict[str, int]:
+    """Return the tokens that a tokenizer adds to those of its model, by name: control tokens and such as `<think>`.
+
+    Args:
+        tokenizer: See `Vocabulary.from_tokenizer`.
+        size: The number of ids; tokens with larger ids are left out.
+
+    >>> from tokenizers import Tokenizer, models
+    >>> tokenizer = Tokenizer(models.BPE(vocab={"a": 0}, merges=[]))
+    >>> _ = tokenizer.add_special_tokens(["<|tool|>"])
+    >>> find_named_tokens(tokenizer, 2)
+    {'<|tool|>': 1}
+    """
+    return {name: token_id for name, token_id in _named_tokens(tokenizer).items() if token_id < size}
+
+
+def _named_tokens(tokenizer: object) -> Mapping[str, int]:
+    if isinstance(tokenizer, _Transformers):
+        return tokenizer.added_tokens_encoder
+    tokenizer = _unwrapped(tokenizer)
+    if isinstance(tokenizer, _Tokenizers):
+        return {token.content: token_id for token_id, token in tokenizer.get_added_tokens_decoder().items()}
+    if isinstance(tokenizer, _Tiktoken):
+        return {name: tokenizer.encode_single_token(name) for name in sorted(tokenizer.special_tokens_set)}
+    if isinstance(tokenizer, _SentencePiece):
+        ids = list(range(tokenizer.get_piece_size()))
+        found = zip(tokenizer.id_to_piece(ids), ids, tokenizer.is_control(ids), strict=True)
+        return {piece: token_id for piece, token_id, is_control in found if is_control}
+    return {}
 
 
 # The required interface of each library's tokenizers. `runtime_checkable` compares member names only.

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import SupportsIndex
 
 import numpy as np
 
 from structkit.errors import VocabularyError
-from structkit.vocabulary.tokenizers import find_eos_token_ids, read_tokens
+from structkit.vocabulary.tokenizers import find_eos_token_ids, find_named_tokens, read_tokens
 from structkit.vocabulary.trie import Trie
 
 __all__ = ["Vocabulary"]
 
 _MAX_TOKEN_IDS = 1 << 24
 """Upper bound on ids, 60 times the largest vocabulary in use; a vocabulary takes 8 bytes for each id up to the last."""
+
+_NO_NAMES: Mapping[str, int] = MappingProxyType({})
 
 _UTF8_BYTES = frozenset({*range(0xC0), *range(0xC2, 0xF5)})
 """The bytes that occur in UTF-8 (RFC 3629, section 4)."""
@@ -41,16 +44,23 @@ class Vocabulary:
         "_has_all_bytes",
         "_mask_words",
         "_max_token_length",
+        "_named_tokens",
         "_tokens",
         "_trie",
     )
 
-    def __init__(self, tokens: Iterable[bytes | None], eos_token_ids: Iterable[int]) -> None:
+    def __init__(
+        self,
+        tokens: Iterable[bytes | None],
+        eos_token_ids: Iterable[int],
+        named_tokens: Mapping[str, int] = _NO_NAMES,
+    ) -> None:
         """Make a vocabulary from token bytes.
 
         Args:
             tokens: The bytes of each token; the id is the position.
             eos_token_ids: The ids that end a sequence; they may be larger than the last id of `tokens`.
+            named_tokens: The ids of tokens by the names that a grammar may use for them, such as `<|tool|>`.
 
         Raises:
             VocabularyError: No token is text, `eos_token_ids` is empty, or a token or id has the wrong type or value.
@@ -65,6 +75,9 @@ class Vocabulary:
             raise VocabularyError("no token is text; pass the bytes of the tokens, for example [b'a', b'b']")
         self._tokens = tuple(listed)
         self._eos_token_ids = tuple(ends)
+        self._named_tokens = dict(named_tokens)
+        if any(not 0 <= _token_id(named) < len(listed) for named in named_tokens.values()):
+            raise VocabularyError(f"the ids of named_tokens must be below the size, {len(listed)}")
         self._mask_words = (len(listed) + 31) // 32
         self._max_token_length: int | None = None
         self._fingerprint: str | None = None
@@ -102,7 +115,7 @@ class Vocabulary:
             ends = frozenset(end for end in ends if end < size)
         if not ends:
             raise VocabularyError("the tokenizer declares no end token; pass eos_token_ids={...}")
-        return cls(tokens, ends)
+        return cls(tokens, ends, find_named_tokens(tokenizer, len(tokens)))
 
     @property
     def tokens(self) -> tuple[bytes, ...]:
@@ -113,6 +126,11 @@ class Vocabulary:
     def eos_token_ids(self) -> tuple[int, ...]:
         """The ids that end a sequence, ascending and not empty."""
         return self._eos_token_ids
+
+    @property
+    def named_tokens(self) -> Mapping[str, int]:
+        """The ids of the tokens that a grammar can name: of a tokenizer, its added tokens. Not part of equality."""
+        return MappingProxyType(self._named_tokens)
 
     @property
     def size(self) -> int:

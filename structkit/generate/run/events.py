@@ -15,6 +15,7 @@ from structkit.generate.output.json_reader import Field, JsonReader, Path, forma
 from structkit.generate.output.result import Result
 from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import OTHER
+from structkit.vocabulary.control_tokens import CONTROL_BYTE
 
 __all__ = ["EventEmitter", "FieldEnd", "FieldRetracted", "FieldStart", "StreamEnd", "TextDelta"]
 
@@ -253,7 +254,7 @@ class _StringDecoder:
 
     def read(self, more: bytes) -> str:
         """Return the characters that the added bytes complete."""
-        text = self._undecoded + self._bytes.decode(more)
+        text = self._undecoded + self._bytes.decode(more.replace(CONTROL_BYTE, b""))
         if not self._escaped or "\\" not in text:
             self._undecoded = ""
             return text

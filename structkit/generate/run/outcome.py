@@ -58,6 +58,8 @@ def result_of(flow_result: FlowResult[Outcome]) -> Result[object] | Exception:
 def _result(outcome: Outcome, usage: Usage) -> Result[object]:
     decoded, target, generated = outcome.decoded, outcome.compiled.target, outcome.generated
     text = to_text(bytes(generated.text))
+    if outcome.request.own_vocabulary is None:  # an agent reads the control tokens of its format
+        text = display_text(text)
     fields = generated.values(is_json=target.is_json)
     result = Result(
         value=decoded.value,

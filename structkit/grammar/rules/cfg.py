@@ -51,12 +51,14 @@ class Cfg:
         ignored: The terminals that may stand before each other terminal.
         ending: Which ends of a terminal count: all of its texts, or those where `re.match` ends in the whole text, or
             also those where it ends in a shorter text.
+        named_tokens: The terminals that are tokens, by name.
     """
 
     start: str
     rules: Mapping[str, tuple[Production, ...]]
     ignored: tuple[Terminal, ...] = ()
     ending: Literal["any", "dynamic", "dynamic_complete"] = "any"
+    named_tokens: frozenset[str] = frozenset()
 
     def productions(self) -> Iterator[tuple[str, Production]]:
         """Iterate over the rules and their productions."""

@@ -117,6 +117,7 @@ class Definitions:
         rules: The alternatives of each rule.
         places: The place of the first definition of each rule.
         uses: The place of the first use of each rule.
+        tokens: The names of the tokens that are terminals.
     """
 
     def __init__(self, source: Source) -> None:
@@ -124,6 +125,7 @@ class Definitions:
         self.rules: dict[str, list[Node]] = {}
         self.places: dict[str, int] = {}
         self.uses: dict[str, int] = {}
+        self.tokens: set[str] = set()
         self._helpers = 0
 
     def use(self, name: str, place: int) -> RuleRef:
@@ -156,7 +158,8 @@ class Definitions:
         if start not in self.rules:
             self.source.fail(f"the rule `{start}`, where texts start, is not defined; pass start=...", 0)
         productions = _Productions({name: choice(nodes) for name, nodes in self.rules.items()})
-        cfg = Cfg(start, {name: tuple(dict.fromkeys(found)) for name, found in productions.all().items()})
+        rules = {name: tuple(dict.fromkeys(found)) for name, found in productions.all().items()}
+        cfg = Cfg(start, rules, named_tokens=frozenset(self.tokens))
         if start not in cfg.productive:
             message = f"no text ends the rule `{start}`: each of its alternatives needs itself, or is empty"
             self.source.fail(message, self.places[start])

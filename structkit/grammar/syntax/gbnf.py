@@ -16,7 +16,7 @@ from structkit.limits import Limits
 from structkit.regex.charset import ANY, char_class, complement
 from structkit.regex.nodes import CharClass, LiteralText
 
-__all__ = ["read_gbnf"]
+__all__ = ["CONTROL", "read_gbnf"]
 
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
@@ -24,7 +24,10 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPE = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([nrt\\"\[\]-]))')
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _COUNTS = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]+)?\s*)?\}")
+_TOKEN = re.compile(r"<(?:\[[0-9]{1,9}\]|[^<>\[\]\r\n][^<>\r\n]*)>")
 _LIMIT = 0x110000
+CONTROL = "\udcff"
+"""What stands before the name of a token; see `structkit.vocabulary.control_tokens`."""
 
 
 def read_gbnf(
@@ -112,9 +115,11 @@ class _Reader:
                 found.skip()
         elif first == "[":
             found.add(self.char_class())
-        elif first in "<!":
+        elif first == "<":
+            found.add(self.token())
+        elif first == "!":
             self.fail(
-                "a terminal that is a token, such as `<name>` or `<[id]>`, is not supported; write text"
+                "a terminal that is any token but one is not supported; write text, or the tokens that may come"
             )
         elif first in "*+?{":
             self.repeat(found, first)
@@ -140,6 +145,14 @@ class _Reader:
         if first in "(|":
             self.space(lines=True)
         return True
+
+    def token(self) -> LiteralText:
+        found = _TOKEN.match(self.text, self.at)
+        if found is None:
+            self.fail("a terminal that is a token is written `<name>` or `<[id]>`")
+        self.at = found.end()
+        self.definitions.tokens.add(found[0])
+        return LiteralText(CONTROL + found[0])
 
     def literal(self) -> str:
         place = self.at

@@ -23,7 +23,7 @@ from structkit.errors import ModelError, VocabularyError
 from structkit.models.protocols import Batch, Message
 from structkit.models.transformers.chat_template import PromptEncoder
 from structkit.models.transformers.thinking import find_thinking_tags
-from structkit.vocabulary.tokenizers import find_eos_token_ids, read_tokens
+from structkit.vocabulary.tokenizers import find_eos_token_ids, find_named_tokens, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ def _vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> V
     ends_with_logits = [end for end in ends if width is None or end < width]
     if not ends_with_logits:
         raise VocabularyError("the tokenizer has no end-of-sequence token; set tokenizer.eos_token")
-    return Vocabulary(tokens, ends_with_logits)
+    return Vocabulary(tokens, ends_with_logits, find_named_tokens(tokenizer, len(tokens)))
 
 
 def _context_length(config: PreTrainedConfig) -> int | None:
