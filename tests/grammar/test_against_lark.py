@@ -13,6 +13,7 @@ from lark.exceptions import LarkError
 import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.stack import Frame
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
 
@@ -77,6 +78,20 @@ def walk(automaton: Automaton, choose: random.Random) -> str:
     return text
 
 
+def shortest_rest(automaton: Automaton, frames: frozenset[Frame]) -> str | None:
+    """Return a shortest text after which the frames accept; `None` if there is none of up to 12 letters."""
+    found, pending = {frames}, [(frames, "")]
+    for frames, text in pending:
+        if automaton.is_accepting(frames):
+            return text
+        for letter in "abc " if len(text) < 12 else "":
+            after = automaton.step(frames, ord(letter))
+            if after and after not in found:
+                found.add(after)
+                pending.append((after, text + letter))
+    return None
+
+
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
 @pytest.mark.parametrize("seed", range(60))
 def test_random_grammars(seed: int, lexer: Lexer) -> None:
@@ -98,3 +113,26 @@ def test_random_grammars(seed: int, lexer: Lexer) -> None:
             assert accepts(automaton, each) == lark_accepts(lark, each), (text, each)
     except sk.LimitExceeded:
         pytest.skip("a very ambiguous grammar has too many ways to read a text")
+
+
+@pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
+@pytest.mark.parametrize("seed", range(1140, 1150))
+def test_prefixes(seed: int, lexer: Lexer) -> None:
+    """Exactly the beginnings of texts of Lark are read."""
+    text = random_grammar(random.Random(seed))
+    try:
+        automaton = link(GrammarSource(text, options=LarkOptions(lexer=lexer)).rules)
+    except sk.GrammarError:
+        return
+    lark = Lark(text, parser="earley", lexer=lexer, ambiguity="forest")
+    words = [word for word in TEXTS if len(word) < 5 and lark_accepts(lark, word)]
+    beginnings = {word[:length] for word in words for length in range(len(word) + 1)}
+    for each in (each for each in TEXTS if len(each) < 4):
+        frames = automaton.start_frames()
+        for byte in each.encode():
+            frames = automaton.step(frames, byte)
+        assert frames or each not in beginnings, each
+        if frames:
+            rest = shortest_rest(automaton, frames)
+            assert rest is not None, each
+            assert lark_accepts(lark, each + rest), (each, rest)

@@ -227,6 +227,7 @@ def test_large_grammars_are_refused() -> None:
         ('start: "a" B\nB: /(?<=a)b/', ["ab"]),
         ('start: "x" B\nB: /(?<!a)b/', ["xb"]),
         ('start: A " "? B\nA: /\\w+\\b/\nB: /\\w+/', ["a b", "ab"]),
+        ("start: C? A\nA: /(?<=a)b|d/\nC: /\\w+\\b/", ["d", "ab", "cd", "aab"]),
         ('start: "a" | ', ["", "a"]),
         ('start:\n%ignore " "', ["", " ", "  "]),
     ],

@@ -15,7 +15,7 @@ from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Symbol, Terminal
 from structkit.grammar.rules.context import Context, Contexts, exits, overlap
 from structkit.grammar.rules.left_corner import Graph
-from structkit.regex.charset import char_class, contains, union
+from structkit.regex.charset import ANY, char_class, contains, union
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
 
@@ -23,6 +23,9 @@ __all__ = ["UnseparatedTerminals", "constrain"]
 
 _MAX_STATES = 100_000
 """Maximum states of the multiplied rules."""
+
+_MAX_BEHIND = 200
+"""Maximum states of the lookbehinds of a terminal for which the characters that it begins with are determined."""
 
 Entry: TypeAlias = "tuple[str, int]"
 """A rule and the number of the context before it."""
@@ -290,6 +293,24 @@ def _following(graphs: Mapping[str, Graph], start: str) -> dict[Terminal, CharCl
 
 def _first_class(terminal: Terminal) -> CharClass:
     """Return the characters that a terminal can begin with."""
-    if terminal.edges is None:
+    automaton = terminal.edges
+    if automaton is None:
         return terminal.first
-    return union(charset for source, charset, _ in terminal.edges.moves if source == 0)
+    if not automaton.looks_behind:
+        return union(charset for source, charset, _ in automaton.moves if source == 0)
+    threads = automaton.threads
+    known = [threads.start().behind]  # what may be known of the text before the terminal
+    found: list[CharClass] = []
+    for behind in known:
+        state = threads.start(behind)
+        for charset in partition([*threads.classes_at(state)]):
+            if threads.step(state, charset.ranges[0][0]).threads:
+                found.append(charset)
+        before = State((), behind)
+        for charset in partition([*threads.classes_at(before)]):
+            after = threads.step(before, charset.ranges[0][0]).behind
+            if after not in known:
+                known.append(after)
+        if len(known) > _MAX_BEHIND:
+            return ANY
+    return union(found)
