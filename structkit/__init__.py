@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         agenerate,
         compile,
         extract,
+        from_function,
         from_transformers,
         generate,
         load,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         AgentError,
         ApprovalRequired,
         BudgetTooSmall,
+        CorrectionsExhausted,
         GenerationError,
         GrammarError,
         LimitExceeded,
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
     from structkit.generate.output.confidence import Confidence, LowAgreementWarning
     from structkit.generate.output.result import Result, Token, Usage
     from structkit.generate.output.spans import Span
+    from structkit.generate.output.trace import Draft, Trace
     from structkit.generate.run.events import FieldEnd, FieldRetracted, FieldStart, StreamEnd, TextDelta
     from structkit.generate.run.rule_events import RuleEnd, RuleStart
     from structkit.generate.run.stream import AsyncStream, Stream
@@ -126,9 +129,11 @@ __all__ = [
     "Choice",
     "Confidence",
     "Context",
+    "CorrectionsExhausted",
     "Counterexample",
     "Cursor",
     "Deny",
+    "Draft",
     "FieldEnd",
     "FieldRetracted",
     "FieldStart",
@@ -181,6 +186,7 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "Toolset",
+    "Trace",
     "UnresolvedReference",
     "UnsatisfiableSchema",
     "UnsupportedKeyword",
@@ -202,6 +208,7 @@ __all__ = [
     "explain",
     "extract",
     "extract_many",
+    "from_function",
     "from_transformers",
     "generate",
     "generate_many",
@@ -244,6 +251,7 @@ _HOMES = {
     "Counterexample": "structkit.testing.proof.report",
     "Cursor": "structkit.guide.guide",
     "Deny": "structkit.agent.tools.approval",
+    "Draft": "structkit.generate.output.trace",
     "FieldEnd": "structkit.generate.run.events",
     "FieldRetracted": "structkit.generate.run.events",
     "FieldStart": "structkit.generate.run.events",
@@ -279,6 +287,7 @@ _HOMES = {
     "Tool": "structkit.agent.tools.tool",
     "ToolCall": "structkit.agent.run.state",
     "Toolset": "structkit.agent.tools.toolset",
+    "Trace": "structkit.generate.output.trace",
     "Usage": "structkit.generate.output.result",
     "UsageLimitExceeded": "structkit.agent.run.record",
     "UsageLimits": "structkit.agent.run.budget",

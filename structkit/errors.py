@@ -18,6 +18,7 @@ StructkitError                      the message ends with the location: "... at 
    ├─ TokenRejected                 a token that the mask forbids
    ├─ BudgetTooSmall                `max_tokens` is below the length of the shortest value
    ├─ OutputValidationError         validators rejected the value of every attempt
+   ├─ CorrectionsExhausted          the replies of a text model did not complete a value within their bounds
    └─ ModelError                    the model could not be loaded, or failed while decoding
       └─ ScriptError                a scripted model has a reply that the target does not allow, or unused replies
 ```
@@ -31,6 +32,7 @@ __all__ = [
     "AgentError",
     "ApprovalRequired",
     "BudgetTooSmall",
+    "CorrectionsExhausted",
     "GenerationError",
     "GrammarError",
     "LimitExceeded",
@@ -289,6 +291,22 @@ class OutputValidationError(GenerationError):
     def error(self) -> Exception:
         """The error of the validators for the last attempt: a `pydantic.ValidationError` for a Python type."""
         return self.rejected.cause
+
+
+class CorrectionsExhausted(GenerationError):
+    """The replies of a text model did not complete a value within the bounds on corrections, calls and seconds.
+
+    Attributes:
+        prefix: The accepted start of the answer.
+        drafts: All replies, as far as they were read.
+    """
+
+    def __init__(
+        self, message: str, *, prefix: str, drafts: tuple[str, ...], place: str | None = None
+    ) -> None:
+        super().__init__(message, place=place)
+        self.prefix = prefix
+        self.drafts = drafts
 
 
 class ModelError(GenerationError):

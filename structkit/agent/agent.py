@@ -31,6 +31,7 @@ from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.generate.sample.sample import check_int
 from structkit.messages import Message, User
 from structkit.models.protocols import LogitsModel
+from structkit.models.text.protocol import TextModel
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
 
@@ -210,6 +211,10 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             ValueError: A number is out of range, or the format is unknown.
             TypeError: An option has the wrong type.
         """
+        if isinstance(model, TextModel):
+            raise AgentError(
+                f"{model.name} returns text, and an agent needs a model that returns logits, such as structkit.load()"
+            )
         if not hasattr(model, "session"):
             raise TypeError(
                 f"the first argument must be a model, such as structkit.load(...), not {model!r:.60}"

@@ -15,7 +15,7 @@ from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.output.confidence import member_names
 from structkit.generate.run.batch import run
-from structkit.generate.run.event_loop import in_thread
+from structkit.generate.threads.event_loop import in_thread
 from structkit.models.protocols import LogitsModel
 from structkit.rejected import Rejected
 from structkit.targets.specs import TextTarget
@@ -115,7 +115,8 @@ def _classify(
             "True, or one is a list or a dict; name them in an Enum"
         )
     settings = replace(settings, confidence=True)
-    result = run(Request(model=model, prompt=prompt, target=target, settings=settings), cancelled)
+    request = Request(model=model, prompt=prompt, target=target, settings=settings)
+    result = run(replace(request, model=request.logits_model), cancelled)
     choices = result.confidence["$"].choices or {}
     names = member_names(texts, is_json=read.is_json)
     probabilities = [choices.get(names[text], 0.0) for text in texts]

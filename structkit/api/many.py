@@ -12,8 +12,8 @@ from structkit.generate.input.options import BatchSettings, Options, ResultOptio
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_many
-from structkit.generate.run.event_loop import in_thread
-from structkit.models.protocols import LogitsModel
+from structkit.generate.threads.event_loop import in_thread
+from structkit.models.text.protocol import AnyModel
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
 
@@ -65,31 +65,29 @@ class ManyResultsOrExceptionsOptions(ResultOptions, ReturnExceptionsOptions, tot
 
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOptions]
 ) -> list[T]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOptions]
 ) -> list[T]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOptions]
 ) -> list[object]: ...
 @overload
 def extract_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[object]: ...
-def extract_many(
-    model: LogitsModel, prompts: Prompts, target: Targets, **options: object
-) -> Sequence[object]:
+def extract_many(model: AnyModel, prompts: Prompts, target: Targets, **options: object) -> Sequence[object]:
     """Generate a value for each prompt, in batches.
 
     When a sequence ends, the next prompt takes its place in the batch. Prompts of similar length are batched together,
@@ -123,40 +121,38 @@ def extract_many(
 
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 def generate_many(
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Prompts,
     target: TypeForm[T],
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 def generate_many(
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Prompts,
     target: TextTarget[T],
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 def generate_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
 ) -> list[Result[object]]: ...
 @overload
 def generate_many(
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Prompts,
     target: SchemaOrTargets,
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[object] | Exception]: ...
-def generate_many(
-    model: LogitsModel, prompts: Prompts, target: Targets, **options: object
-) -> Sequence[object]:
+def generate_many(model: AnyModel, prompts: Prompts, target: Targets, **options: object) -> Sequence[object]:
     """Generate a value for each prompt, and return results with text and usage.
 
     Takes the arguments of `extract_many`.
@@ -170,30 +166,30 @@ def generate_many(
 
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOptions]
 ) -> list[T]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOptions]
 ) -> list[T]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOptions]
 ) -> list[object]: ...
 @overload
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[object]: ...
 async def aextract_many(
-    model: LogitsModel, prompts: Prompts, target: Targets, **options: object
+    model: AnyModel, prompts: Prompts, target: Targets, **options: object
 ) -> Sequence[object]:
     """Async version of `extract_many`: the model runs in a thread and does not block the event loop.
 
@@ -207,39 +203,39 @@ async def aextract_many(
 
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Prompts,
     target: TypeForm[T],
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Prompts,
     target: TextTarget[T],
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
 ) -> list[Result[object]]: ...
 @overload
 async def agenerate_many(
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Prompts,
     target: SchemaOrTargets,
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[object] | Exception]: ...
 async def agenerate_many(
-    model: LogitsModel, prompts: Prompts, target: Targets, **options: object
+    model: AnyModel, prompts: Prompts, target: Targets, **options: object
 ) -> Sequence[object]:
     """Async version of `generate_many`; see `aextract_many`.
 
@@ -258,7 +254,7 @@ def _values(results: Sequence[object]) -> list[object]:
 async def _arun(
     function: str,
     accepted: type[Options],
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Prompts,
     target: Targets,
     options: dict[str, object],
@@ -272,7 +268,7 @@ async def _arun(
 def _run(
     function: str,
     accepted: type[Options],
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Prompts,
     target: Targets,
     options: dict[str, object],

@@ -21,10 +21,12 @@ from structkit.generate.input.prompt import Prompt, prompt_text
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run, run_samples
-from structkit.generate.run.event_loop import in_thread
 from structkit.generate.run.request import prepare_prompt
+from structkit.generate.run.text import first_text
+from structkit.generate.threads.event_loop import in_thread
 from structkit.limits import Limits
-from structkit.models.protocols import LogitsModel
+from structkit.models.text.function import from_function
+from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.models.transformers.model import from_transformers, load
 from structkit.regex.print import format_regex
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
@@ -36,6 +38,7 @@ __all__ = [
     "agenerate",
     "compile",
     "extract",
+    "from_function",
     "from_transformers",
     "generate",
     "load",
@@ -52,23 +55,23 @@ Schema: TypeAlias = Mapping[str, object]
 
 
 @overload
-def extract(model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]) -> T: ...
+def extract(model: AnyModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]) -> T: ...
 @overload
-def extract(model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]) -> T: ...
+def extract(model: AnyModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]) -> T: ...
 @overload
-def extract(model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]) -> object: ...
+def extract(model: AnyModel, prompt: Prompt, target: Schema, **options: Unpack[Options]) -> object: ...
 @overload
 def extract(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
     **options: Unpack[Options],
 ) -> Call[T]: ...
 @overload
 def extract(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+    model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Call[T]: ...
-def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
+def extract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
     """Generate a value of a type, and validate it.
 
     Args:
@@ -95,42 +98,42 @@ def extract(model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Un
 
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
 ) -> Result[T]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
 ) -> Result[T]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: Schema, **options: Unpack[ResultOptions]
 ) -> Result[object]: ...
 @overload
 def generate(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
     **options: Unpack[ResultOptions],
 ) -> Result[Call[T]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
 ) -> Result[Call[T]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[T]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[T]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[object]]: ...
 @overload
 def generate(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
     *,
@@ -139,10 +142,10 @@ def generate(
 ) -> list[Result[Call[T]]]: ...
 @overload
 def generate(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[Call[T]]]: ...
 def generate(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: AnyTarget,
     *,
@@ -190,31 +193,25 @@ def generate(
 
 
 @overload
+async def aextract(model: AnyModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]) -> T: ...
+@overload
 async def aextract(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[Options]
+    model: AnyModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
 ) -> T: ...
 @overload
-async def aextract(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[Options]
-) -> T: ...
+async def aextract(model: AnyModel, prompt: Prompt, target: Schema, **options: Unpack[Options]) -> object: ...
 @overload
 async def aextract(
-    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[Options]
-) -> object: ...
-@overload
-async def aextract(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
     **options: Unpack[Options],
 ) -> Call[T]: ...
 @overload
 async def aextract(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
+    model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Call[T]: ...
-async def aextract(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]
-) -> object:
+async def aextract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
     """Async version of `extract`: the model runs in a thread and does not block the event loop.
 
     A model computes one call at a time, so concurrent calls on one model wait for each other. Cancelling the task
@@ -234,42 +231,42 @@ async def aextract(
 
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[ResultOptions]
 ) -> Result[T]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ResultOptions]
 ) -> Result[T]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: Schema, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: Schema, **options: Unpack[ResultOptions]
 ) -> Result[object]: ...
 @overload
 async def agenerate(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
     **options: Unpack[ResultOptions],
 ) -> Result[Call[T]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[ResultOptions]
 ) -> Result[Call[T]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: TypeForm[T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: TextTarget[T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: Schema, *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[object]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
     *,
@@ -278,10 +275,10 @@ async def agenerate(
 ) -> list[Result[Call[T]]]: ...
 @overload
 async def agenerate(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[Call[T]]]: ...
 async def agenerate(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: AnyTarget,
     *,
@@ -305,7 +302,7 @@ async def agenerate(
 
 
 def render_prompt(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
+    model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
 ) -> str:
     r"""Return the exact text that the model would read, with its chat template applied, without generating.
 
@@ -327,6 +324,8 @@ def render_prompt(
         if settings.examples
         else ()
     )
+    if isinstance(model, TextModel):
+        return first_text(Request(model=model, prompt=prompt, target=target, settings=settings), examples)
     return prompt_text(model, prepare_prompt(model, prompt, read, settings, examples))
 
 

@@ -11,7 +11,7 @@ from structkit.functions.call import Call
 from structkit.generate.input.options import Settings, StreamOptions
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.run.stream import AsyncStream, Stream
-from structkit.models.protocols import LogitsModel
+from structkit.models.text.protocol import AnyModel
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
 
@@ -22,29 +22,29 @@ T = TypeVar("T")
 
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[StreamOptions]
 ) -> Stream[T]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[StreamOptions]
 ) -> Stream[T]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[StreamOptions]
 ) -> Stream[object]: ...
 @overload
 def stream(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
     **options: Unpack[StreamOptions],
 ) -> Stream[Call[T]]: ...
 @overload
 def stream(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
 ) -> Stream[Call[T]]: ...
 def stream(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
 ) -> Stream[object]:
     """Generate a value of a type, and yield an event for each part as soon as the part is final.
 
@@ -68,29 +68,29 @@ def stream(
 
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: TypeForm[T], **options: Unpack[StreamOptions]
 ) -> AsyncStream[T]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[StreamOptions]
 ) -> AsyncStream[T]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: Mapping[str, object], **options: Unpack[StreamOptions]
 ) -> AsyncStream[object]: ...
 @overload
 def astream(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Callable[..., Coroutine[Any, Any, T]],
     **options: Unpack[StreamOptions],
 ) -> AsyncStream[Call[T]]: ...
 @overload
 def astream(
-    model: LogitsModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
 ) -> AsyncStream[Call[T]]: ...
 def astream(
-    model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
 ) -> AsyncStream[object]:
     """Async version of `stream`: the model runs in a thread while the next event is awaited.
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import ModelError, ScriptError
+from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
 from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_bytes
-from structkit.vocabulary.vocabulary import Vocabulary
+from structkit.vocabulary.vocabulary import Vocabulary, byte_vocabulary
 
 __all__ = ["RandomModel", "Reply", "ScriptedModel", "byte_vocabulary", "small_vocabulary"]
 
@@ -38,15 +39,6 @@ _JSON_PIECES = """
 {" "} {} [] [{ }] }, ], ]} }} "] ": ", {"name ["a "," ":" "," "}] 00 10 20 19 12 2024 2025 -01 -0 .0 .5 ing ed
 er es ly tion th he in an re on st en nd or ou ea ti it ar te al ll is ss un co de
 """.split()
-
-
-def byte_vocabulary() -> Vocabulary:
-    """Return a vocabulary of the 256 bytes, each with its value as id, and the end token 256.
-
-    >>> byte_vocabulary()
-    <Vocabulary of 256 tokens, size 257, ends 256>
-    """
-    return Vocabulary([bytes([byte]) for byte in range(256)], eos_token_ids=[256])
 
 
 def small_vocabulary() -> Vocabulary:
@@ -76,6 +68,11 @@ class _WeightlessModel:
     def name(self) -> str:
         """Name of the model in messages."""
         return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return Capabilities(logits="full", takes_messages=True)
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import SupportsIndex
 
@@ -14,7 +15,7 @@ from structkit.errors import VocabularyError
 from structkit.vocabulary.tokenizers import find_eos_token_ids, find_named_tokens, read_tokens
 from structkit.vocabulary.trie import Trie
 
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary", "byte_vocabulary"]
 
 _MAX_TOKEN_IDS = 1 << 24
 """Upper bound on ids, 60 times the largest vocabulary in use; a vocabulary takes 8 bytes for each id up to the last."""
@@ -218,6 +219,16 @@ class Vocabulary:
             ", ..." if len(self._eos_token_ids) > 8 else ""
         )
         return f"<Vocabulary of {texts} tokens, size {self.size}, ends {ends}>"
+
+
+@lru_cache(maxsize=1)
+def byte_vocabulary() -> Vocabulary:
+    """Return a vocabulary of the 256 bytes, each with its value as id, and the end token 256.
+
+    >>> byte_vocabulary()
+    <Vocabulary of 256 tokens, size 257, ends 256>
+    """
+    return Vocabulary([bytes([byte]) for byte in range(256)], eos_token_ids=[256])
 
 
 def _token_id(value: SupportsIndex) -> int:

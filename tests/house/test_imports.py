@@ -80,8 +80,8 @@ FOLDERS = {
     "grammar": ["rules", "syntax", ""],
     "lowering": ["numbers", "strings", "containers", ""],
     "index": ["disk", "rows", ""],
-    "models": ["", "transformers"],
-    "generate": ["sample", "output", "input", "decode", "run"],
+    "models": ["", "text", "transformers"],
+    "generate": ["sample", "output", "input", "threads", "decode", "correct", "run"],
     "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
 }

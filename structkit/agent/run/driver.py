@@ -26,9 +26,9 @@ from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_request, run_steps, start_batch
-from structkit.generate.run.event_loop import in_thread, using_event_loop
 from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
 from structkit.generate.run.request import Prepared, compile_request, encode_request, settle
+from structkit.generate.threads.event_loop import in_thread, using_event_loop
 from structkit.models.protocols import Batch, LogitsModel
 
 __all__ = ["drive_async", "drive_events", "drive_events_async", "drive_sync"]

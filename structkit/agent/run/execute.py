@@ -20,7 +20,7 @@ from structkit.agent.run.actions import AwaitValue, CallOutcome, ExecuteCalls, P
 from structkit.agent.run.budget import min_limit
 from structkit.agent.run.observe import observe, observe_async
 from structkit.errors import ToolError
-from structkit.generate.run.event_loop import EventLoopThread, start_thread
+from structkit.generate.threads.event_loop import EventLoopThread, start_thread
 
 __all__ = ["Executor", "perform_async"]
 

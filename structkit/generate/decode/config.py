@@ -13,6 +13,7 @@ from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import Field, JsonReader, Path
 from structkit.generate.output.result import FinishReason
+from structkit.generate.output.trace import Trace
 from structkit.generate.sample.step import SampledToken, SampleRequest
 from structkit.rejected import Rejected
 from structkit.schema.view.choices import Member
@@ -146,6 +147,7 @@ class Decoded:
         read_ids: The first of these tokens: those of the prompt and of the text.
         choices: For each path with a choice, the probability of each text.
         thinking: The text that the model wrote before the answer.
+        trace: The replies of a text model; `None` for a model with logits.
     """
 
     token_ids: tuple[int, ...]
@@ -161,6 +163,7 @@ class Decoded:
     read_ids: tuple[int, ...]
     choices: Mapping[Path, Mapping[Member, float]]
     thinking: str | None
+    trace: Trace | None = None
 
 
 FlowRequest: TypeAlias = SampleRequest | ScoreRequest | TextEnd | ValidateOutput

@@ -88,14 +88,14 @@ class Attempt:
         self.generated = GeneratedTokens() if generated is None else generated
         self.remaining = budget
         self.generator = settings.sampling.generator(request.number)
-        self.processors = ProcessorStack(settings.processors, request.model.vocabulary)
+        self.processors = ProcessorStack(settings.processors, request.logits_model.vocabulary)
         self.mask = np.zeros(vocabulary.mask_words, np.uint32)
         self.unbudgeted_mask = np.zeros(vocabulary.mask_words, np.uint32)
         self.unread = list(prompt_ids)
         self.rollback_count = previous.read_tokens if previous else 0
         self.reread_count = common_length(previous.read_ids, prompt_ids) if previous else 0
         self.read_tokens = 0
-        self.retokenizer = Retokenizer(request.model.encode_text, vocabulary)
+        self.retokenizer = Retokenizer(request.logits_model.encode_text, vocabulary)
         self.pending_bytes = len(cursor.pending_prompt)
         self.drafter: Drafter | None = None
         self.rejected_texts = previous.rejected_texts.for_retry() if previous else RejectedTexts()
@@ -172,7 +172,7 @@ class Attempt:
 
     def think(self) -> Flow[None]:
         """Generate the thinking until the model or the budget ends it, then append the end of thinking."""
-        model, tokens = self.request.model, self.vocabulary.tokens
+        model, tokens = self.request.logits_model, self.vocabulary.tokens
         ends = list(model.end_of_thinking) if isinstance(model, SupportsThinking) else []
         self.mask[:] = _text_mask(self.vocabulary)
         for token in ends:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import TypedDict, cast
+from typing import Literal, TypedDict, cast
 
 from structkit.generate.input.validator import OutputValidator, read_validator
 from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
@@ -59,6 +59,15 @@ class CommonOptions(TypedDict, total=False):
 
     seed: int | None
     """Seed of the sampler: the same seed and model give the same tokens."""
+
+    finish: Literal["error", "shortest"]
+    """How the value of a text model ends that its replies do not complete within the bounds on corrections, calls and
+    seconds: with `"error"`, the default, `CorrectionsExhausted` is raised; `"shortest"` completes the value with the
+    fewest bytes, and `Result.trace` has the paths of what the model did not write. Other models complete every value
+    themselves."""
+
+    max_corrections: int
+    """Maximum number of replies of a text model that are cut, or that add nothing, for one value; the default is 16."""
 
     include_schema: bool
     """Whether the description of the target is added to the prompt; the default is true."""
@@ -220,6 +229,9 @@ class Settings:
     processors: tuple[AnyProcessor, ...] = ()
     trace_content: bool | None = None
     rules: tuple[str, ...] = ()
+    finish: Literal["error", "shortest"] = "error"
+    max_corrections: int = 16
+    given: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         check_int("max_tokens", self.max_tokens, 0)
@@ -233,6 +245,9 @@ class Settings:
                 f"assistant_model must be a model, such as structkit.load(...), not {self.assistant_model!r}"
             )
         _check_count("retries", self.retries, 0)
+        _check_count("max_corrections", self.max_corrections, 0)
+        if self.finish not in ("error", "shortest"):
+            raise ValueError(f"finish must be 'error' or 'shortest', not {self.finish!r}")
         _check_type("include_schema", self.include_schema, bool, "True or False")
         _check_type("confidence", self.confidence, bool, "True or False")
         _check_type("fast_forward", self.fast_forward, bool, "True or False")
@@ -311,6 +326,9 @@ class Settings:
             trace_content=options.get("trace_content"),
             rules=_rules(options),
             confidence=options.get("confidence", function in _WITH_CONFIDENCE),
+            finish=options.get("finish", "error"),
+            max_corrections=options.get("max_corrections", 16),
+            given=frozenset(given),
         )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from structkit.errors import ModelError
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.models.protocols import LogitsModel
+from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.targets.targets import AnyTarget
 from structkit.tracing import Span
-from structkit.vocabulary.vocabulary import Vocabulary
+from structkit.vocabulary.vocabulary import Vocabulary, byte_vocabulary
 
 __all__ = ["Request"]
 
@@ -31,7 +33,7 @@ class Request:
         parent_span: The parent of the span of the generation; `None` for the current span.
     """
 
-    model: LogitsModel
+    model: AnyModel
     prompt: Prompt
     target: AnyTarget
     settings: Settings = field(default_factory=Settings)
@@ -42,13 +44,24 @@ class Request:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens of the answer."""
-        return self.model.vocabulary if self.own_vocabulary is None else self.own_vocabulary
+        """The tokens of the answer; those of a text model are bytes."""
+        if self.own_vocabulary is not None:
+            return self.own_vocabulary
+        return byte_vocabulary() if isinstance(self.model, TextModel) else self.model.vocabulary
+
+    @property
+    def logits_model(self) -> LogitsModel:
+        """The model, which returns logits."""
+        if isinstance(self.model, TextModel):
+            raise ModelError(
+                f"{self.model.name} returns text, and this needs logits; give a model such as structkit.load()"
+            )
+        return self.model
 
     @property
     def models(self) -> tuple[LogitsModel | None, ...]:
         """The models that the generation needs."""
-        return self.model, self.settings.assistant_model
+        return self.logits_model, self.settings.assistant_model
 
     def deadline(self) -> float | None:
         """Return the time, by `time.perf_counter()`, after which the value is completed; `None` without a timeout."""

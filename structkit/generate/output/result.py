@@ -8,12 +8,14 @@ from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from structkit.generate.output.confidence import Confidence
 from structkit.generate.output.spans import Span
+from structkit.generate.output.trace import Trace
 
-__all__ = ["FinishReason", "Result", "Token", "Usage"]
+__all__ = ["FinishReason", "Guarantee", "Result", "Token", "Usage"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 FinishReason: TypeAlias = Literal["stop", "budget"]
+Guarantee: TypeAlias = Literal["masked", "constrained", "corrected"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,9 @@ class Usage:
 
     mask_seconds: float = 0.0
     """Time for masks, cursors and fast-forwarding."""
+
+    calls: int = 0
+    """Replies of a text model. Its tokens are counted in bytes, since a text does not show its tokens."""
 
     model_seconds: float = 0.0
     """Time in the model."""
@@ -111,6 +116,14 @@ class Result(Generic[T_co]):
 
     attempts: tuple[str, ...]
     """The text of each attempt, including the last."""
+
+    guarantee: Guarantee = "masked"
+    """How the text came to belong to the target, to its last byte. `"masked"`: every token was chosen among those that
+    the target allows. `"constrained"`: a server enforced the target, and structkit checked its text. `"corrected"`: the
+    replies of a text model were cut where they left the target, and continued from there."""
+
+    trace: Trace | None = None
+    """The replies of a text model; `None` for a model with logits."""
 
     thinking: str | None = None
     """Text of the thinking before the answer; `None` without `thinking=...`."""

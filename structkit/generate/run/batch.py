@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from typing import TypeAlias, cast
 
@@ -28,8 +28,11 @@ from structkit.generate.run.request import (
     write,
 )
 from structkit.generate.run.scheduler import MODEL_LOCKS, FlowResult, run_flows, until_cancelled
+from structkit.generate.run.text import check_options, write_text
+from structkit.generate.run.text_flows import run_text_flows
 from structkit.models.protocols import Batch, LogitsModel, SupportsLookahead
 from structkit.models.single_row import new_batch
+from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.targets.targets import AnyTarget
 
 __all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "run_steps", "start_batch"]
@@ -61,6 +64,11 @@ def run_samples(
         ValueError: All values would be the same.
     """
     check_samples(request.settings, count)
+    if count > 1 and isinstance(request.model, TextModel):
+        raise GenerationError(
+            f"{request.model.name} returns text, and n={count} samples of one prompt need a model that returns logits; "
+            "call generate_many with the prompt several times"
+        )
     requested_at = request.requested_at or time.perf_counter()  # samples share one timeout
     requests = [replace(request, number=number, requested_at=requested_at) for number in range(count)]
     batch = BatchSettings(size=min(count, _MAX_ROWS), progress=False)
@@ -69,7 +77,7 @@ def run_samples(
 
 
 def run_many(
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Sequence[Prompt],
     targets: Sequence[AnyTarget],
     settings: Settings,
@@ -97,7 +105,7 @@ def run_many(
 
 
 def run_as_completed(
-    model: LogitsModel,
+    model: AnyModel,
     prompts: Mapping[int, Prompt],
     targets: Sequence[AnyTarget],
     settings: Settings,
@@ -129,24 +137,20 @@ def run_as_completed(
 
 def _outcomes(
     requests: list[Request],
-    model: LogitsModel,
+    model: AnyModel,
     settings: Settings,
     batch: BatchSettings,
     cancelled: threading.Event | None,
     location: str = "prompts",
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
     """Yield the number of each request and its result or error, in order of completion."""
+    if isinstance(model, TextModel) and requests:
+        check_options(requests[0])
     compiled = [settle(compile_request, request) for request in until_cancelled(requests, cancelled)]
     queue = [(request.number, each) for request, each in zip(requests, share_examples(compiled), strict=True)]
-    with (
-        MODEL_LOCKS.acquire(model, settings.assistant_model),
-        Progress(len(queue), batch.progress) as progress,
-    ):
-        rows, queue = _start(model, queue, settings, cancelled)
-        for flow_result in run_flows((write(each) for _, each in queue), rows, batch.size, cancelled):
-            if flow_result is None:
-                continue
-            number, outcome = queue[flow_result.index][0], result_of(flow_result)
+    with Progress(len(queue), batch.progress) as progress:
+        for number, flow_result in _flow_results(model, queue, settings, batch, cancelled):
+            outcome = result_of(flow_result)
             progress.advance()
             if isinstance(outcome, Exception) and not batch.return_exceptions:
                 if len(queue) > 1:
@@ -154,6 +158,28 @@ def _outcomes(
                 raise outcome
             yield number, outcome
     save_guides(compiled)
+
+
+def _flow_results(
+    model: AnyModel,
+    queue: _Queue,
+    settings: Settings,
+    batch: BatchSettings,
+    cancelled: threading.Event | None,
+) -> Generator[tuple[int, FlowResult[Outcome]], None, None]:
+    """Yield the number of each request and the end of its flow."""
+    if isinstance(model, TextModel):
+        text_flows = (write_text(each) for _, each in queue)
+        size = min(batch.size, len(queue))
+        for flow_result in run_text_flows(model, text_flows, size, cancelled):
+            if flow_result is not None:
+                yield queue[flow_result.index][0], flow_result
+        return
+    with MODEL_LOCKS.acquire(model, settings.assistant_model):
+        rows, queue = _start(model, queue, settings, cancelled)
+        for flow_result in run_flows((write(each) for _, each in queue), rows, batch.size, cancelled):
+            if flow_result is not None:
+                yield queue[flow_result.index][0], flow_result
 
 
 def run_request(
@@ -203,10 +229,9 @@ def run_steps(
     flow_result: FlowResult[Outcome] | None = None
     try:
         while flow_result is None:
-            with MODEL_LOCKS.acquire(*request.models):
+            with _locked(request):
                 if flows is None:
-                    rows = start_batch(request.model, request.settings) if batch is None else batch
-                    flows = run_flows([write(prepared, generated)], rows, 1, cancelled)
+                    flows = _start_flow(request, prepared, batch, cancelled, generated)
                 flow_result = next(flows)
             if flow_result is None:
                 yield None
@@ -217,6 +242,24 @@ def run_steps(
     if isinstance(outcome, Result):
         save_guides([prepared])
     yield outcome
+
+
+def _locked(request: Request) -> AbstractContextManager[None]:
+    """Lock the models of a request; a text model needs no lock."""
+    return nullcontext() if isinstance(request.model, TextModel) else MODEL_LOCKS.acquire(*request.models)
+
+
+def _start_flow(
+    request: Request,
+    prepared: Prepared | Exception,
+    batch: Batch | None,
+    cancelled: threading.Event | None,
+    generated: GeneratedTokens | None,
+) -> Generator[FlowResult[Outcome] | None, None, None]:
+    if isinstance(request.model, TextModel):
+        return run_text_flows(request.model, [write_text(prepared, generated)], 1, cancelled)
+    rows = start_batch(request.model, request.settings) if batch is None else batch
+    return run_flows([write(prepared, generated)], rows, 1, cancelled)
 
 
 def save_guides(prepared: Sequence[Prepared | Exception]) -> None:

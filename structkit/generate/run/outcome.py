@@ -69,11 +69,13 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
         token_ids=decoded.token_ids,
         attempts=(*decoded.rejected, text),
         thinking=decoded.thinking,
+        guarantee="masked" if decoded.trace is None else "corrected",
+        trace=decoded.trace,
         events=_events(generated),
         spans=find_spans(target, bytes(generated.text), fields, outcome.source),
         confidence=_confidence(outcome, fields) if outcome.request.settings.confidence else {},
     )
-    if not isinstance(outcome.request.model, RandomLogits):
+    if decoded.trace is None and not isinstance(outcome.request.model, RandomLogits):
         warn_low_agreement(result.pressure, target.name)
     return result
 
@@ -105,6 +107,7 @@ def _usage(outcome: Outcome, flow_result: FlowResult[Outcome]) -> Usage:
         accepted_tokens=flow_result.accepted_tokens,
         discarded_tokens=generated.discarded_tokens + (0 if accepted else len(generated.token_ids)),
         thinking_tokens=generated.thinking_tokens,
+        calls=0 if decoded.trace is None else len(decoded.trace.drafts),
         mask_seconds=decoded.seconds,
         model_seconds=flow_result.model_seconds,
         compile_seconds=outcome.compiled.seconds,

@@ -22,7 +22,8 @@ from structkit.generate.run.outcome import Outcome
 from structkit.generate.run.rejection import locate_rejected, retry_prompt
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
-from structkit.models.protocols import LogitsModel, SupportsMessages, SupportsThinking
+from structkit.models.protocols import SupportsMessages, SupportsThinking
+from structkit.models.text.protocol import AnyModel
 from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 
@@ -30,7 +31,10 @@ __all__ = [
     "DEFAULT_MAX_TOKENS",
     "Prepared",
     "compile_request",
+    "compile_source",
     "encode_request",
+    "parse_text",
+    "prepare_examples",
     "prepare_prompt",
     "settle",
     "share_examples",
@@ -90,7 +94,7 @@ def compile_request(request: Request) -> Prepared:
     target = GUIDE_CACHE.read(request.target, settings.compile_settings)
     if target.has_quotes:
         return Prepared(request=request, source=source, target=target, compiled=None)
-    compiled = _compile(request, source)
+    compiled = compile_source(request, source)
     return Prepared(request=request, source=source, target=compiled.target, compiled=compiled)
 
 
@@ -105,7 +109,7 @@ def share_examples(prepared: Iterable[Prepared | Exception]) -> list[Prepared | 
     for each in prepared:
         if not isinstance(each, Exception):
             if id(each.target) not in rendered:
-                rendered[id(each.target)] = _examples(each)
+                rendered[id(each.target)] = prepare_examples(each)
             each = replace(each, examples=rendered[id(each.target)])
         shared.append(each)
     return shared
@@ -116,7 +120,7 @@ def encode_request(prepared: Prepared) -> Prepared:
     if prepared.prompt_ids:
         return prepared
     request = prepared.request
-    examples = _examples(prepared) if prepared.examples is None else prepared.examples
+    examples = prepare_examples(prepared) if prepared.examples is None else prepared.examples
     prompt = prepare_prompt(request.model, request.prompt, prepared.target, request.settings, examples)
     return replace(prepared, examples=examples, prompt=prompt, prompt_ids=_encode(request, prompt))
 
@@ -125,7 +129,7 @@ def unhealed_ids(prepared: Prepared, compiled: CompiledTarget | None) -> Sequenc
     """Return the tokens of the prompt without those that are generated again with the answer; see `HealedCursor`."""
     settings, ids = prepared.request.settings, prepared.prompt_ids
     heals = settings.fast_forward and not settings.max_thinking_tokens
-    if compiled is None or not heals or not continues_text(prepared.request.model, prepared.prompt):
+    if compiled is None or not heals or not continues_text(prepared.request.logits_model, prepared.prompt):
         return ids
     return ids[: len(ids) - count_healed_tokens(compiled.guide, ids)]
 
@@ -156,7 +160,7 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> Flow[Outcome]:
     if prepared.request.requested_at is None:
         prepared = replace(prepared, request=replace(prepared.request, requested_at=time.perf_counter()))
     prepared = encode_request(prepared)
-    compiled = prepared.compiled or _compile(prepared.request, prepared.source)
+    compiled = prepared.compiled or compile_source(prepared.request, prepared.source)
     decoded = yield from _attempt(prepared, compiled, generated).run()
     settings = prepared.request.settings
     rejected: tuple[str, ...] = ()
@@ -188,7 +192,7 @@ def _attempt(
         cursor,
         budget,
         target=target,
-        validate=partial(_parse, target, generated, prepared.request.settings.context),
+        validate=partial(parse_text, target, generated, prepared.request.settings.context),
         generated=generated,
         previous=previous,
     )
@@ -196,7 +200,7 @@ def _attempt(
 
 def _start(prepared: Prepared, compiled: CompiledTarget) -> tuple[Sequence[int], Cursor, int]:
     """Return the tokens that start the sequence, a cursor that continues from them, and the budget."""
-    model, settings = prepared.request.model, prepared.request.settings
+    model, settings = prepared.request.logits_model, prepared.request.settings
     context, thoughts = model.context_length, settings.max_thinking_tokens
     guide, ids, kept = compiled.guide, prepared.prompt_ids, unhealed_ids(prepared, compiled)
     if len(kept) < len(ids):
@@ -209,7 +213,7 @@ def _start(prepared: Prepared, compiled: CompiledTarget) -> tuple[Sequence[int],
     return ids, guide.cursor(), token_budget(guide, settings.max_tokens, context, length)
 
 
-def _parse(target: Target[object], generated: GeneratedTokens, context: object, text: str) -> object:
+def parse_text(target: Target[object], generated: GeneratedTokens, context: object, text: str) -> object:
     """Return the value of a text, or its rejection."""
     try:
         value = target.parse(text, context)
@@ -240,11 +244,13 @@ def _retry_settings(settings: Settings, generated: GeneratedTokens, guide: Guide
     return replace(settings, max_tokens=left, max_thinking_tokens=thoughts)
 
 
-def _compile(request: Request, source: str) -> CompiledTarget:
+def compile_source(request: Request, source: str) -> CompiledTarget:
+    """Compile the target for a source of its quotes, unless it is cached."""
     return GUIDE_CACHE.get(request.target, request.vocabulary, request.settings.compile_settings, source)
 
 
-def _examples(prepared: Prepared) -> Sequence[Example]:
+def prepare_examples(prepared: Prepared) -> Sequence[Example]:
+    """Render the examples of a request."""
     settings = prepared.request.settings
     if not settings.examples:
         return ()
@@ -254,11 +260,11 @@ def _examples(prepared: Prepared) -> Sequence[Example]:
 
 
 def _encode(request: Request, prompt: Prompt) -> list[int]:
-    return encode_prompt(request.model, prompt, thinking=request.settings.max_thinking_tokens > 0)
+    return encode_prompt(request.logits_model, prompt, thinking=request.settings.max_thinking_tokens > 0)
 
 
 def prepare_prompt(
-    model: LogitsModel,
+    model: AnyModel,
     prompt: Prompt,
     target: Target[object],
     settings: Settings,

@@ -17,9 +17,9 @@ from structkit.errors import ModelError
 from structkit.generate.decode.config import Flow, FlowRequest, TextEnd
 from structkit.generate.decode.speculate import AcceptanceRate
 from structkit.generate.input.validator import ValidateOutput
-from structkit.generate.run.event_loop import EventLoopThread, await_on_loop
 from structkit.generate.sample.select import select_tokens
 from structkit.generate.sample.step import Draft, SampleRequest
+from structkit.generate.threads.event_loop import EventLoopThread, await_on_loop
 from structkit.models.protocols import Batch, ChecksText, Logits, LogitsModel, SupportsLookahead
 from structkit.models.single_row import call_model, checked_logits
 from structkit.rejected import Rejected

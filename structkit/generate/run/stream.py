@@ -15,12 +15,12 @@ from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_steps
-from structkit.generate.run.event_loop import in_thread
 from structkit.generate.run.events import EventEmitter, StreamEnd
 from structkit.generate.run.request import compile_request, settle
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
 from structkit.generate.run.rule_events import Event, RuleEmitter
-from structkit.models.protocols import LogitsModel
+from structkit.generate.threads.event_loop import in_thread
+from structkit.models.text.protocol import AnyModel
 from structkit.targets.targets import AnyTarget, Target
 
 __all__ = ["AsyncStream", "Stream"]
@@ -34,7 +34,7 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
     Returned by `structkit.stream`. `close`, or the end of a `with` block, frees the state of the model at once.
     """
 
-    def __init__(self, model: LogitsModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
+    def __init__(self, model: AnyModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
         self._request = Request(
             model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
         )

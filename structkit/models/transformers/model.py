@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import structkit.demo
 from structkit.errors import ModelError, VocabularyError
+from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Batch, Message
 from structkit.models.transformers.chat_template import PromptEncoder
 from structkit.models.transformers.thinking import find_thinking_tags
@@ -180,6 +181,11 @@ class TransformersModel:
             ModelError: Messages without a chat template, or the template rejects them.
         """
         return self._encoder.encode(prompt)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return Capabilities(logits="full", takes_messages=self.takes_messages)
 
     @property
     def takes_messages(self) -> bool:

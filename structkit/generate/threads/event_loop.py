@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.05
 """Seconds between two checks of whether the caller cancelled."""
 
 _event_loop: ContextVar[EventLoopFactory | None] = ContextVar(
-    "structkit.generate.run.event_loop", default=None
+    "structkit.generate.threads.event_loop", default=None
 )
 
 

@@ -1,0 +1,294 @@
+"""The correction flow: one answer of a text model, from replies of which each continues the accepted text.
+
+The flow is a generator that yields what it needs (`effects.py`) and is sent the pieces of replies, so that it does no
+input or output itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Literal, cast
+
+from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
+from structkit.generate.correct.continuations import Continuations, continuations, shortest_end
+from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
+from structkit.generate.correct.matcher import ReplyMatcher
+from structkit.generate.correct.reading import Reading, advance_all
+from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.decode.retokenize import complete_characters
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.request import Request
+from structkit.generate.output.json_reader import format_path
+from structkit.generate.output.trace import Draft, DraftEnd
+from structkit.guide.guide import Cursor
+from structkit.models.text.protocol import TextModel, TextRequest
+
+__all__ = ["Correction"]
+
+Bound = Literal["max_corrections", "max_calls", "timeout"]
+
+_REMEDIES = {
+    "max_corrections": "allow more with max_corrections=..., describe the expected answer in the prompt, or pass "
+    'finish="shortest" to complete the value without the model',
+    "max_calls": "allow more calls with max_calls=... of the model, or let each reply be longer",
+    "timeout": 'allow more seconds with timeout=..., or pass finish="shortest" to complete the value without the model',
+}
+
+
+class Correction:
+    """One answer of a text model: the flow `run`, its cursor and the text that it accepts.
+
+    Args:
+        request: The model and the settings.
+        prompt: The prompt, with the description of the target.
+        cursor: A cursor at the start of the language, over bytes; it is moved.
+        budget: The maximum number of bytes of the answer.
+        generated: The record that receives the bytes.
+        drafts: The replies of previous answers to the same request; new replies are added.
+
+    Attributes:
+        closed_at: The position from which the value was completed without the model; -1 if the model ended it.
+
+    Raises:
+        BudgetTooSmall: The shortest value needs more bytes than the budget.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        prompt: Prompt,
+        cursor: Cursor,
+        budget: int,
+        generated: GeneratedTokens,
+        drafts: list[Draft],
+    ) -> None:
+        if not cursor.fits(budget):
+            raise BudgetTooSmall(cursor.min_tokens_to_end(), budget)
+        self.model = cast("TextModel", request.model)
+        self.settings = request.settings
+        self.prompt = prompt if isinstance(prompt, str) else tuple(prompt)
+        self.cursor = cursor
+        self.budget = budget
+        self.deadline = request.deadline()
+        self.generated = generated
+        self.drafts = drafts
+        self.text = bytearray()
+        self.corrections = 0
+        self.is_stuck = False
+        self.closed_at = -1
+        self.seconds = 0.0
+
+    def run(self) -> TextFlow[None]:
+        """Write a complete text.
+
+        Raises:
+            CorrectionsExhausted: A bound was reached before, and `finish` is `"error"`.
+            ModelError: The model failed, and its reply added nothing.
+        """
+        self.append(self.forced(), forced=True)
+        while not self.cursor.is_finished:
+            bound = self.reached_bound()
+            if bound is None:
+                draft = yield from self.draft()
+                if draft.end == "complete":
+                    return
+                continue
+            if self.settings.finish == "error":
+                raise self.exhausted(bound)
+            self.closed_at = len(self.text)
+            self.append(shortest_end(self.cursor.fork()), forced=True)
+            return
+
+    def draft(self) -> TextFlow[Draft]:
+        """Read one reply, and accept the longest start of it that can belong to a value."""
+        before = bytes(self.text)
+        prefix = complete_characters(before).rstrip(" \t\r\n") if before else ""
+        choices, hint = self.offer()
+        request = TextRequest(
+            prompt=self.prompt,
+            prefix=prefix,
+            max_tokens=self.budget - len(before),
+            choices=choices,
+            hint=hint,
+        )
+        matcher = ReplyMatcher(
+            self.cursor,
+            before,
+            len(prefix.encode()),
+            self.budget,
+            continues=self.model.capabilities.continues_prefix,
+        )
+        started = time.perf_counter()
+        failure = yield from self.read(request, matcher)
+        seconds = time.perf_counter() - started
+        begin = time.perf_counter()
+        reading = matcher.best()
+        if reading is None and isinstance(failure, ModelError):
+            raise failure
+        kept = self.accept(reading)
+        if reading is None and choices:
+            self.append(_chosen(matcher.data, choices), forced=False)
+        end = self.end_of(reading, failure, before)
+        added = bytes(self.text[kept:])
+        forced = b"" if end == "complete" else self.forced()
+        self.append(forced, forced=True)
+        rest = matcher.data if reading is None else matcher.data[reading.position :]
+        draft = Draft(
+            prefix=before[:kept].decode(errors="replace"),
+            reply=matcher.data.decode(errors="replace"),
+            accepted=added.decode(errors="replace"),
+            refused="" if end in ("complete", "ended") else rest.decode(errors="replace"),
+            forced=forced.decode(errors="replace"),
+            choices=choices,
+            hint=hint,
+            end=end,
+            seconds=seconds,
+        )
+        self.drafts.append(draft)
+        self.corrections += draft.is_correction
+        self.is_stuck = draft.is_correction and self.text == before
+        self.seconds += time.perf_counter() - begin
+        return draft
+
+    def read(self, request: TextRequest, matcher: ReplyMatcher) -> TextFlow[ModelError | TimeoutError | None]:
+        """Read a reply as far as it is needed; return the error that ended it."""
+        try:
+            piece = yield OpenReply(request, self.reply_seconds())
+            while isinstance(piece, str):
+                begin = time.perf_counter()
+                is_decided = matcher.feed(piece)
+                self.publish(matcher.current)
+                self.seconds += time.perf_counter() - begin
+                if is_decided:
+                    break
+                piece = yield NextPiece()
+        except (ModelError, TimeoutError) as error:
+            matcher.finish()
+            return error
+        matcher.finish()
+        return None
+
+    def reply_seconds(self) -> float | None:
+        """Return the maximum number of seconds of the next reply."""
+        left = None if self.deadline is None else self.deadline - time.perf_counter()
+        bounds = [each for each in (left, self.model.timeout) if each is not None]
+        return max(0.0, min(bounds)) if bounds else None
+
+    def end_of(self, reading: Reading | None, failure: Exception | None, before: bytes) -> DraftEnd:
+        """Return how a reply ended; raise the timeout of a reply that added nothing."""
+        if reading is not None and reading.state == "complete":
+            return "complete"
+        if isinstance(failure, TimeoutError):
+            is_overdue = self.deadline is not None and time.perf_counter() >= self.deadline
+            if self.text == before and not is_overdue:
+                raise ModelError(
+                    f"{self.model.name} did not reply within {self.model.timeout:g} s; allow more seconds with "
+                    "timeout=... of the model, or find out why it hangs"
+                ) from failure
+            return "timeout"
+        if failure is not None:
+            return "failed"
+        if self.text == before:
+            return "empty"
+        return "refused" if reading is not None and reading.state == "refused" else "ended"
+
+    def offer(self) -> Continuations:
+        """Return what can follow, if the last reply, which started here, added nothing."""
+        return continuations(self.cursor, bytes(self.text)) if self.is_stuck else ((), "")
+
+    def accept(self, reading: Reading | None) -> int:
+        """Replace the text by that of a reading, up to its last complete character; return the length that is kept."""
+        if reading is None:
+            return len(self.text)
+        whole = len(complete_characters(bytes(reading.text)).encode())
+        if whole < len(reading.text):
+            reading.cursor.rollback(len(reading.text) - whole)
+            del reading.text[whole:]
+        kept = len(self.text) if reading.text.startswith(self.text) else 0
+        self.replace(bytes(reading.text))
+        self.cursor = reading.cursor
+        return kept
+
+    def forced(self) -> bytes:
+        """Return the complete characters that must follow, within the budget.
+
+        Nothing precedes the first text of a model that does not continue it: such a model starts over.
+        """
+        if not (self.text or self.model.capabilities.continues_prefix):
+            return b""
+        forced = complete_characters(self.cursor.forced_bytes()).encode()
+        return forced[: self.budget - len(self.text)]
+
+    def append(self, added: bytes, *, forced: bool) -> None:
+        """Append a text that the language allows."""
+        if added and advance_all(self.cursor, added):
+            self.replace(bytes(self.text) + added, forced=forced)
+
+    def replace(self, text: bytes, *, forced: bool = False) -> None:
+        """Set the text."""
+        self.text[:] = text
+        self.publish_text(text, forced=forced)
+
+    def publish(self, reading: Reading | None) -> None:
+        """Record the text of a reading that may go on, for streams."""
+        if reading is not None and reading.text.startswith(self.text):
+            self.publish_text(bytes(reading.text))
+
+    def publish_text(self, text: bytes, *, forced: bool = False) -> None:
+        """Record a text; one that does not continue the recorded text replaces it."""
+        generated = self.generated
+        if not text.startswith(generated.text):
+            generated.truncate(0, 0)
+        for byte in text[len(generated.text) :]:
+            generated.token_ids.append(byte)
+            generated.token_bytes.append(bytes([byte]))
+            generated.scores.append((0.0, 0.0))
+            generated.is_forced.append(forced)
+        generated.text[:] = text
+
+    def reached_bound(self) -> Bound | None:
+        """Return the bound that forbids another reply; `None` if there is none."""
+        if self.corrections > self.settings.max_corrections:
+            return "max_corrections"
+        if len(self.drafts) >= self.model.max_calls:
+            return "max_calls"
+        is_overdue = self.deadline is not None and time.perf_counter() >= self.deadline
+        return "timeout" if is_overdue else None
+
+    def exhausted(self, bound: Bound) -> CorrectionsExhausted:
+        """Return the error of a bound that was reached."""
+        text, last = bytes(self.text), self.drafts[-1] if self.drafts else None
+        limit = {"max_corrections": self.settings.max_corrections, "max_calls": self.model.max_calls}
+        value = limit.get(bound, self.settings.timeout)
+        shown = text[-60:].decode(errors="replace")
+        found = "" if last is None or not last.refused else f", where the model wrote {last.refused[:60]!r}"
+        return CorrectionsExhausted(
+            f"{self.model.name} did not complete the value within {bound}={value}: the accepted text ends in "
+            f"{shown!r}{found}; {_REMEDIES[bound]}",
+            prefix=text.decode(errors="replace"),
+            drafts=tuple(draft.reply for draft in self.drafts),
+            place=self.place(),
+        )
+
+    def place(self) -> str:
+        """Return the path of the value that is incomplete, or the position in the text."""
+        if self.cursor.guide.is_json:
+            found = self.generated.reader.follow(self.generated.text).current()
+            if found is not None:
+                return format_path(found[0])
+        return f"byte {len(self.text)}"
+
+
+def _chosen(reply: bytes, choices: Sequence[str]) -> bytes:
+    """Return the offered text that a reply names, apart from case, quotes and punctuation; empty if there is none.
+
+    >>> _chosen(b"High.", ('"high"', '"low"'))
+    b'"high"'
+    """
+    named = [choice for choice in choices if _bare(choice) == _bare(reply.decode(errors="replace"))]
+    return named[0].encode() if len(named) == 1 else b""
+
+
+def _bare(text: str) -> str:
+    return text.strip(" \t\r\n\"'`*.,;:!").casefold()

@@ -1,0 +1,202 @@
+"""One way to read a reply: its bytes, from some position on, continue some start of an answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Literal, TypeAlias
+
+from structkit.errors import TokenRejected
+from structkit.guide.guide import Cursor
+
+__all__ = ["Reading", "advance_all", "advance_byte"]
+
+_SPACES = frozenset(b" \t\n\r")
+_SCALAR = re.compile(rb"[\w+.-]", re.A)
+_ESCAPE = re.compile(rb"\\u[dD][89abAB]\w\w\\u\w{4}|\\u\w{4}|\\[^u]", re.A)
+_MAX_ESCAPE = 12
+
+_AFTER_VALUE = re.compile(rb"[.,;:!?*]*(?:[\s`]|\Z)")
+"""What can follow a value that no bracket closes, in prose; a letter or a digit would belong to the same word."""
+
+_PUNCTUATION = frozenset(b".,;:!?*")
+
+State: TypeAlias = Literal["open", "complete", "refused"]
+
+
+class Reading:
+    """A reply read from a position as the continuation of a text, byte by byte.
+
+    Outside of JSON strings, white space of the reply is replaced by the white space of the target's style; inside,
+    characters are spelled as the target spells them, such as `é` for an escape. All else must agree.
+
+    Args:
+        cursor: A cursor after `text`; it is moved.
+        text: The bytes of the answer that the reply continues.
+        start: The position in the reply.
+        budget: The maximum number of bytes of the answer.
+        repeats: Bytes at the end of `text` that the reply repeats first.
+
+    Attributes:
+        text: The bytes of the answer so far.
+        position: The first byte of the reply that is not read.
+        state: `"complete"` if the value ends at `position`; `"refused"` if the byte there cannot follow.
+    """
+
+    def __init__(self, cursor: Cursor, text: bytes, start: int, budget: int, *, repeats: bytes = b"") -> None:
+        self.cursor = cursor
+        self.text = bytearray(text)
+        self.start = start
+        self.position = start
+        self.budget = budget
+        self.repeats = repeats
+        self.state: State = "open"
+        self.is_json = cursor.guide.is_json
+        self.in_string = self.is_json and _ends_in_string(text)
+        self._after_space = False
+
+    @property
+    def consumed(self) -> int:
+        """The number of bytes of the reply that were read."""
+        return self.position - self.start
+
+    def read(self, data: bytes, end: int, *, is_last: bool = False) -> None:
+        """Read the reply up to a position.
+
+        Args:
+            data: The reply.
+            end: The position.
+            is_last: Whether the reply ends there.
+        """
+        while self.state == "open" and self.position < end:
+            if not self._step(data, end, is_last=is_last):
+                return  # more of the reply decides
+        if is_last and self.state == "open" and self.cursor.is_accepting:
+            self.state = "complete"
+
+    def cut(self, length: int) -> None:
+        """Take back the last bytes of the text, and refuse them."""
+        self.cursor.rollback(length)
+        del self.text[len(self.text) - length :]
+        self.position -= length
+        self.state = "refused"
+
+    def _step(self, data: bytes, end: int, *, is_last: bool) -> bool:
+        byte = data[self.position]
+        if self.repeats:
+            if byte == self.repeats[0]:
+                self.repeats = self.repeats[1:]
+                self.position += 1
+            else:
+                self.state = "refused"
+            return True
+        unit = data[self.position : self.position + 1]
+        if self.in_string and byte == ord("\\"):
+            escape = _ESCAPE.match(data, self.position, end)
+            if not is_last and end - self.position < _MAX_ESCAPE and _may_grow(escape):
+                return False
+            unit = escape[0] if escape else unit
+        if self._take(unit):
+            self.position += len(unit)
+            if unit in (b"}", b"]") and not self.in_string and self.is_json and self.cursor.is_finished:
+                self.state = "complete"
+        elif self.is_json and not self.in_string and byte in _SPACES:
+            self._after_space = True
+            self.position += 1
+        else:
+            return self._stop(data, end, is_last=is_last)
+        return True
+
+    def _take(self, unit: bytes) -> bool:
+        """Append a character of the reply in the spelling of the target; return whether it can follow."""
+        if not self.is_json:
+            return self._append(unit)
+        if self.in_string:
+            if self._append(unit):
+                self.in_string = unit != b'"'
+                return True
+            spelled = _spelled(unit)
+            return spelled is not None and self._append(spelled)
+        if self._after_space and self.text and _SCALAR.match(unit) and _SCALAR.match(self.text[-1:]):
+            return False  # `1 2` is not 12
+        if not (self._append(unit) or self._append(_leading_space(self.cursor.forced_bytes()) + unit)):
+            return False
+        self._after_space = False
+        self.in_string = unit == b'"'
+        return True
+
+    def _append(self, added: bytes) -> bool:
+        """Append bytes to the text, all or none; return whether they can follow within the budget."""
+        if not advance_all(self.cursor, added):
+            return False
+        if not self.cursor.fits(self.budget - len(self.text) - len(added)):
+            self.cursor.rollback(len(added))
+            return False
+        self.text += added
+        return True
+
+    def _stop(self, data: bytes, end: int, *, is_last: bool) -> bool:
+        """End at a byte that cannot follow: the value is complete before the byte, or the byte is refused."""
+        if self.cursor.is_accepting and self.consumed:
+            is_closed = self.is_json and self.text.endswith((b"}", b"]"))
+            if is_closed or self._after_space:
+                self.state = "complete"
+                return True
+            rest = data[self.position : end]
+            if not is_last and all(byte in _PUNCTUATION for byte in rest):
+                return False
+            if _AFTER_VALUE.match(rest):
+                self.state = "complete"
+                return True
+        self.state = "refused"
+        return True
+
+
+def advance_byte(cursor: Cursor, byte: int) -> bool:
+    """Advance by a byte; return whether the language allows the byte."""
+    try:
+        cursor.advance(byte)
+    except TokenRejected:
+        return False
+    return True
+
+
+def advance_all(cursor: Cursor, text: bytes) -> bool:
+    """Advance by all bytes of a text, or by none; return whether the language allows the text."""
+    for count, byte in enumerate(text):
+        if not advance_byte(cursor, byte):
+            cursor.rollback(count)
+            return False
+    return bool(text)
+
+
+def _may_grow(escape: re.Match[bytes] | None) -> bool:
+    r"""Whether more bytes can belong to an escape: half of a pair such as `\ud83d\ude00`, or an incomplete escape."""
+    return escape is None or (len(escape[0]) == 6 and escape[0][2:3] in b"dD" and escape[0][3:4] in b"89abAB")
+
+
+def _spelled(unit: bytes) -> bytes | None:
+    r"""Return the usual spelling of a character of a JSON string; `None` if it has no other.
+
+    >>> _spelled(rb"\u00e9").decode(), _spelled(b"\n"), _spelled(rb"\/")
+    ('é', b'\\n', b'/')
+    """
+    try:
+        text = json.loads(b'"%s"' % unit, strict=False)
+        spelled = json.dumps(text, ensure_ascii=False)[1:-1].encode()
+    except ValueError:
+        return None
+    return None if spelled == unit else spelled
+
+
+def _leading_space(forced: bytes) -> bytes:
+    return forced[: len(forced) - len(forced.lstrip(b" \t\n\r"))]
+
+
+def _ends_in_string(text: bytes) -> bool:
+    r"""Whether the start of a JSON text ends inside a string.
+
+    >>> _ends_in_string(rb'{"a": "b\"'), _ends_in_string(rb'{"a": "b\\"')
+    (True, False)
+    """
+    return bool(re.sub(rb"\\.", b"", text, flags=re.S).count(b'"') % 2)

@@ -1,0 +1,222 @@
+"""The stages of a request to a text model: prompt, correction, validation, and retry after a rejection."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from structkit.errors import GenerationError
+from structkit.generate.correct.correction import Correction
+from structkit.generate.correct.effects import TextFlow
+from structkit.generate.decode.config import Decoded, GeneratedTokens, RejectedSpan
+from structkit.generate.decode.rejected import RejectedTexts
+from structkit.generate.decode.retokenize import complete_characters
+from structkit.generate.input.examples import Example
+from structkit.generate.input.guide_cache import CompiledTarget
+from structkit.generate.input.prompt import Prompt, user_text
+from structkit.generate.input.request import Request
+from structkit.generate.input.validator import ValidateOutput
+from structkit.generate.output.json_reader import format_path
+from structkit.generate.output.trace import Draft, Trace
+from structkit.generate.run.observe import GenerationObserver
+from structkit.generate.run.outcome import Outcome
+from structkit.generate.run.rejection import retry_prompt
+from structkit.generate.run.request import (
+    Prepared,
+    compile_source,
+    parse_text,
+    prepare_examples,
+    prepare_prompt,
+)
+from structkit.models.text.protocol import TextModel, TextRequest
+from structkit.models.text.render import render_messages, render_text
+from structkit.rejected import Rejected
+from structkit.targets.targets import Target
+from structkit.vocabulary.control_tokens import to_text
+
+__all__ = ["check_options", "first_text", "write_text"]
+
+_DEFAULT_MAX_BYTES = 16_384
+"""Maximum bytes of an answer without `max_tokens`: as many as 1,024 tokens rarely exceed."""
+
+_NEEDS_LOGITS = {
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "typical_p",
+    "repetition_penalty",
+    "processors",
+    "seed",
+    "thinking",
+    "assistant_model",
+    "confidence",
+}
+"""Options that choose tokens, or read their probabilities."""
+
+
+def check_options(request: Request) -> None:
+    """Check that a text model can do what the options ask for.
+
+    Raises:
+        GenerationError: It cannot.
+    """
+    given = request.settings.given & _NEEDS_LOGITS
+    if not request.settings.confidence:
+        given -= {"confidence"}
+    if given:
+        name = min(given)
+        raise GenerationError(
+            f"{request.model.name} returns text, and {name}=... needs a model that returns logits; leave it out, or "
+            "set it where the text is made"
+        )
+
+
+def write_text(prepared: Prepared | Exception, generated: GeneratedTokens | None = None) -> TextFlow[Outcome]:
+    """Generate the value of a request to a text model.
+
+    A value that validators reject is asked for again, with the reason in the prompt.
+
+    Args:
+        prepared: The request, or the error of its preparation, which is raised at the start.
+        generated: The record that receives the bytes.
+    """
+    if isinstance(prepared, Exception):
+        raise prepared
+    observer = GenerationObserver(prepared.request)
+    try:
+        outcome = yield from _write(prepared, GeneratedTokens() if generated is None else generated)
+    except BaseException as error:
+        observer.fail(error)
+        raise
+    observer.end(outcome)
+    return outcome
+
+
+def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
+    check_options(prepared.request)
+    settings = replace(prepared.request.settings, confidence=False)
+    request = replace(prepared.request, settings=settings)
+    if request.requested_at is None:
+        request = replace(request, requested_at=time.perf_counter())
+    compiled = prepared.compiled or compile_source(request, prepared.source)
+    examples = prepare_examples(prepared) if prepared.examples is None else prepared.examples
+    prompt = text_prompt(request, prepared.target, examples)
+    drafts: list[Draft] = []
+    rejected: list[str] = []
+    asked: Prompt = prompt
+    while True:
+        generated.truncate(0, 0)
+        correction = Correction(
+            request, asked, compiled.guide.cursor(), _budget(request, compiled), generated, drafts
+        )
+        cause: GenerationError | None = None
+        rejection: RejectedSpan | None = None
+        value: object = None
+        yield from correction.run()
+        text = to_text(bytes(generated.text))
+        value = yield from _validated(request, compiled, generated, text)
+        if not isinstance(value, RejectedSpan):
+            break
+        rejection, rejected = value, [*rejected, text]
+        if len(rejected) > settings.retries:
+            break
+        asked = retry_prompt(prompt, text, rejection.rejected.message)
+    decoded = Decoded(
+        token_ids=tuple(generated.token_ids),
+        finish_reason="stop" if correction.closed_at < 0 else "budget",
+        forced_tokens=sum(generated.is_forced),
+        seconds=correction.seconds,
+        value=value,
+        rejected=tuple(rejected),
+        rejected_texts=RejectedTexts(),
+        rejection=rejection,
+        cause=cause,
+        read_tokens=0,
+        read_ids=(),
+        choices={},
+        thinking=None,
+        trace=Trace(
+            drafts=tuple(drafts), forced_fields=_fields_after(correction.closed_at, generated, compiled)
+        ),
+    )
+    prompt_bytes = len(
+        "".join([prompt] if isinstance(prompt, str) else [m["content"] for m in prompt]).encode()
+    )
+    return Outcome(request, compiled, prepared.source, prompt_bytes, generated, decoded)
+
+
+def first_text(request: Request, examples: Sequence[Example] = ()) -> str:
+    """Return the text that a text model reads first; of messages, their contents after their roles.
+
+    Raises:
+        StructkitError: See `structkit.generate`.
+    """
+    source = user_text(request.prompt) if request.settings.source is None else request.settings.source
+    compiled = compile_source(request, source)
+    prompt = text_prompt(request, compiled.target, examples)
+    continues = isinstance(request.model, TextModel) and request.model.capabilities.continues_prefix
+    forced = compiled.guide.cursor().forced_bytes() if continues else b""
+    prefix = complete_characters(forced).rstrip()
+    if isinstance(prompt, str) and not _takes_messages(request):
+        return render_text(TextRequest(prompt=prompt, prefix=prefix), continues=continues)
+    given = prompt if isinstance(prompt, str) else tuple(prompt)
+    messages = render_messages(TextRequest(prompt=given, prefix=prefix), continues=continues)
+    return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+
+
+def _takes_messages(request: Request) -> bool:
+    return isinstance(request.model, TextModel) and request.model.capabilities.takes_messages
+
+
+def text_prompt(request: Request, target: Target[object], examples: Sequence[Example] = ()) -> Prompt:
+    """Return the prompt with the additions of the settings.
+
+    Raises:
+        GenerationError: The model does not take messages.
+    """
+    prompt = prepare_prompt(request.model, request.prompt, target, request.settings, examples)
+    if _takes_messages(request):
+        return prompt
+    if not isinstance(prompt, str):
+        raise GenerationError(
+            f"{request.model.name} takes a text, not messages or a system message; pass a string, or make the model "
+            "with chat=True from a function of messages"
+        )
+    # The answer starts in a line of its own, unless the text leads up to the answer.
+    return f"{prompt}\n\n" if request.settings.include_schema and prompt[-1:].strip() else prompt
+
+
+def _budget(request: Request, compiled: CompiledTarget) -> int:
+    """Return the maximum number of bytes of the answer."""
+    if request.settings.max_tokens is not None:
+        return request.settings.max_tokens
+    cursor = compiled.guide.cursor()
+    return _DEFAULT_MAX_BYTES if cursor.fits(_DEFAULT_MAX_BYTES) else cursor.min_tokens_to_end()
+
+
+def _validated(
+    request: Request, compiled: CompiledTarget, generated: GeneratedTokens, text: str
+) -> TextFlow[object]:
+    """Return the value of a complete text, or its rejection."""
+    value = parse_text(compiled.target, generated, request.settings.context, text)
+    validator = request.settings.validate
+    if validator is None or isinstance(value, RejectedSpan):
+        return value
+    rejected = yield ValidateOutput(validator, value)
+    if isinstance(rejected, Rejected):
+        return RejectedSpan(rejected, 0, len(generated.text), starts_over=True)
+    return value
+
+
+def _fields_after(start: int, generated: GeneratedTokens, compiled: CompiledTarget) -> tuple[str, ...]:
+    """Return the paths of the values, apart from containers, that end after a position; none if it is negative."""
+    if start < 0:
+        return ()
+    fields = generated.values(is_json=compiled.target.is_json)
+    return tuple(
+        format_path(field.path)
+        for field in fields
+        if field.end > start and (field.kind not in ("object", "array") or field.start >= start)
+    )

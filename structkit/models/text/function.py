@@ -1,0 +1,218 @@
+"""Functions as models: any function that answers a text with a text."""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from inspect import isawaitable
+from typing import TypeAlias, cast
+
+from structkit.errors import ModelError
+from structkit.models.capabilities import Capabilities
+from structkit.models.protocols import Message
+from structkit.models.text.protocol import TextRequest
+from structkit.models.text.render import render_messages, render_text
+
+__all__ = ["ChatFunction", "FunctionModel", "TextFunction", "from_function"]
+
+Reply: TypeAlias = "str | Iterable[str] | AsyncIterator[str]"
+
+TextFunction: TypeAlias = "Callable[[str], Reply | Awaitable[Reply]]"
+"""A function from a text to what follows the text."""
+
+ChatFunction: TypeAlias = "Callable[[list[Message]], Reply | Awaitable[Reply]]"
+"""A function from messages to the next message of the assistant."""
+
+
+def from_function(
+    function: TextFunction | ChatFunction,
+    *,
+    chat: bool = False,
+    continues: bool = True,
+    timeout: float = 120.0,
+    max_calls: int = 32,
+    thread_safe: bool = False,
+    name: str | None = None,
+) -> FunctionModel:
+    """Wrap a function that answers a text with a text, such as a call of a remote model.
+
+    The reply is read byte by byte. At the first byte that cannot belong to a value, the reply is closed, the longest
+    start that still can is kept, and the function is called again to continue from there. A value is returned only if
+    its complete text belongs to the target and its validators accept the value.
+
+    Args:
+        function: Takes the text, and returns what follows the text: as a string, or as an iterator of pieces. Sync or
+            async. An iterator is closed once the rest of the reply is not needed.
+        chat: Whether the function takes messages such as `{"role": "user", "content": "..."}` instead of a text.
+        continues: Whether the function continues the start of an answer: a text that ends inside the answer, or a last
+            message of the assistant. Otherwise the function reads the start of the answer as part of the question.
+        timeout: Maximum number of seconds of one reply. A function that does not return in time is left to itself.
+        max_calls: Maximum number of calls for one value.
+        thread_safe: Whether a function that is not async may run in several threads at once. Otherwise calls wait for
+            each other.
+        name: The name in messages; by default that of the function.
+
+    Raises:
+        TypeError: The function is not callable, or an argument has the wrong type.
+        ValueError: A number is out of range.
+
+    >>> import structkit as sk
+    >>> model = from_function(lambda text: '{"name": "Ana", "age": 34}')
+    >>> sk.extract(model, "Ana is 34.", dict[str, str | int])
+    {'name': 'Ana', 'age': 34}
+    """
+    if not callable(function):
+        raise TypeError(f"from_function takes a function of a text, not {function!r:.60}")
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
+    if operator.index(max_calls) < 1:
+        raise ValueError(f"max_calls must be at least 1, not {max_calls!r}")
+    return FunctionModel(
+        function,
+        name=name or str(getattr(function, "__name__", type(function).__name__)),
+        capabilities=Capabilities(continues_prefix=continues, takes_messages=chat),
+        timeout=timeout,
+        max_calls=max_calls,
+        lock=None if thread_safe else threading.Lock(),
+    )
+
+
+class FunctionModel:
+    """A function as a `TextModel`; returned by `structkit.from_function`.
+
+    Attributes:
+        name: The name in messages.
+        capabilities: What the function can do.
+        timeout: Maximum number of seconds of one reply.
+        max_calls: Maximum number of calls for one value.
+    """
+
+    def __init__(
+        self,
+        function: TextFunction | ChatFunction,
+        *,
+        name: str,
+        capabilities: Capabilities,
+        timeout: float,
+        max_calls: int,
+        lock: threading.Lock | None,
+    ) -> None:
+        self.name = name
+        self.capabilities = capabilities
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self._function = function
+        self._lock = lock
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether the function takes messages; see `SupportsMessages`."""
+        return self.capabilities.takes_messages
+
+    def request(self, request: TextRequest) -> Iterator[str] | AsyncIterator[str]:
+        """Call the function, and return the pieces of its reply; see `TextModel.request`.
+
+        Raises:
+            ModelError: The function returned something else.
+        """
+        held = self._lock
+        if held is not None:
+            held.acquire()
+        try:
+            returned = self._call(request)
+            if isawaitable(returned):
+                return self._await_pieces(returned)
+            if isinstance(returned, AsyncIterator):
+                return self._async_pieces(returned)
+            pieces = _Pieces(self._texts(returned), held)
+            held = None  # released at the end of the reply
+            return pieces
+        finally:
+            if held is not None:
+                held.release()
+
+    def _call(self, request: TextRequest) -> Reply | Awaitable[Reply]:
+        continues = self.capabilities.continues_prefix
+        if self.capabilities.takes_messages:
+            return cast("ChatFunction", self._function)(render_messages(request, continues=continues))
+        return cast("TextFunction", self._function)(render_text(request, continues=continues))
+
+    async def _await_pieces(self, returned: Awaitable[Reply]) -> AsyncIterator[str]:
+        reply = await returned
+        if isinstance(reply, AsyncIterator):
+            async for piece in self._async_pieces(reply):
+                yield piece
+        else:
+            for piece in self._texts(reply):
+                yield piece
+
+    async def _async_pieces(self, reply: AsyncIterator[str]) -> AsyncIterator[str]:
+        try:
+            async for piece in reply:
+                yield self._text(piece, "yielded")
+        finally:
+            close = getattr(reply, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _texts(self, reply: object) -> Iterator[str]:
+        if isinstance(reply, str):
+            return iter((reply,))
+        if isinstance(reply, (bytes, bytearray, Mapping)) or not isinstance(reply, Iterable):
+            self._text(reply, "returned")
+        return self._iterate(cast("Iterable[object]", reply))
+
+    def _iterate(self, reply: Iterable[object]) -> Iterator[str]:
+        try:
+            for piece in reply:
+                yield self._text(piece, "yielded")
+        finally:
+            close = getattr(reply, "close", None)
+            if close is not None:
+                close()
+
+    def _text(self, piece: object, verb: str) -> str:
+        """Return a piece that is a string.
+
+        Raises:
+            ModelError: It is something else.
+        """
+        if isinstance(piece, str):
+            return piece
+        if piece is None:
+            found, remedy = "None", "return the text of the reply; does the function lack a return statement?"
+        elif isinstance(piece, (bytes, bytearray)):
+            found, remedy = "bytes", "decode them, as in reply.decode()"
+        else:
+            found, remedy = f"a {type(piece).__name__}", "return its text"
+        raise ModelError(
+            f"the function {verb} {found} and must return a string, or an iterator of strings: {remedy}",
+            place=self.name,
+        )
+
+
+class _Pieces:
+    """The pieces of a reply, during which a lock is held."""
+
+    def __init__(self, pieces: Iterator[str], lock: threading.Lock | None) -> None:
+        self._pieces = pieces
+        self._lock = lock
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        return next(self._pieces)
+
+    def close(self) -> None:
+        """Close the reply, and release the lock."""
+        lock, self._lock = self._lock, None
+        try:
+            close = getattr(self._pieces, "close", None)
+            if close is not None:
+                close()
+        finally:
+            if lock is not None:
+                lock.release()

@@ -1,0 +1,72 @@
+"""The protocol of text models, which return text and no logits, and the request that they answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from structkit.models.capabilities import Capabilities
+from structkit.models.protocols import LogitsModel, Message
+
+__all__ = ["AnyModel", "TextModel", "TextRequest"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRequest:
+    """The request for one reply of a text model.
+
+    Attributes:
+        prompt: A text, or messages if the model takes messages.
+        prefix: The accepted start of the answer; the reply continues it.
+        max_tokens: More tokens than this are not needed.
+        choices: The texts that can follow the prefix, if the model wrote something else there before and they are few.
+        hint: A description of what can follow the prefix, if the texts are too many.
+    """
+
+    prompt: str | tuple[Message, ...]
+    prefix: str = ""
+    max_tokens: int | None = None
+    choices: tuple[str, ...] = ()
+    hint: str = ""
+
+
+@runtime_checkable
+class TextModel(Protocol):
+    """A model that returns text: a function, or a server without logits."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model in messages and traces."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        ...
+
+    @property
+    def timeout(self) -> float | None:
+        """Maximum number of seconds of one reply."""
+        ...
+
+    @property
+    def max_calls(self) -> int:
+        """Maximum number of replies for one value."""
+        ...
+
+    def request(self, request: TextRequest) -> Iterator[str] | AsyncIterator[str]:
+        """Start a reply, and return its pieces.
+
+        The call, and each piece of a sync iterator, runs in a thread of the reply; each piece of an async iterator is
+        awaited on the event loop of the caller. The iterator is closed, by its `close` or `aclose` if it has one, once
+        the rest of the reply is not needed.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        ...
+
+
+AnyModel: TypeAlias = "LogitsModel | TextModel"
+"""A model with logits, or one that returns text."""

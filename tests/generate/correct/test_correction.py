@@ -1,0 +1,203 @@
+"""Values from functions that return text: replies are read, cut and continued."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from enum import Enum
+
+import pytest
+from pydantic import BaseModel, field_validator
+
+import structkit as sk
+from structkit.models.protocols import Message
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+class Level(Enum):
+    low = "low"
+    high = "high"
+
+
+class Ticket(BaseModel):
+    level: Level
+    title: str
+
+
+ANA = Person(name="Ana", age=34)
+
+COMPLETE = [
+    '{"name": "Ana", "age": 34}',
+    '{"name":"Ana","age":34}',
+    '{\n  "name": "Ana",\n  "age": 34\n}\n',
+    '\n\n{"name": "Ana", "age": 34}   ',
+    '```json\n{"name": "Ana", "age": 34}\n```',
+    'Sure! Here it is:\n\n```\n{"name": "Ana",\n"age": 34}\n```\nAnything else?',
+    'Sure {as you like}! {"name": "Ana", "age": 34}',
+    '<think>{"name": "Tom", "age": 1}?</think>\n{"name": "Ana", "age": 34}',
+    '{"name": "\\u0041na", "age": 34}',
+]
+
+CONTINUED = [
+    'Ana", "age": 34}',
+    '"Ana", "age": 34}',
+    ' Ana", "age": 34}',
+    '"name": "Ana", "age": 34}',
+    'Ana",\n"age":34}\n```',
+]
+
+
+@pytest.mark.parametrize("continues", [True, False])
+@pytest.mark.parametrize("reply", COMPLETE)
+def test_one_reply_is_enough(reply: str, continues: bool) -> None:
+    result = sk.generate(sk.from_function(lambda text: reply, continues=continues), "Ana is 34.", Person)
+    assert (result.value, result.usage.calls, result.guarantee) == (ANA, 1, "corrected")
+
+
+@pytest.mark.parametrize("reply", CONTINUED)
+def test_a_reply_continues_the_forced_text(reply: str) -> None:
+    result = sk.generate(sk.from_function(lambda text: reply), "Ana is 34.", Person)
+    assert (result.value.name.strip(), result.value.age, result.usage.calls) == ("Ana", 34, 1)
+
+
+@pytest.mark.parametrize("reply", COMPLETE)
+def test_pieces_and_async_replies_are_read_alike(reply: str) -> None:
+    def pieces(text: str) -> Iterator[str]:
+        yield from reply
+
+    async def whole(text: str) -> str:
+        return reply
+
+    async def async_pieces(text: str) -> AsyncIterator[str]:
+        for piece in reply:
+            yield piece
+
+    functions: list[Callable[[str], object]] = [pieces, whole, async_pieces]
+    for function in functions:
+        model = sk.from_function(function)  # type: ignore[arg-type]
+        assert sk.extract(model, "Ana is 34.", Person) == ANA
+        assert asyncio.run(sk.aextract(model, "Ana is 34.", Person)) == ANA
+        assert sk.extract_many(model, ["Ana is 34."] * 3, Person) == [ANA] * 3
+
+
+def test_a_wrong_key_is_corrected() -> None:
+    texts: list[str] = []
+
+    def function(text: str) -> str:
+        texts.append(text)
+        return " 34}" if text.endswith('"age":') else 'Ana", "years": 34}'
+
+    result = sk.generate(sk.from_function(function), "Ana is 34.", Person)
+    assert result.value == ANA
+    assert result.trace is not None
+    first, second = result.trace.drafts
+    assert (first.prefix, first.accepted, first.refused, first.forced) == (
+        '{"name": "',
+        'Ana", "',
+        'years": 34}',
+        'age": ',
+    )
+    assert (second.accepted, second.end, result.trace.corrections) == ("34}", "complete", 1)
+    assert texts[1].endswith('{"name": "Ana", "age":')
+
+
+def test_a_reply_is_closed_where_it_leaves_the_target() -> None:
+    read, closed = [], []
+
+    def function(text: str) -> Iterator[str]:
+        try:
+            for piece in ["Ana", '", "y', "ears", '": 34', "}"]:
+                read.append(piece)
+                yield piece
+        finally:
+            closed.append(True)
+
+    with pytest.raises(sk.CorrectionsExhausted):
+        sk.extract(sk.from_function(function), "Ana is 34.", Person, max_corrections=0)
+    time.sleep(0.1)
+    assert (read, closed) == (["Ana", '", "y'], [True])
+
+
+def test_choices_are_offered_where_a_reply_adds_nothing() -> None:
+    requests: list[list[Message]] = []
+
+    def function(messages: list[Message]) -> str:
+        requests.append(messages)
+        if "only one of these" in messages[-1]["content"]:
+            return "High."
+        return '{"level": "urgent", "title": "x"}' if len(requests) < 4 else ', "title": "x"}'
+
+    model = sk.from_function(function, chat=True, continues=False)
+    result = sk.generate(model, "It burns!", Ticket)
+    assert (result.value.level, result.trace and result.trace.corrections) == (Level.high, 2)
+    assert 'only one of these can follow: high", low"' in requests[2][-1]["content"]
+
+
+def test_a_bound_is_an_error_or_the_shortest_end() -> None:
+    model = sk.from_function(lambda text: "I cannot answer that.", continues=False)
+    with pytest.raises(sk.CorrectionsExhausted, match="within max_corrections=2") as caught:
+        sk.extract(model, "Ana is 34.", Person, max_corrections=2)
+    assert (len(caught.value.drafts), caught.value.prefix, caught.value.place) == (3, "", "$")
+    result = sk.generate(model, "Ana is 34.", Person, max_corrections=2, finish="shortest")
+    assert result.value == Person(name="", age=0)
+    assert result.trace is not None
+    assert (result.finish_reason, result.trace.forced_fields) == ("budget", ("$", "name", "age"))
+
+
+def test_validators_see_the_value_and_the_model_reads_their_reason() -> None:
+    class Adult(BaseModel):
+        age: int
+
+        @field_validator("age")
+        @classmethod
+        def grown(cls, age: int) -> int:
+            if age < 18:
+                raise ValueError("too young")
+            return age
+
+    texts: list[str] = []
+
+    def function(text: str) -> str:
+        texts.append(text)
+        return "3}" if len(texts) == 1 else "30}"
+
+    result = sk.generate(sk.from_function(function), "?", Adult)
+    assert (result.value.age, result.attempts) == (30, ('{"age": 3}', '{"age": 30}'))
+    assert "too young" in texts[1]
+    with pytest.raises(sk.OutputValidationError):
+        sk.extract(sk.from_function(lambda text: "3}"), "?", Adult, retries=1)
+
+
+@pytest.mark.parametrize(
+    ("returned", "remedy"),
+    [(None, "lack a return"), (b"x", "decode"), (3, "return its text"), ({"a": 1}, "return its text")],
+)
+def test_a_function_that_returns_no_text_is_an_error(returned: object, remedy: str) -> None:
+    for reply in (returned, iter([returned])):
+        with pytest.raises(sk.ModelError, match=remedy):
+            sk.extract(sk.from_function(lambda text, reply=reply: reply), "?", Person)  # type: ignore[misc, arg-type]
+
+
+def test_a_function_that_hangs_is_left_to_itself() -> None:
+    started = time.perf_counter()
+    with pytest.raises(sk.ModelError, match=r"within 0\.2 s"):
+        sk.extract(sk.from_function(lambda text: time.sleep(30), timeout=0.2), "?", Person)  # type: ignore[arg-type]
+    with pytest.raises(sk.CorrectionsExhausted, match=r"timeout=0\.2"):
+        sk.extract(sk.from_function(lambda text: time.sleep(30)), "?", Person, timeout=0.2)  # type: ignore[arg-type]
+    assert time.perf_counter() - started < 10
+
+
+@pytest.mark.parametrize(
+    "options", [{"temperature": 1.0}, {"seed": 1}, {"thinking": True}, {"confidence": True}]
+)
+def test_options_that_need_logits_are_errors_before_the_first_request(options: dict[str, object]) -> None:
+    def function(text: str) -> str:
+        raise AssertionError
+
+    with pytest.raises(sk.GenerationError, match="returns logits"):
+        sk.generate(sk.from_function(function), "?", Person, **options)  # type: ignore[arg-type]
