@@ -37,8 +37,8 @@ R_co = TypeVar("R_co", covariant=True)
 class PythonCall(TextTarget[Call[R_co]]):
     r"""A call of one of some functions in Python notation, such as `add(a=1, b=2)`; the value is a `Call`.
 
-    Arguments have their names, in the order of the parameters, and are literals; their texts are never evaluated. In a
-    `structkit.Grammar`, a hole with this target is a call inside other text.
+    Arguments have their names and are literals; their texts are never evaluated. Parameters with a default can be left
+    out. In a `structkit.Grammar`, a hole with this target is a call inside other text.
 
     Attributes:
         functions: The functions.
