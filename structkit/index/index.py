@@ -28,6 +28,7 @@ from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
 from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
+from structkit.index.rows.simple_kernels import walk_simple
 from structkit.index.rows.subtrees import subtrees_of
 from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -40,6 +41,7 @@ _NO_BUDGET = 1 << 40
 _NEVER = 1 << 60
 """Larger than any sum of tokens: no way to the end is known."""
 _NO_SIGNATURES: NDArray[np.int64] = np.empty(0, np.int64)
+_NO_STATES: NDArray[np.int32] = np.empty(0, np.int32)
 _ROOT: NDArray[np.int32] = np.zeros(1, np.int32)
 _NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint32)
 _STARTED, _FINISHED = "begun", "ended"
@@ -89,6 +91,7 @@ class Index:
         trie = vocabulary.trie
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.token_ids, *children)
+        self._simple_trie = (trie.byte, trie.depth, trie.end, trie.first, trie.token_ids)
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
         self._exit_numbers: dict[bytes, int] = {}
         self._numbering = Lock()
@@ -336,12 +339,28 @@ class Index:
         while True:
             tables = self._tables(distinct_mode, frame) if distinct_mode else self.automaton.tables
             missing = scratch.missing_flags(len(tables.start))
+            found, worst, filled, left, states = 0, 0, 0, nodes, _NO_STATES
+            if (
+                remaining == _NO_BUDGET
+                and not len(signatures)
+                and not distinct_mode
+                and self._is_simple(nodes, frame)
+            ):
+                found, worst, filled, others = walk_simple(
+                    *self._simple_trie, tables.row, tables.targets, tables.classes, tables.rule, tables.final,
+                    tables.call_first, self.token_distances, nodes, frame.state, scratch.path_states, scratch.mask,
+                    scratch.words, scratch.exit_nodes, scratch.other_nodes, scratch.other_states,
+                )  # fmt: skip
+                left, states = scratch.other_nodes[:others], scratch.other_states[:others]
             found, worst, filled = walk_kernels.walk(
-                *self._trie, *tables, self.token_distances, nodes, frame.state, frame.count, remaining, arena, salt,
-                scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing, _NO_BUDGET,
+                *self._trie, *tables, self.token_distances, left, states, frame.state, frame.count, remaining, arena,
+                salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing, _NO_BUDGET,
+                found, worst, filled,
             )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
+                if len(states):
+                    exits.sort()  # those of the first walk precede the others
                 row = Row(scratch.take_mask(filled), exits, worst - self._token_distance.pending(frame))
                 self.scratch_pool.release(scratch)
                 return row
@@ -359,6 +378,17 @@ class Index:
                 arena = np.empty((room, walk_kernels.COLUMNS), np.int64)
             scratch.mask[:] = 0
             signatures[:] = 0
+
+    def _is_simple(self, nodes: NDArray[np.int32], frame: Frame) -> bool:
+        """Whether a walk can begin with `walk_simple`: the rule has no counter, and the state no calls to enter.
+
+        At the start of a token, the frames of the rules that the state calls have rows of their own.
+        """
+        automaton = self.automaton
+        if automaton.counter_bounds[automaton.rule_of[frame.state]] != (0, -1):
+            return False
+        calls = automaton.tables.call_first
+        return nodes is _ROOT or calls.item(frame.state) == calls.item(frame.state + 1)
 
     def _tables(self, distinct_mode: str, frame: Frame) -> Tables:
         """The automaton's arrays without unique texts: those of an owner of openings."""

@@ -127,9 +127,10 @@ def _compute_row(context, exits, frame, state, count, required, allowed):
         int32_array(context, CALL_RULE), int32_array(context, CALL_NEXT), int32_array(context, CALL_OPERATION),
         bool_array(context, CALL_DISTINCT), int32_array(context, START), int32_array(context, MIN_COUNT),
         int32_array(context, MAX_COUNT), int32_matrix(context, DISTANCES),
-        nodes, state, count, np.int64(UNREACHABLE) << 8, int64_matrix(context, ARENA), np.int64(0),
+        nodes, nodes[:0], state, count, np.int64(UNREACHABLE) << 8, int64_matrix(context, ARENA), np.int64(0),
         mask, found_words, uint32_array(context, FOUND_VALUES), int32_array(context, EXIT_NODES),
         int64_array(context, NO_SIGNATURES), bool_array(context, MISSING_RULES), np.int64(_FUEL),
+        np.int64(0), np.int64(0), np.int64(0),
     )
     if found >= 0 and filled <= len(found_words):
         cost = np.int64(worst) - pending_cost(context, state, count)

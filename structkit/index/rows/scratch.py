@@ -26,6 +26,8 @@ class Scratch:
         values: uint32[`FEW`], these words.
         exit_nodes: int32[trie nodes].
         exit_iterations: int32[trie nodes].
+        other_nodes: int32[trie nodes].
+        other_states: int32[trie nodes].
         path_states: int32[longest token + 1].
         other_path_states: int32[longest token + 1].
         arena: int64[`walk_kernels.ARENA`, `walk_kernels.COLUMNS`].
@@ -38,7 +40,9 @@ class Scratch:
         "exit_nodes",
         "mask",
         "missing",
+        "other_nodes",
         "other_path_states",
+        "other_states",
         "path_states",
         "values",
         "words",
@@ -51,6 +55,8 @@ class Scratch:
         self.values = np.empty(MAX_SPARSE_WORDS, np.uint32)
         self.exit_nodes = np.empty(nodes, np.int32)
         self.exit_iterations = np.empty(nodes, np.int32)
+        self.other_nodes = np.empty(nodes, np.int32)
+        self.other_states = np.empty(nodes, np.int32)
         self.path_states = np.empty(vocabulary.max_token_length + 1, np.int32)
         self.other_path_states = np.empty(vocabulary.max_token_length + 1, np.int32)
         self.arena = np.empty((walk_kernels.ARENA_SIZE, walk_kernels.COLUMNS), np.int64)

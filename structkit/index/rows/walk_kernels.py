@@ -26,16 +26,17 @@ OVERFLOW = -1
 MISSING = -2
 """What a kernel answers when rules are called that are not built."""
 
-STATE, COUNT, BELOW, REMAINING, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP = range(11)
+STATE, COUNT, BELOW, REMAINING, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP, ONLY, ENDED = range(13)
 """The columns of the arena.
 
 Of each frame its state, its count, the frame below it (-1 at the frame the walk began with), the tokens that the
 frames under it still need, and whether it was seen while frames settle. Then the active frames. Then, of the nodes on
 the way to the current one: the next child to look at and the last, where the frames reached begin and end among the
-active ones, and where their arena ends.
+active ones, where their arena ends, the only frame that the byte led to (-1 if there were several), and whether the
+rule may have ended. A byte that leads to the only frame again leads to the same frames, as in a loop over letters.
 """
 
-COLUMNS = TOP + 1
+COLUMNS = ENDED + 1
 """How many columns an arena has."""
 
 
@@ -221,7 +222,8 @@ def walk(
     trie_depth, trie_first, trie_ids, child_first, child_count, child_byte, child_node,
     row, targets, classes, rule, final, has_moves, byte_only,
     call_first, call_rule, call_next, call_operation, call_distinct, start, min_count, max_count, token_distances,
-    nodes, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing, fuel,
+    nodes, states, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing, fuel,
+    found, worst, filled,
 ):
     """Mark the tokens that a frame allows, continuing from the given trie nodes.
 
@@ -230,7 +232,8 @@ def walk(
         token_distances: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
             tokens that one round of a rule's counted repetition takes.
         nodes: int32[k], the trie nodes to read on from; node 0 alone stands for the start of every token.
-        state: The frame's state.
+        states: int32[k], the frame's state at each node, the token that ends at the node included; or int32[0].
+        state: The frame's state, if `states` is empty.
         count: The frame's counter.
         remaining: Tokens that may be needed after the next one; larger than `FAR` for no budget.
         arena: int64[room, COLUMNS], scratch.
@@ -245,15 +248,15 @@ def walk(
         missing: bool[rules + 1], receives which rules are called that are not built, and in the last place whether any
             is; then the rest is of no use.
         fuel: Maximum number of trie nodes to visit.
+        found: The exits that another walk found, which stand in `exit_nodes`.
+        worst: The most tokens needed after any token that another walk allowed.
+        filled: The words of the mask that another walk set.
 
     Returns:
         `(exits found, most tokens needed after any allowed token, words set)`; the first is `OVERFLOW` if the arena is
         full or the fuel is spent, and `MISSING` if rules are.
     """
     room = len(arena)
-    found = 0
-    filled = 0
-    worst = 0
     root, one = np.int64(0), np.int64(1)  # literals have other types, for which helpers would be compiled again
     arena[0, STATE] = state
     arena[0, COUNT] = count
@@ -262,7 +265,7 @@ def walk(
     arena[0, ACTIVE] = 0
     first_top, first_high, at_end = one, one, False
     # At the start of a token the frame is one of several that are settled already.
-    if len(nodes) > 0 and nodes[0] > 0:
+    if len(states) == 0 and len(nodes) > 0 and nodes[0] > 0:
         first_top, first_high, at_end = _epsilon_closure(
             arena, root, first_top, root, first_high,
             has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
@@ -270,8 +273,22 @@ def walk(
         )
         if first_top < 0:
             return OVERFLOW, worst, filled
-    for begin in nodes:
-        base = trie_depth[begin]
+    for number in range(len(nodes)):
+        begin, base = nodes[number], trie_depth[nodes[number]]
+        if len(states) > 0:
+            arena[0, STATE] = states[number]
+            arena[0, ACTIVE] = 0
+            first_top, first_high, at_end = _epsilon_closure(
+                arena, root, one, root, one,
+                has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
+                start, min_count, max_count, token_distances, missing,
+            )
+            if first_top < 0:
+                return OVERFLOW, worst, filled
+            if trie_first[begin] < trie_first[begin + 1] and (first_high > 0 or at_end):
+                need = 0 if at_end else _min_tokens(arena, root, first_high, rule, min_count, token_distances)
+                worst = max(worst, need)
+                filled = _allow(trie_first, trie_ids, begin, mask, words, filled)
         if at_end and child_count[begin] > 0:
             exit_nodes[found] = begin
             found += 1
@@ -279,6 +296,7 @@ def walk(
             return OVERFLOW, worst, filled
         depth = base
         arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = 0, first_high, first_top
+        arena[depth, ONLY], arena[depth, ENDED] = (0 if begin > 0 else -1), at_end
         arena[depth, CHILD] = child_first[begin]
         arena[depth, LAST] = arena[depth, CHILD] + child_count[begin]
         while depth >= base:
@@ -299,7 +317,7 @@ def walk(
             byte = child_byte[place]
             if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room or fuel < 0:
                 return OVERFLOW, worst, filled
-            top, high, ended = bottom, low, False
+            top, high, ended, moved = bottom, low, False, np.int64(-1)
             if only >= 0:  # and there is nothing but bytes around it
                 target = targets[leaving + classes[inside, byte]]
                 after = apply_operation(
@@ -313,6 +331,7 @@ def walk(
                     arena[top, BELOW] = arena[only, BELOW]
                     arena[top, REMAINING] = arena[only, REMAINING]
                     arena[high, ACTIVE] = top
+                    moved = top
                     top += 1
                     high += 1
             if high == low:
@@ -323,11 +342,21 @@ def walk(
                     return OVERFLOW, worst, filled
                 if high == low:
                     continue
-                top, high, ended = _epsilon_closure(
-                    arena, bottom, top, low, high,
-                    has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
-                    start, min_count, max_count, token_distances, missing,
-                )
+                if high == low + 1:
+                    moved = arena[low, ACTIVE]
+                before = arena[depth, ONLY]
+                if (
+                    moved >= 0 and before >= 0 and arena[moved, STATE] == arena[before, STATE]
+                    and arena[moved, COUNT] == arena[before, COUNT] and arena[moved, BELOW] == arena[before, BELOW]
+                ):
+                    low, high, top = arena[depth, LOW], low, bottom
+                    moved, ended = before, arena[depth, ENDED] != 0
+                else:
+                    top, high, ended = _epsilon_closure(
+                        arena, bottom, top, low, high,
+                        has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
+                        start, min_count, max_count, token_distances, missing,
+                    )
                 if top < 0:
                     return OVERFLOW, worst, filled
                 if high == low and not ended:  # nothing goes on, as where texts may be begun and not ended
@@ -346,6 +375,7 @@ def walk(
             if high > low and child_count[node] > 0:
                 depth += 1
                 arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = low, high, top
+                arena[depth, ONLY], arena[depth, ENDED] = moved, ended
                 arena[depth, CHILD] = child_first[node]
                 arena[depth, LAST] = arena[depth, CHILD] + child_count[node]
     if filled <= len(words):
