@@ -55,9 +55,9 @@ def allowed_bytes(cursor: Cursor, budget: int | None = None) -> list[int]:
 
 def shortest_end(cursor: Cursor) -> bytes:
     """Return one of the shortest texts that complete the value; the cursor is moved to its end."""
-    text = bytearray()
+    text, budget = bytearray(), cursor.min_tokens_to_end()
     while not cursor.is_accepting:
-        allowed = allowed_bytes(cursor, cursor.min_tokens_to_end())
+        allowed = allowed_bytes(cursor, budget - len(text))
         # A printable character, where any would do.
         byte = min(allowed, key=lambda byte: (not 0x30 <= byte < 0x7F, byte))
         cursor.advance(byte)

@@ -73,6 +73,7 @@ class Correction:
         self.deadline = request.deadline()
         self.generated = generated
         self.drafts = drafts
+        self.attempt = drafts[-1].attempt + 1 if drafts else 0
         self.text = bytearray()
         self.corrections = 0
         self.is_stuck = False
@@ -128,13 +129,14 @@ class Correction:
             raise failure
         kept = self.accept(reading)
         if reading is None and choices:
-            self.append(_chosen(matcher.data, choices), forced=False)
+            self.append(_chosen(bytes(matcher.data), choices), forced=False)
         end = self.end_of(reading, failure, before)
         added = bytes(self.text[kept:])
         forced = b"" if end == "complete" else self.forced()
         self.append(forced, forced=True)
         rest = matcher.data if reading is None else matcher.data[reading.position :]
         draft = Draft(
+            attempt=self.attempt,
             prefix=before[:kept].decode(errors="replace"),
             reply=matcher.data.decode(errors="replace"),
             accepted=added.decode(errors="replace"),

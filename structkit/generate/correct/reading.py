@@ -7,9 +7,13 @@ import re
 from typing import Literal, TypeAlias
 
 from structkit.errors import TokenRejected
+from structkit.generate.output.json_reader import MAX_DEPTH
 from structkit.guide.guide import Cursor
 
-__all__ = ["Reading", "advance_all", "advance_byte"]
+__all__ = ["MAX_SPACES", "Reading", "advance_all", "advance_byte"]
+
+MAX_SPACES = 256
+"""Length of a run of white space at which a reading ends: models that loop write white space without end."""
 
 _SPACES = frozenset(b" \t\n\r")
 _SCALAR = re.compile(rb"[\w+.-]", re.A)
@@ -18,6 +22,9 @@ _MAX_ESCAPE = 12
 
 _AFTER_VALUE = re.compile(rb"[.,;:!?*]*(?:[\s`]|\Z)")
 """What can follow a value that no bracket closes, in prose; a letter or a digit would belong to the same word."""
+
+_OPENING = (b"{", b"[")
+_CLOSING = (b"}", b"]")
 
 _PUNCTUATION = frozenset(b".,;:!?*")
 
@@ -52,15 +59,17 @@ class Reading:
         self.repeats = repeats
         self.state: State = "open"
         self.is_json = cursor.guide.is_json
-        self.in_string = self.is_json and _ends_in_string(text)
+        outside, self.in_string = _outside_strings(text) if self.is_json else (b"", False)
+        self.depth = sum(outside.count(byte) for byte in b"{[") - sum(outside.count(byte) for byte in b"}]")
         self._after_space = False
+        self._spaces = 0
 
     @property
     def consumed(self) -> int:
         """The number of bytes of the reply that were read."""
         return self.position - self.start
 
-    def read(self, data: bytes, end: int, *, is_last: bool = False) -> None:
+    def read(self, data: bytearray, end: int, *, is_last: bool = False) -> None:
         """Read the reply up to a position.
 
         Args:
@@ -74,14 +83,7 @@ class Reading:
         if is_last and self.state == "open" and self.cursor.is_accepting:
             self.state = "complete"
 
-    def cut(self, length: int) -> None:
-        """Take back the last bytes of the text, and refuse them."""
-        self.cursor.rollback(length)
-        del self.text[len(self.text) - length :]
-        self.position -= length
-        self.state = "refused"
-
-    def _step(self, data: bytes, end: int, *, is_last: bool) -> bool:
+    def _step(self, data: bytearray, end: int, *, is_last: bool) -> bool:
         byte = data[self.position]
         if self.repeats:
             if byte == self.repeats[0]:
@@ -90,15 +92,19 @@ class Reading:
             else:
                 self.state = "refused"
             return True
-        unit = data[self.position : self.position + 1]
+        self._spaces = self._spaces + 1 if byte in _SPACES else 0
+        if self._spaces > MAX_SPACES:
+            self._cut_spaces()
+            return True
+        unit = bytes(data[self.position : self.position + 1])
         if self.in_string and byte == ord("\\"):
             escape = _ESCAPE.match(data, self.position, end)
             if not is_last and end - self.position < _MAX_ESCAPE and _may_grow(escape):
                 return False
-            unit = escape[0] if escape else unit
+            unit = bytes(escape[0]) if escape else unit
         if self._take(unit):
             self.position += len(unit)
-            if unit in (b"}", b"]") and not self.in_string and self.is_json and self.cursor.is_finished:
+            if unit in _CLOSING and not self.in_string and self.is_json and self.cursor.is_finished:
                 self.state = "complete"
         elif self.is_json and not self.in_string and byte in _SPACES:
             self._after_space = True
@@ -119,10 +125,13 @@ class Reading:
             return spelled is not None and self._append(spelled)
         if self._after_space and self.text and _SCALAR.match(unit) and _SCALAR.match(self.text[-1:]):
             return False  # `1 2` is not 12
+        if unit in _OPENING and self.depth >= MAX_DEPTH:
+            return False
         if not (self._append(unit) or self._append(_leading_space(self.cursor.forced_bytes()) + unit)):
             return False
         self._after_space = False
         self.in_string = unit == b'"'
+        self.depth += (unit in _OPENING) - (unit in _CLOSING)
         return True
 
     def _append(self, added: bytes) -> bool:
@@ -135,10 +144,18 @@ class Reading:
         self.text += added
         return True
 
-    def _stop(self, data: bytes, end: int, *, is_last: bool) -> bool:
+    def _cut_spaces(self) -> None:
+        """Refuse a run of white space."""
+        length = min(len(self.text) - len(self.text.rstrip(b" \t\n\r")), MAX_SPACES)
+        self.cursor.rollback(length)
+        del self.text[len(self.text) - length :]
+        self.position -= MAX_SPACES
+        self.state = "refused"
+
+    def _stop(self, data: bytearray, end: int, *, is_last: bool) -> bool:
         """End at a byte that cannot follow: the value is complete before the byte, or the byte is refused."""
         if self.cursor.is_accepting and self.consumed:
-            is_closed = self.is_json and self.text.endswith((b"}", b"]"))
+            is_closed = self.is_json and self.text.endswith(_CLOSING)
             if is_closed or self._after_space:
                 self.state = "complete"
                 return True
@@ -193,10 +210,11 @@ def _leading_space(forced: bytes) -> bytes:
     return forced[: len(forced) - len(forced.lstrip(b" \t\n\r"))]
 
 
-def _ends_in_string(text: bytes) -> bool:
-    r"""Whether the start of a JSON text ends inside a string.
+def _outside_strings(text: bytes) -> tuple[bytes, bool]:
+    r"""Return the start of a JSON text without its strings, and whether it ends inside a string.
 
-    >>> _ends_in_string(rb'{"a": "b\"'), _ends_in_string(rb'{"a": "b\\"')
-    (True, False)
+    >>> _outside_strings(rb'{"a": "b\"'), _outside_strings(rb'{"a": "b\\"')
+    ((b'{: ', True), (b'{: ', False))
     """
-    return bool(re.sub(rb"\\.", b"", text, flags=re.S).count(b'"') % 2)
+    parts = re.sub(rb"\\.", b"", text, flags=re.S).split(b'"')
+    return b"".join(parts[::2]), len(parts) % 2 == 0

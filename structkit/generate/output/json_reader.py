@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Field", "JsonReader", "Path", "format_path", "read_values"]
+__all__ = ["MAX_DEPTH", "Field", "JsonReader", "Path", "format_path", "read_values"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """Keys and indices from the root to a value; empty for the root."""
@@ -27,7 +27,7 @@ _KINDS.update(dict.fromkeys(b"tfn", "literal"))
 _NO_ESCAPES = re.compile(rb'[^"\\]+')
 """Bytes inside a string that change no state; read in one step."""
 
-_MAX_DEPTH = 190
+MAX_DEPTH = 190
 """Depth from which the shortest completion is written. pydantic's JSON parser rejects a depth above 200; the difference
 leaves levels for containers that the completion must open."""
 
@@ -156,7 +156,7 @@ class JsonReader:
     @property
     def is_deep(self) -> bool:
         """Whether the nesting limit is reached."""
-        return self.depth >= _MAX_DEPTH
+        return self.depth >= MAX_DEPTH
 
     @property
     def key_start(self) -> int:

@@ -14,6 +14,9 @@ DraftEnd: TypeAlias = Literal["complete", "ended", "refused", "empty", "failed",
 class Draft:
     """One reply of a model, and what became of it."""
 
+    attempt: int
+    """The number of the attempt, from 0; validators rejected the attempts before."""
+
     prefix: str
     """The text of the answer that was kept when the reply was read."""
 

@@ -25,10 +25,14 @@ def render_text(request: TextRequest, *, continues: bool) -> str:
     Write only what follows this text.
     """
     prompt = request.prompt if isinstance(request.prompt, str) else ""
-    notes = _notes(request, continues=continues)
-    if not continues:
-        return "\n\n".join([prompt.rstrip(), notes]) if notes else prompt
-    return "\n\n".join([prompt.rstrip(), notes, request.prefix]) if notes else prompt + request.prefix
+    where = _where(request)
+    if continues:
+        return "\n\n".join([prompt.rstrip(), *where, request.prefix]) if where else prompt + request.prefix
+    lines = where
+    if request.prefix:
+        start = "The answer starts with this text, which is final:"
+        lines = [start, request.prefix, "Write only what follows this text.", *where]
+    return "\n\n".join([prompt.rstrip(), "\n".join(lines)]) if lines else prompt
 
 
 def render_messages(request: TextRequest, *, continues: bool) -> list[Message]:
@@ -40,29 +44,27 @@ def render_messages(request: TextRequest, *, continues: bool) -> list[Message]:
 
     >>> render_messages(TextRequest(prompt="Is it?", prefix="tr"), continues=True)
     [{'role': 'user', 'content': 'Is it?'}, {'role': 'assistant', 'content': 'tr'}]
+    >>> render_messages(TextRequest(prompt="Is it?", prefix="tr"), continues=False)[1:]
+    [{'role': 'assistant', 'content': 'tr'}, {'role': 'user', 'content': 'Your message is the start of ...'}]
     """
     prompt = request.prompt
     given = (Message(role="user", content=prompt),) if isinstance(prompt, str) else prompt
     messages = [Message(role=each["role"], content=each["content"]) for each in given]
-    notes = _notes(request, continues=continues)
-    if notes and messages and messages[-1]["role"] == "user":
-        messages[-1]["content"] += f"\n\n{notes}"
-    elif notes:
-        messages.append(Message(role="user", content=notes))
-    if continues and request.prefix:
-        messages.append(Message(role="assistant", content=request.prefix))
-    return messages
+    start = [Message(role="assistant", content=request.prefix)] if request.prefix else []
+    where = _where(request)
+    if start and not continues:
+        asked = "Your message is the start of the answer, and is final. Write only what follows your message."
+        return [*messages, *start, Message(role="user", content="\n".join([asked, *where]))]
+    if where and messages[-1]["role"] == "user":
+        messages[-1]["content"] = "\n\n".join([messages[-1]["content"], *where])
+    elif where:
+        messages.append(Message(role="user", content=where[0]))
+    return [*messages, *start]
 
 
-def _notes(request: TextRequest, *, continues: bool) -> str:
-    """Return what the model reads about the place at which its reply starts; empty if it needs no notes."""
-    lines = []
-    if request.prefix and not continues:
-        lines = ["The answer starts with this text, which is final:", request.prefix]
-        lines.append("Write only what follows this text.")
+def _where(request: TextRequest) -> list[str]:
+    """Return a sentence that says what can follow the prefix; none if the request says nothing about it."""
     where = f"After {request.prefix[-40:]!r}" if request.prefix else "At the start"
     if request.choices:
-        lines.append(f"{where}, only one of these can follow: {', '.join(request.choices)}")
-    elif request.hint:
-        lines.append(f"{where}, only this can follow: {request.hint}")
-    return "\n".join(lines)
+        return [f"{where}, only one of these can follow: {', '.join(request.choices)}"]
+    return [f"{where}, only this can follow: {request.hint}"] if request.hint else []

@@ -1,0 +1,214 @@
+"""Functions that reply in every wrong way: each run ends in a valid value or a typed error, within its bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field, TypeAdapter
+
+import structkit as sk
+from structkit.generate.input.options import ResultOptions
+from structkit.models.protocols import Message
+from structkit.models.text.function import FunctionModel
+from structkit.targets.targets import AnyTarget, read_target
+from structkit.vocabulary.vocabulary import byte_vocabulary
+
+RUNS = int(os.environ.get("STRUCTKIT_RANDOM_RUNS", "300"))
+"""Runs of the test; 1,000 take half a minute."""
+
+
+class Item(BaseModel):
+    name: str
+    price: Annotated[float, Field(ge=0, le=1000)]
+
+
+class Order(BaseModel):
+    customer: str
+    status: Literal["open", "paid", "sent to the customer"]
+    items: Annotated[list[Item], Field(max_length=3)]
+    note: str | None = None
+
+
+class Node(BaseModel):
+    value: int
+    left: Node | None = None
+
+
+ORDER = {
+    "customer": 'Ana "Á" Souza',
+    "status": "paid",
+    "items": [{"name": "tea", "price": 3.5}],
+    "note": None,
+}
+TARGETS: list[tuple[AnyTarget, str]] = [
+    (Order, json.dumps(ORDER, ensure_ascii=False)),
+    (Node, '{"value": 1, "left": {"value": -2, "left": null}}'),
+    (list[int], "[1, 22, 333]"),
+    (int, "42"),
+    (bool, "true"),
+    (str, '"a b"'),
+    (sk.Choice(["yes", "no", "not yet"]), "not yet"),
+    (sk.Regex(r"[A-Z]{2}-\d{3}( é)?"), "AB-123 é"),
+    ({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, '{"a": 7}'),
+    (dict[str, list[bool]], '{"x": [true, false]}'),
+]
+
+Reply = Callable[[random.Random, str, str], str]
+"""Makes a reply from the right answer and the text that the function reads."""
+
+
+def rest_of(answer: str, text: str) -> str:
+    """Return what follows the longest start of the answer at the end of the text."""
+    for length in range(len(answer), 0, -1):
+        if text.rstrip().endswith(answer[:length].rstrip()):
+            return answer[length:]
+    return answer
+
+
+def noise(rng: random.Random, answer: str, text: str) -> str:
+    return bytes(rng.randrange(256) for _ in range(rng.randrange(60))).decode(errors="surrogateescape")
+
+
+def printable(rng: random.Random, answer: str, text: str) -> str:
+    return "".join(rng.choice('{}[]":, \n0123456789abtrufnl\\-.eé`<>') for _ in range(rng.randrange(80)))
+
+
+def wrong_middle(rng: random.Random, answer: str, text: str) -> str:
+    at = rng.randrange(len(answer) + 1)
+    return answer[:at] + noise(rng, answer, text) + answer[at:]
+
+
+def wrong_keys(rng: random.Random, answer: str, text: str) -> str:
+    return re.sub(r'"(\w+)":', lambda match: f'"{match[1]}s":' if rng.random() < 0.5 else match[0], answer)
+
+
+REPLIES: dict[str, Reply] = {
+    "right": lambda rng, answer, text: answer,
+    "continued": lambda rng, answer, text: rest_of(answer, text),
+    "noise": noise,
+    "printable": printable,
+    "wrong middle": wrong_middle,
+    "wrong keys": wrong_keys,
+    "early stop": lambda rng, answer, text: rest_of(answer, text)[: rng.randrange(8)],
+    "empty": lambda rng, answer, text: "",
+    "white space": lambda rng, answer, text: rest_of(answer, text)[:3] + rng.choice(" \n\t") * 5_000,
+    "fence": lambda rng, answer, text: f"```json\n{answer}\n```",
+    "open fence": lambda rng, answer, text: f"```\n{rest_of(answer, text)}",
+    "prose": lambda rng, answer, text: f"Sure! Here {{it}} is [1]:\n\n{answer}\n\nAnything else?",
+    "only prose": lambda rng, answer, text: "I am sorry, I cannot help with that." * rng.randrange(1, 40),
+    "repeated": lambda rng, answer, text: text[-rng.randrange(1, 40) :] + rest_of(answer, text),
+    "no spaces": lambda rng, answer, text: answer.replace(" ", ""),
+    "pretty": lambda rng, answer, text: answer.replace(", ", ",\n    ").replace("{", "{\n    "),
+    "reasoning": lambda rng, answer, text: f"<think>Is it {{}}? {answer[:9]}</think>{answer}",
+    "open reasoning": lambda rng, answer, text: "<think>" + "hm " * 500,
+    "deep": lambda rng, answer, text: rng.choice(['{"value": 1, "left": ', "[", "{", '"x']) * 300,
+    "long string": lambda rng, answer, text: rest_of(answer, text)[:-1] + "x" * 50_000,
+    "upper": lambda rng, answer, text: answer.upper(),
+    "quoted": lambda rng, answer, text: json.dumps(answer),
+}
+
+
+def check_run(seed: int) -> str:
+    """Run one target with a hostile function; return how it ended."""
+    rng = random.Random(seed)
+    target, answer = rng.choice(TARGETS)
+    names = rng.sample([*REPLIES], rng.randrange(1, 5))
+    raises, chat, in_pieces = rng.random() < 0.1, rng.random() < 0.4, rng.random() < 0.4
+    calls = 0
+
+    def function(given: str | list[Message]) -> str | Iterator[str]:
+        nonlocal calls
+        calls += 1
+        text = given if isinstance(given, str) else " ".join(each["content"] for each in given[-2:])
+        if raises and rng.random() < 0.3:
+            raise OSError("the line is down")
+        reply = REPLIES[rng.choice(names)](rng, answer, text)
+        return pieces(reply) if in_pieces else reply
+
+    def pieces(reply: str) -> Iterator[str]:
+        while reply:
+            length = rng.randrange(1, 9)
+            yield reply[:length]
+            reply = reply[length:]
+            if raises and rng.random() < 0.05:
+                raise OSError("the line is down")
+
+    model = sk.from_function(function, chat=chat, continues=rng.random() < 0.5, max_calls=12)
+    finish: Literal["error", "shortest"] = rng.choice(["error", "shortest"])
+    max_tokens = rng.choice([None, None, 200, 1_000])
+    started = time.perf_counter()
+    options: ResultOptions = {"finish": finish, "max_corrections": 5}
+    if max_tokens is not None:
+        options["max_tokens"] = max_tokens
+    try:
+        if rng.random() < 0.3:
+            result = streamed(model, target, options)
+        else:
+            result = sk.generate(model, "Answer.", target, **options)
+    except (sk.CorrectionsExhausted, sk.OutputValidationError) as error:
+        return type(error).__name__
+    except sk.ModelError as error:
+        assert raises
+        return type(error).__name__
+    finally:
+        assert calls <= 12, names
+        assert time.perf_counter() - started < 20, names
+    assert result.usage.calls == calls
+    check_text(target, result)
+    return result.finish_reason
+
+
+def streamed(model: FunctionModel, target: AnyTarget, options: ResultOptions) -> sk.Result[object]:
+    """Stream a value, and check that its events build up to the value."""
+    texts: dict[str, str] = {}
+    ended: dict[str, object] = {}
+    with sk.stream(model, "Answer.", target, **options) as stream:
+        for event in stream:
+            if isinstance(event, sk.FieldRetracted):
+                assert event.path == "$"
+                texts, ended = {}, {}
+            elif isinstance(event, sk.TextDelta):
+                texts[event.path] = texts.get(event.path, "") + event.text
+            elif isinstance(event, sk.FieldEnd):
+                ended[event.path] = event.value
+    result = stream.result
+    if read_target(target).is_json:
+        assert ended["$"] == result.value
+        assert all(ended[path] == text for path, text in texts.items() if isinstance(ended[path], str))
+    else:
+        assert texts.get("$", "") == result.text
+    return result
+
+
+def check_text(target: AnyTarget, result: sk.Result[object]) -> None:
+    """Check that the guide accepts the text, and that the value and the trace belong to the text."""
+    cursor = sk.compile(target, byte_vocabulary()).cursor()
+    for byte in result.text.encode():
+        cursor.advance(byte)
+    assert cursor.is_accepting
+    assert result.value == read_target(target).parse(result.text)
+    if isinstance(target, type):
+        assert TypeAdapter(target).validate_json(result.text) == result.value
+    assert result.trace is not None
+    text = ""
+    for draft in result.trace.drafts:
+        if draft.attempt < len(result.attempts) - 1:
+            continue
+        if draft.prefix or draft.accepted:
+            assert draft.prefix in (text, "") or not text
+            text = draft.prefix + draft.accepted + draft.forced
+    assert result.text.startswith(text)
+    assert result.text == text or result.finish_reason == "budget" or not result.trace.drafts
+
+
+@pytest.mark.parametrize("start", range(0, RUNS, 50))
+def test_every_run_ends_in_a_valid_value_or_a_typed_error(start: int) -> None:
+    ends = [check_run(seed) for seed in range(start, min(start + 50, RUNS))]
+    assert {"stop"} < {*ends}
