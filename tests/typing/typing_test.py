@@ -5,7 +5,7 @@ An ignored error must be one: both checkers report comments that ignore nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict, assert_type
 
 import structkit as sk
+from structkit.models.protocols import Message
 from structkit.testing.pytest_plugin import MakeModel
 
 T = TypeVar("T")
@@ -62,6 +63,22 @@ def classes(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.extract(model, "x", Color), Color)
     assert_type(sk.extract(model, "x", int), int)
     assert_type(sk.extract(model, "x", None), None)
+
+
+def any_function(text: str) -> str:
+    return text
+
+
+async def any_chat(messages: list[Message]) -> AsyncIterator[str]:
+    yield messages[0]["content"]
+
+
+def text_models() -> None:
+    assert_type(sk.extract(sk.from_function(any_function), "x", Person), Person)
+    result = sk.generate(sk.from_function(any_chat, chat=True), "x", list[int], finish="shortest")
+    assert_type(result, sk.Result[list[int]])
+    assert_type(result.trace, sk.Trace | None)
+    sk.classify(sk.from_function(any_function), "x", bool)  # type: ignore[call-overload]
 
 
 def special_forms(model: sk.testing.ScriptedModel) -> None:

@@ -112,6 +112,7 @@ class Correction:
             max_tokens=self.budget - len(before),
             choices=choices,
             hint=hint,
+            refused=self.drafts[-1].refused if choices or hint else "",
         )
         matcher = ReplyMatcher(
             self.cursor,
@@ -149,14 +150,14 @@ class Correction:
         )
         self.drafts.append(draft)
         self.corrections += draft.is_correction
-        self.is_stuck = draft.is_correction and self.text == before
+        self.is_stuck = draft.is_correction and not forced
         self.seconds += time.perf_counter() - begin
         return draft
 
     def read(self, request: TextRequest, matcher: ReplyMatcher) -> TextFlow[ModelError | TimeoutError | None]:
         """Read a reply as far as it is needed; return the error that ended it."""
         try:
-            piece = yield OpenReply(request, self.reply_seconds())
+            piece = yield OpenReply(request, self.deadline)
             while isinstance(piece, str):
                 begin = time.perf_counter()
                 is_decided = matcher.feed(piece)
@@ -170,12 +171,6 @@ class Correction:
             return error
         matcher.finish()
         return None
-
-    def reply_seconds(self) -> float | None:
-        """Return the maximum number of seconds of the next reply."""
-        left = None if self.deadline is None else self.deadline - time.perf_counter()
-        bounds = [each for each in (left, self.model.timeout) if each is not None]
-        return max(0.0, min(bounds)) if bounds else None
 
     def end_of(self, reading: Reading | None, failure: Exception | None, before: bytes) -> DraftEnd:
         """Return how a reply ended; raise the timeout of a reply that added nothing."""
@@ -196,7 +191,7 @@ class Correction:
         return "refused" if reading is not None and reading.state == "refused" else "ended"
 
     def offer(self) -> Continuations:
-        """Return what can follow, if the last reply, which started here, added nothing."""
+        """Return what can follow, if the last reply was cut here."""
         return continuations(self.cursor, bytes(self.text)) if self.is_stuck else ((), "")
 
     def accept(self, reading: Reading | None) -> int:

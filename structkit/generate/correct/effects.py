@@ -21,11 +21,12 @@ class OpenReply:
 
     Attributes:
         request: The request.
-        seconds: The maximum number of seconds of the reply; `None` if it is not bounded.
+        deadline: The time, by `time.perf_counter()`, at which the reply is given up, besides the timeout of the model;
+            `None` for no such time.
     """
 
     request: TextRequest
-    seconds: float | None
+    deadline: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,15 +60,6 @@ class CommonOptions(TypedDict, total=False):
     seed: int | None
     """Seed of the sampler: the same seed and model give the same tokens."""
 
-    finish: Literal["error", "shortest"]
-    """How the value of a text model ends that its replies do not complete within the bounds on corrections, calls and
-    seconds: with `"error"`, the default, `CorrectionsExhausted` is raised; `"shortest"` completes the value with the
-    fewest bytes, and `Result.trace` has the paths of what the model did not write. Other models complete every value
-    themselves."""
-
-    max_corrections: int
-    """Maximum number of replies of a text model that are cut, or that add nothing, for one value; the default is 16."""
-
     include_schema: bool
     """Whether the description of the target is added to the prompt; the default is true."""
 
@@ -152,7 +143,16 @@ class ValidationOptions(CommonOptions, total=False):
 
 
 class Options(ClassifyOptions, ValidationOptions, total=False):
-    """Keyword arguments of `extract` and its versions."""
+    """Keyword arguments of `extract` and its versions, in addition to `ClassifyOptions` and `ValidationOptions`."""
+
+    finish: Literal["error", "shortest"]
+    """How the value of a text model ends that its replies do not complete within the bounds on corrections, calls and
+    seconds: with `"error"`, the default, `CorrectionsExhausted` is raised; `"shortest"` completes the value with the
+    fewest bytes, and `Result.trace` has the paths of what the model did not write. Other models complete every value
+    themselves."""
+
+    max_corrections: int
+    """Maximum number of replies of a text model that are cut, or that add nothing, for one value; the default is 16."""
 
 
 class ResultOptions(Options, total=False):

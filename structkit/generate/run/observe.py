@@ -63,6 +63,8 @@ class GenerationObserver:
                 "structkit.attempts": len(decoded.rejected) + (rejected is None),
                 "structkit.discarded_tokens": generated.discarded_tokens,
                 "structkit.forced_tokens": sum(generated.is_forced),
+                "structkit.calls": None if decoded.trace is None else len(decoded.trace.drafts),
+                "structkit.corrections": None if decoded.trace is None else decoded.trace.corrections,
             }
         )
         if captures_content(self._request.settings.trace_content):

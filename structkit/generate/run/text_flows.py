@@ -115,7 +115,7 @@ def _run_flow(
                     )
                     continue
                 if isinstance(effect, OpenReply):
-                    reply = Reply(model, effect.request, effect.seconds, cancelled)
+                    reply = Reply(model, effect.request, effect.deadline, cancelled)
                 if reply is None:
                     raise RuntimeError("no reply is open")
                 resume = partial(flow.send, reply.next())

@@ -21,39 +21,48 @@ such as connections, are bound to it."""
 _POLL_SECONDS = 0.05
 """Seconds between two checks of whether the caller cancelled."""
 
+_LONG = 3_600.0
+"""Seconds of a wait that is not bounded; the wait is repeated."""
+
 
 class Reply:
     """One reply of a text model. Its pieces are made only when they are asked for.
 
+    The timeout of the model counts from the time at which the lock of the model is free.
+
     Args:
         model: The model.
         request: The request.
-        seconds: The maximum number of seconds of the reply; `None` if it is not bounded.
-        cancelled: If set, `next` raises at once.
+        deadline: The time, by `time.perf_counter()`, at which the reply is given up in any case; `None` for no such
+            time.
+        cancelled: If set, `next` raises.
     """
 
     def __init__(
         self,
         model: TextModel,
         request: TextRequest,
-        seconds: float | None,
+        deadline: float | None,
         cancelled: threading.Event | None = None,
     ) -> None:
         self._model = model
         self._request = request
-        self._deadline = None if seconds is None else time.perf_counter() + seconds
+        self._deadline = deadline
         self._cancelled = cancelled
+        self._started_at: float | None = None
         self._closed = threading.Event()
+        self._lock_guard = threading.Lock()
+        self._holds_lock = False
         self._wanted: SimpleQueue[bool] = SimpleQueue()
         self._made: SimpleQueue[str | Exception | None] = SimpleQueue()
-        start_thread(self._produce, "structkit-reply")
+        start_thread(self._run, "structkit-reply")
 
     def next(self) -> str | None:
         """Return the next piece; `None` at the end.
 
         Raises:
             ModelError: The model failed.
-            TimeoutError: The reply takes too long.
+            TimeoutError: The reply takes too long; the model is left to itself.
             InterruptedError: The caller cancelled.
         """
         self._wanted.put(True)
@@ -72,22 +81,46 @@ class Reply:
 
     def _wait(self) -> str | Exception | None:
         while True:
-            seconds = _POLL_SECONDS if self._cancelled is not None else None
-            if self._deadline is not None:
-                left = max(0.0, self._deadline - time.perf_counter())
-                seconds = left if seconds is None else min(seconds, left)
+            seconds = self._seconds_left()
+            polls = self._cancelled is not None or self._started_at is None
             with suppress(Empty):
-                return self._made.get(timeout=seconds)
+                return self._made.get(timeout=min(seconds, _POLL_SECONDS) if polls else seconds)
             if self._cancelled is not None and self._cancelled.is_set():
                 raise InterruptedError
-            if self._deadline is not None and time.perf_counter() >= self._deadline:
+            if self._seconds_left() <= 0:
+                self._release_lock()
                 raise TimeoutError("the reply took too long")
 
-    def _produce(self) -> None:
-        """Make the pieces; runs in the thread of the reply."""
+    def _seconds_left(self) -> float:
+        ends = [] if self._deadline is None else [self._deadline]
+        if self._model.timeout is not None and self._started_at is not None:
+            ends.append(self._started_at + self._model.timeout)
+        return max(0.0, min(ends) - time.perf_counter()) if ends else _LONG
+
+    def _run(self) -> None:
+        """Make the pieces while the lock of the model is held; runs in the thread of the reply."""
+        lock = self._model.lock
+        while lock is not None and not lock.acquire(timeout=_POLL_SECONDS):
+            if self._closed.is_set():
+                return
+        self._holds_lock = lock is not None
+        self._started_at = time.perf_counter()
+        try:
+            self._make_pieces()
+        finally:
+            self._release_lock()
+
+    def _release_lock(self) -> None:
+        """Release the lock, unless it is released: a model that hangs does not keep others waiting."""
+        with self._lock_guard:
+            if self._holds_lock and self._model.lock is not None:
+                self._model.lock.release()
+            self._holds_lock = False
+
+    def _make_pieces(self) -> None:
         pieces: Iterator[str] | AsyncIterator[str] | None = None
         try:
-            while self._wanted.get():
+            while self._wanted.get() and not self._closed.is_set():
                 try:
                     if pieces is None:
                         pieces = self._model.request(self._request)

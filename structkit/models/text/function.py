@@ -6,7 +6,7 @@ import math
 import operator
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from inspect import isawaitable
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod
 from typing import TypeAlias, cast
 
 from structkit.errors import ModelError
@@ -75,8 +75,14 @@ def from_function(
         capabilities=Capabilities(continues_prefix=continues, takes_messages=chat),
         timeout=timeout,
         max_calls=max_calls,
-        lock=None if thread_safe else threading.Lock(),
+        lock=None if thread_safe or _is_async(function) else threading.Lock(),
     )
+
+
+def _is_async(function: Callable[..., object]) -> bool:
+    """Whether calls of a function run on an event loop, and therefore side by side."""
+    called = function if isfunction(function) or ismethod(function) else getattr(function, "__call__", None)  # noqa: B004
+    return any(iscoroutinefunction(each) or isasyncgenfunction(each) for each in (function, called))
 
 
 class FunctionModel:
@@ -87,6 +93,7 @@ class FunctionModel:
         capabilities: What the function can do.
         timeout: Maximum number of seconds of one reply.
         max_calls: Maximum number of calls for one value.
+        lock: The lock that is held during a call; `None` if calls may run side by side.
     """
 
     def __init__(
@@ -104,7 +111,7 @@ class FunctionModel:
         self.timeout = timeout
         self.max_calls = max_calls
         self._function = function
-        self._lock = lock
+        self.lock = lock
 
     @property
     def takes_messages(self) -> bool:
@@ -117,21 +124,12 @@ class FunctionModel:
         Raises:
             ModelError: The function returned something else.
         """
-        held = self._lock
-        if held is not None:
-            held.acquire()
-        try:
-            returned = self._call(request)
-            if isawaitable(returned):
-                return self._await_pieces(returned)
-            if isinstance(returned, AsyncIterator):
-                return self._async_pieces(returned)
-            pieces = _Pieces(self._texts(returned), held)
-            held = None  # released at the end of the reply
-            return pieces
-        finally:
-            if held is not None:
-                held.release()
+        returned = self._call(request)
+        if isawaitable(returned):
+            return self._await_pieces(returned)
+        if isinstance(returned, AsyncIterator):
+            return self._async_pieces(returned)
+        return self._texts(returned)
 
     def _call(self, request: TextRequest) -> Reply | Awaitable[Reply]:
         continues = self.capabilities.continues_prefix
@@ -191,28 +189,3 @@ class FunctionModel:
             f"the function {verb} {found} and must return a string, or an iterator of strings: {remedy}",
             place=self.name,
         )
-
-
-class _Pieces:
-    """The pieces of a reply, during which a lock is held."""
-
-    def __init__(self, pieces: Iterator[str], lock: threading.Lock | None) -> None:
-        self._pieces = pieces
-        self._lock = lock
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        return next(self._pieces)
-
-    def close(self) -> None:
-        """Close the reply, and release the lock."""
-        lock, self._lock = self._lock, None
-        try:
-            close = getattr(self._pieces, "close", None)
-            if close is not None:
-                close()
-        finally:
-            if lock is not None:
-                lock.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -22,6 +23,7 @@ class TextRequest:
         max_tokens: More tokens than this are not needed.
         choices: The texts that can follow the prefix, if the model wrote something else there before and they are few.
         hint: A description of what can follow the prefix, if the texts are too many.
+        refused: What the model wrote there, which cannot follow.
     """
 
     prompt: str | tuple[Message, ...]
@@ -29,6 +31,7 @@ class TextRequest:
     max_tokens: int | None = None
     choices: tuple[str, ...] = ()
     hint: str = ""
+    refused: str = ""
 
 
 @runtime_checkable
@@ -53,6 +56,11 @@ class TextModel(Protocol):
     @property
     def max_calls(self) -> int:
         """Maximum number of replies for one value."""
+        ...
+
+    @property
+    def lock(self) -> threading.Lock | None:
+        """The lock that is held during a reply; `None` if replies may be made side by side."""
         ...
 
     def request(self, request: TextRequest) -> Iterator[str] | AsyncIterator[str]:

@@ -64,7 +64,9 @@ def render_messages(request: TextRequest, *, continues: bool) -> list[Message]:
 
 def _where(request: TextRequest) -> list[str]:
     """Return a sentence that says what can follow the prefix; none if the request says nothing about it."""
+    if not (request.choices or request.hint):
+        return []
     where = f"After {request.prefix[-40:]!r}" if request.prefix else "At the start"
-    if request.choices:
-        return [f"{where}, only one of these can follow: {', '.join(request.choices)}"]
-    return [f"{where}, only this can follow: {request.hint}"] if request.hint else []
+    refused = f"{request.refused[:40]!r} is wrong; " if request.refused else ""
+    allowed = f"one of these: {', '.join(request.choices)}" if request.choices else request.hint
+    return [f"{where}, {refused}only {allowed}"]

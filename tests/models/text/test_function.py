@@ -1,0 +1,240 @@
+"""Functions as models: how they are called, closed, cancelled and bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel
+
+import structkit as sk
+from structkit.models.protocols import Message
+from structkit.models.text.function import FunctionModel
+from structkit.testing import RandomModel, ScriptedModel
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+ANA = Person(name="Ana", age=34)
+REST = 'Ana", "age": 34}'
+
+
+def test_capabilities_are_stated() -> None:
+    chat = sk.from_function(lambda messages: "", chat=True, continues=False, name="chat")
+    assert (chat.capabilities.logits, chat.capabilities.takes_messages) == ("none", True)
+    assert (chat.capabilities.continues_prefix, chat.name) == (False, "chat")
+    assert [model.capabilities.logits for model in (RandomModel(), ScriptedModel([]))] == ["full", "full"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [({"timeout": 0}, ValueError), ({"max_calls": 0}, ValueError), ({"max_calls": "3"}, TypeError)],
+)
+def test_arguments_are_checked(options: dict[str, int], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        sk.from_function(lambda text: "", **options)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="takes a function"):
+        sk.from_function("text")  # type: ignore[arg-type]
+
+
+def test_messages_and_texts_reach_the_function_they_fit() -> None:
+    texts: list[str | list[Message]] = []
+
+    def function(given: str | list[Message]) -> str:
+        texts.append(given)
+        return REST
+
+    sk.extract(sk.from_function(function), "Ana is 34.", Person, include_schema=False)
+    sk.extract(
+        sk.from_function(function, chat=True), "Ana is 34.", Person, system="Be brief.", include_schema=False
+    )
+    assert texts == [
+        'Ana is 34.{"name": "',
+        [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Ana is 34."},
+            {"role": "assistant", "content": '{"name": "'},
+        ],
+    ]
+    with pytest.raises(sk.GenerationError, match="chat=True"):
+        sk.extract(sk.from_function(function), "Ana is 34.", Person, system="Be brief.")
+    for continues in (True, False):
+        model = sk.from_function(function, chat=True, continues=continues)
+        prompt = sk.render_prompt(model, "Ana is 34.", Person)
+        sk.extract(model, "Ana is 34.", Person, max_corrections=0, finish="shortest")
+        last = texts[-1]
+        assert not isinstance(last, str)
+        assert prompt == "\n".join(f"{each['role']}: {each['content']}" for each in last)
+
+
+def test_what_needs_logits_is_an_error() -> None:
+    model = sk.from_function(lambda text: "true")
+    with pytest.raises(sk.ModelError, match="needs logits"):
+        sk.classify(model, "Is it?", bool)  # type: ignore[arg-type]
+    with pytest.raises(sk.AgentError, match="returns logits"):
+        sk.Agent(model)  # type: ignore[call-overload]
+    with pytest.raises(sk.GenerationError, match="n=2 samples"):
+        sk.generate(model, "Is it?", bool, n=2, temperature=1.0)
+
+
+def test_an_iterator_is_closed_where_its_rest_is_not_needed() -> None:
+    closed = threading.Event()
+
+    def function(text: str) -> Iterator[str]:
+        try:
+            yield REST
+            raise AssertionError
+        finally:
+            closed.set()
+
+    assert sk.extract(sk.from_function(function), "Ana is 34.", Person) == ANA
+    assert closed.wait(5)
+
+
+def test_an_async_iterator_is_closed_on_the_loop_of_the_caller() -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+    closed = threading.Event()
+
+    async def function(text: str) -> AsyncIterator[str]:
+        loops.append(asyncio.get_running_loop())
+        try:
+            yield REST
+            raise AssertionError
+        finally:
+            closed.set()
+
+    async def main() -> None:
+        assert await sk.aextract(sk.from_function(function), "Ana is 34.", Person) == ANA
+        assert loops == [asyncio.get_running_loop()]
+        while not closed.is_set():
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+    closed.clear()
+    assert sk.extract(sk.from_function(function), "Ana is 34.", Person) == ANA
+    assert closed.wait(5)
+
+
+def test_calls_run_side_by_side_only_if_the_function_allows_it() -> None:
+    active, most = 0, 0
+    guard = threading.Lock()
+
+    def function(text: str) -> str:
+        nonlocal active, most
+        with guard:
+            active += 1
+            most = max(most, active)
+        time.sleep(0.05)
+        with guard:
+            active -= 1
+        return REST
+
+    async def async_function(text: str) -> str:
+        nonlocal active, most
+        active += 1
+        most = max(most, active)
+        await asyncio.sleep(0.05)
+        active -= 1
+        return REST
+
+    def most_active(model: FunctionModel) -> int:
+        nonlocal most
+        most = 0
+        assert sk.extract_many(model, ["Ana is 34."] * 4, Person) == [ANA] * 4
+        return most
+
+    assert most_active(sk.from_function(function, timeout=0.15)) == 1
+    assert most_active(sk.from_function(function, thread_safe=True)) > 1
+    assert most_active(sk.from_function(async_function)) > 1
+
+
+def test_a_cancelled_call_ends_at_once() -> None:
+    started = threading.Event()
+
+    async def function(text: str) -> str:
+        started.set()
+        await asyncio.sleep(30)
+        return ""
+
+    async def main() -> None:
+        task = asyncio.create_task(sk.aextract(sk.from_function(function), "Ana is 34.", Person))
+        while not started.is_set():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    begin = time.perf_counter()
+    asyncio.run(main())
+    assert time.perf_counter() - begin < 10
+
+
+def test_a_function_that_hangs_does_not_keep_the_next_call_waiting() -> None:
+    calls: list[str] = []
+    hangs = threading.Event()
+
+    def function(text: str) -> str:
+        calls.append(text)
+        if len(calls) == 1:
+            hangs.wait(30)
+        return REST
+
+    model = sk.from_function(function, timeout=0.3)
+    with pytest.raises(sk.ModelError, match="did not reply"):
+        sk.extract(model, "Ana is 34.", Person)
+    assert sk.extract(model, "Ana is 34.", Person) == ANA
+    hangs.set()
+
+
+def test_an_error_after_text_continues_and_one_without_text_is_raised() -> None:
+    calls: list[str] = []
+
+    def function(text: str) -> Iterator[str]:
+        calls.append(text)
+        if len(calls) == 1:
+            yield 'Ana", '
+            raise OSError("the line is down")
+        yield "34}"
+
+    result = sk.generate(sk.from_function(function), "Ana is 34.", Person)
+    assert result.trace is not None
+    assert (result.value, [draft.end for draft in result.trace.drafts]) == (ANA, ["failed", "complete"])
+
+    def broken(text: str) -> str:
+        raise OSError("the line is down")
+
+    with pytest.raises(sk.ModelError, match="OSError: the line is down") as caught:
+        sk.extract(sk.from_function(broken), "Ana is 34.", Person)
+    assert isinstance(caught.value.__cause__, OSError)
+    many = sk.extract_many(sk.from_function(broken), ["a", "b"], Person, return_exceptions=True)
+    assert [type(each) for each in many] == [sk.ModelError, sk.ModelError]
+
+
+def test_max_tokens_bounds_the_bytes() -> None:
+    model = sk.from_function(lambda text: '{"name": "' + "Ana " * 50 + '", "age": 34}')
+    result = sk.generate(model, "Ana is 34.", Person, max_tokens=40, finish="shortest")
+    assert len(result.text.encode()) <= 40
+    with pytest.raises(sk.BudgetTooSmall):
+        sk.extract(model, "Ana is 34.", Person, max_tokens=10)
+
+
+def test_a_validator_is_called_and_its_reason_is_read() -> None:
+    texts: list[str] = []
+
+    def function(text: str) -> str:
+        texts.append(text)
+        return '"low"' if "too low" in text else '"high"'
+
+    def validate(value: str) -> None:
+        if value == "high":
+            raise sk.Retry("it is too low")
+
+    found = sk.extract(sk.from_function(function), "?", Literal["low", "high"], validate=validate)
+    assert (found, len(texts)) == ("low", 2)
