@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Literal, cast
+from dataclasses import replace
+from typing import Literal, TypeAlias, cast
 
 from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
 from structkit.generate.correct.continuations import Continuations, continuations, shortest_end
@@ -26,12 +27,17 @@ from structkit.models.text.protocol import TextModel, TextRequest
 
 __all__ = ["Correction"]
 
-Bound = Literal["max_corrections", "max_calls", "timeout"]
+Bound: TypeAlias = Literal["max_corrections", "max_calls", "timeout", "repeats"]
+
+_MAX_EQUAL = 4
+"""Equal replies to equal requests after which the model is not asked again: it does not choose at random."""
 
 _REMEDIES = {
     "max_corrections": "allow more with max_corrections=..., describe the expected answer in the prompt, or pass "
     'finish="shortest" to complete the value without the model',
     "max_calls": "allow more calls with max_calls=... of the model, or let each reply be longer",
+    "repeats": "ask it to vary its replies, describe the expected answer in the prompt, or pass "
+    'finish="shortest" to complete the value without the model',
     "timeout": 'allow more seconds with timeout=..., or pass finish="shortest" to complete the value without the model',
 }
 
@@ -129,8 +135,8 @@ class Correction:
         if reading is None and isinstance(failure, ModelError):
             raise failure
         kept = self.accept(reading)
-        if reading is None and choices:
-            self.append(_chosen(bytes(matcher.data), choices), forced=False)
+        if reading is None and failure is None:
+            self.append(self.meant(bytes(matcher.data), choices), forced=False)
         end = self.end_of(reading, failure, before)
         added = bytes(self.text[kept:])
         forced = b"" if end == "complete" else self.forced()
@@ -171,6 +177,16 @@ class Correction:
             return error
         matcher.finish()
         return None
+
+    def meant(self, reply: bytes, choices: Sequence[str]) -> bytes:
+        """Return what a reply means of which no byte can follow; empty if it means nothing."""
+        if choices:
+            return _chosen(reply, choices)
+        is_at_end = bool(self.drafts) and self.drafts[-1].end == "ended" and not reply.strip()
+        if is_at_end and self.cursor.guide.is_json:
+            reader = self.generated.reader.follow(self.generated.text)
+            return b'"' if reader.in_string and not reader.in_key else b""
+        return b""
 
     def end_of(self, reading: Reading | None, failure: Exception | None, before: bytes) -> DraftEnd:
         """Return how a reply ended; raise the timeout of a reply that added nothing."""
@@ -250,18 +266,32 @@ class Correction:
             return "max_corrections"
         if len(self.drafts) >= self.model.max_calls:
             return "max_calls"
-        is_overdue = self.deadline is not None and time.perf_counter() >= self.deadline
-        return "timeout" if is_overdue else None
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
+            return "timeout"
+        return "repeats" if self.repeats() else None
+
+    def repeats(self) -> bool:
+        """Whether the last replies to equal requests are equal, and cannot follow."""
+        last = [replace(draft, seconds=0.0) for draft in self.drafts[-_MAX_EQUAL:]]
+        return (
+            len(last) == _MAX_EQUAL
+            and last[0].end in ("refused", "empty")
+            and last.count(last[0]) == _MAX_EQUAL
+        )
 
     def exhausted(self, bound: Bound) -> CorrectionsExhausted:
         """Return the error of a bound that was reached."""
         text, last = bytes(self.text), self.drafts[-1] if self.drafts else None
-        limit = {"max_corrections": self.settings.max_corrections, "max_calls": self.model.max_calls}
-        value = limit.get(bound, self.settings.timeout)
+        limits = {
+            "max_corrections": f"within max_corrections={self.settings.max_corrections}",
+            "max_calls": f"within max_calls={self.model.max_calls}",
+            "timeout": f"within timeout={self.settings.timeout}",
+            "repeats": f"and gave the same reply {_MAX_EQUAL} times",
+        }
         shown = text[-60:].decode(errors="replace")
         found = "" if last is None or not last.refused else f", where the model wrote {last.refused[:60]!r}"
         return CorrectionsExhausted(
-            f"{self.model.name} did not complete the value within {bound}={value}: the accepted text ends in "
+            f"{self.model.name} did not complete the value {limits[bound]}: the accepted text ends in "
             f"{shown!r}{found}; {_REMEDIES[bound]}",
             prefix=text.decode(errors="replace"),
             drafts=tuple(draft.reply for draft in self.drafts),

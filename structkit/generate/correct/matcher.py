@@ -219,6 +219,8 @@ class ReplyMatcher:
                 return
             if not self._is_json:  # white space may belong to the value
                 self._add(_LITERAL, self._literal(self._start))
+            # Spaces may belong to a string that the answer ends in, lines do not.
+            position = max(self._start, self.data.rfind(b"\n", self._start, position) + 1)
         self._add(_LITERAL, self._literal(position))
 
     def _start_repeated(self, position: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from enum import Enum
@@ -201,3 +202,22 @@ def test_options_that_need_logits_are_errors_before_the_first_request(options: d
 
     with pytest.raises(sk.GenerationError, match="returns logits"):
         sk.generate(sk.from_function(function), "?", Person, **options)  # type: ignore[arg-type]
+
+
+def test_equal_replies_to_equal_requests_end_the_value() -> None:
+    model = sk.from_function(lambda text: "[]")
+    with pytest.raises(sk.CorrectionsExhausted, match="same reply 4 times") as caught:
+        sk.extract(model, "?", int)
+    assert len(caught.value.drafts) == 5
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.drafts) == (str(caught.value), caught.value.drafts)
+
+
+def test_an_empty_reply_ends_a_string() -> None:
+    replies = iter(["Hello", " there", "", ""])
+    result = sk.generate(sk.from_function(lambda text: next(replies)), "?", str)
+    assert (result.value, result.usage.calls) == ("Hello there", 3)
+    silent = sk.from_function(lambda text: "")
+    with pytest.raises(sk.CorrectionsExhausted) as caught:
+        sk.extract(silent, "?", str)
+    assert caught.value.prefix == '"'
