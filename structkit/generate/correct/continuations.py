@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from structkit.generate.decode.retokenize import complete_characters
 from structkit.generate.output.json_reader import JsonReader
 from structkit.guide.guide import Cursor
 
@@ -17,6 +18,9 @@ _MAX_CHOICES = 64
 
 _MAX_LENGTH = 200
 """Maximum length of an offered text, in bytes."""
+
+_MAX_START = 40
+"""Length of a start that is offered, in characters."""
 
 _MAX_BRANCHES = 16
 """Number of next bytes from which a text is described instead of enumerated."""
@@ -40,9 +44,7 @@ def continuations(cursor: Cursor, text: bytes) -> Continuations:
     ((), 'text that starts with one of -, 0-9')
     """
     choices = _choices(cursor, text)
-    if choices:
-        return choices, ""
-    return (), f"text that starts with one of {_describe(allowed_bytes(cursor))}"
+    return (choices, "") if choices else ((), f"text that starts with one of {', '.join(_starts(cursor))}")
 
 
 def allowed_bytes(cursor: Cursor, budget: int | None = None) -> list[int]:
@@ -114,11 +116,26 @@ def _end_of_value(reader: JsonReader, added: bytes) -> int:
     return len(added) if is_end else 0
 
 
-def _describe(allowed: list[int]) -> str:
+def _starts(cursor: Cursor) -> list[str]:
+    """Return the starts of the texts that can follow, each as long as nothing else can follow it."""
+    allowed = allowed_bytes(cursor)
+    starts, single = [], []
+    for byte in allowed if len(allowed) <= _MAX_CHOICES else ():
+        after = cursor.fork()
+        after.advance(byte)
+        start = complete_characters(bytes([byte]) + after.forced_bytes())
+        if len(start) > 1:
+            starts.append(f"`{start[:_MAX_START]}`")
+        else:
+            single.append(byte)
+    return starts + _ranges(single if starts else allowed)
+
+
+def _ranges(allowed: list[int]) -> list[str]:
     """Return bytes as characters and ranges.
 
-    >>> _describe([45, 48, 49, 50, 57, 200])
-    '-, 0-2, 9, other characters'
+    >>> _ranges([45, 48, 49, 50, 57, 200])
+    ['-', '0-2', '9', 'other characters']
     """
     parts = []
     for _, run in groupby(enumerate(byte for byte in allowed if byte < 0x80), lambda each: each[1] - each[0]):
@@ -127,7 +144,7 @@ def _describe(allowed: list[int]) -> str:
         parts.append(first if len(codes) == 1 else f"{first}-{last}")
     if any(byte >= 0x80 for byte in allowed):
         parts.append("other characters")
-    return ", ".join(parts)
+    return parts
 
 
 def _name(byte: int) -> str:

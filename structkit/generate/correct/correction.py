@@ -55,6 +55,7 @@ class Correction:
 
     Attributes:
         closed_at: The position from which the value was completed without the model; -1 if the model ended it.
+        is_shortened: Whether the budget refused a byte of a reply.
 
     Raises:
         BudgetTooSmall: The shortest value needs more bytes than the budget.
@@ -84,6 +85,7 @@ class Correction:
         self.corrections = 0
         self.is_stuck = False
         self.closed_at = -1
+        self.is_shortened = False
         self.seconds = 0.0
 
     def run(self) -> TextFlow[None]:
@@ -213,7 +215,9 @@ class Correction:
     def accept(self, reading: Reading | None) -> int:
         """Replace the text by that of a reading, up to its last complete character; return the length that is kept."""
         if reading is None:
+            self.publish_text(bytes(self.text))
             return len(self.text)
+        self.is_shortened |= reading.is_shortened
         whole = len(complete_characters(bytes(reading.text)).encode())
         if whole < len(reading.text):
             reading.cursor.rollback(len(reading.text) - whole)
@@ -224,14 +228,14 @@ class Correction:
         return kept
 
     def forced(self) -> bytes:
-        """Return the complete characters that must follow, within the budget.
+        """Return the complete characters that must follow.
 
         Nothing precedes the first text of a model that does not continue it: such a model starts over.
         """
-        if not (self.text or self.model.capabilities.continues_prefix):
+        is_start = not (self.text or self.model.capabilities.continues_prefix)
+        if is_start or not self.settings.fast_forward:
             return b""
-        forced = complete_characters(self.cursor.forced_bytes()).encode()
-        return forced[: self.budget - len(self.text)]
+        return complete_characters(self.cursor.forced_bytes()).encode()
 
     def append(self, added: bytes, *, forced: bool) -> None:
         """Append a text that the language allows."""

@@ -47,6 +47,7 @@ class Reading:
     Attributes:
         text: The bytes of the answer so far.
         position: The first byte of the reply that is not read.
+        is_shortened: Whether the budget refused a byte.
         state: `"complete"` if the value ends at `position`; `"refused"` if the byte there cannot follow.
     """
 
@@ -58,6 +59,7 @@ class Reading:
         self.budget = budget
         self.repeats = repeats
         self.state: State = "open"
+        self.is_shortened = False
         self.is_json = cursor.guide.is_json
         outside, self.in_string = _outside_strings(text) if self.is_json else (b"", False)
         self.depth = sum(outside.count(byte) for byte in b"{[") - sum(outside.count(byte) for byte in b"}]")
@@ -140,6 +142,7 @@ class Reading:
             return False
         if not self.cursor.fits(self.budget - len(self.text) - len(added)):
             self.cursor.rollback(len(added))
+            self.is_shortened = True
             return False
         self.text += added
         return True

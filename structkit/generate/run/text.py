@@ -29,6 +29,7 @@ from structkit.generate.run.request import (
     prepare_examples,
     prepare_prompt,
 )
+from structkit.models.protocols import Message
 from structkit.models.text.protocol import TextModel, TextRequest
 from structkit.models.text.render import render_messages, render_text
 from structkit.rejected import Rejected
@@ -101,31 +102,37 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
     if request.requested_at is None:
         request = replace(request, requested_at=time.perf_counter())
     compiled = prepared.compiled or compile_source(request, prepared.source)
+    _check_target(request, compiled.target)
     examples = prepare_examples(prepared) if prepared.examples is None else prepared.examples
-    prompt = text_prompt(request, prepared.target, examples)
+    prompt = asked = text_prompt(request, compiled.target, examples)
+    budget = _budget(request, compiled)
     drafts: list[Draft] = []
     rejected: list[str] = []
-    asked: Prompt = prompt
+    rejection: RejectedSpan | None = None
+    cause: GenerationError | None = None
     while True:
         generated.truncate(0, 0)
-        correction = Correction(
-            request, asked, compiled.guide.cursor(), _budget(request, compiled), generated, drafts
-        )
-        cause: GenerationError | None = None
-        rejection: RejectedSpan | None = None
-        value: object = None
-        yield from correction.run()
+        correction = Correction(request, asked, compiled.guide.cursor(), budget, generated, drafts)
+        try:
+            yield from correction.run()
+        except GenerationError as error:
+            if rejection is None:
+                raise
+            cause, value = error, None
+            break
         text = to_text(bytes(generated.text))
         value = yield from _validated(request, compiled, generated, text)
-        if not isinstance(value, RejectedSpan):
+        rejection = value if isinstance(value, RejectedSpan) else None
+        if rejection is None:
             break
-        rejection, rejected = value, [*rejected, text]
+        rejected.append(text)
         if len(rejected) > settings.retries:
             break
-        asked = retry_prompt(prompt, text, rejection.rejected.message)
+        asked = _on_own_line(request, retry_prompt(prompt, text, rejection.rejected.message))
+    is_closed = rejection is None and correction.closed_at >= 0
     decoded = Decoded(
         token_ids=tuple(generated.token_ids),
-        finish_reason="stop" if correction.closed_at < 0 else "budget",
+        finish_reason="budget" if correction.is_shortened or is_closed else "stop",
         forced_tokens=sum(generated.is_forced),
         seconds=correction.seconds,
         value=value,
@@ -138,13 +145,26 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
         choices={},
         thinking=None,
         trace=Trace(
-            drafts=tuple(drafts), forced_fields=_fields_after(correction.closed_at, generated, compiled)
+            drafts=tuple(drafts),
+            forced_fields=_fields_after(correction.closed_at, generated, compiled) if is_closed else (),
         ),
     )
-    prompt_bytes = len(
-        "".join([prompt] if isinstance(prompt, str) else [m["content"] for m in prompt]).encode()
-    )
-    return Outcome(request, compiled, prepared.source, prompt_bytes, generated, decoded)
+    return Outcome(request, compiled, prepared.source, _length(prompt), generated, decoded)
+
+
+def _check_target(request: Request, target: Target[object]) -> None:
+    """Raise `GenerationError` if a text model cannot write the target within its limits."""
+    if target.field_limits() is not None:
+        raise GenerationError(
+            f"{request.model.name} returns text, which does not show its tokens, so MaxTokens cannot be counted in "
+            f"{target.name}; give the fields a max_length instead"
+        )
+
+
+def _length(prompt: Prompt) -> int:
+    """Return the number of bytes of a prompt."""
+    texts = [prompt] if isinstance(prompt, str) else [message["content"] for message in prompt]
+    return sum(len(text.encode(errors="surrogatepass")) for text in texts)
 
 
 def first_text(request: Request, examples: Sequence[Example] = ()) -> str:
@@ -159,33 +179,33 @@ def first_text(request: Request, examples: Sequence[Example] = ()) -> str:
     continues = isinstance(request.model, TextModel) and request.model.capabilities.continues_prefix
     forced = compiled.guide.cursor().forced_bytes() if continues else b""
     prefix = complete_characters(forced).rstrip()
-    if isinstance(prompt, str) and not _takes_messages(request):
+    if isinstance(prompt, str):
         return render_text(TextRequest(prompt=prompt, prefix=prefix), continues=continues)
-    given = prompt if isinstance(prompt, str) else tuple(prompt)
-    messages = render_messages(TextRequest(prompt=given, prefix=prefix), continues=continues)
+    messages = render_messages(TextRequest(prompt=tuple(prompt), prefix=prefix), continues=continues)
     return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
 
-def _takes_messages(request: Request) -> bool:
-    return isinstance(request.model, TextModel) and request.model.capabilities.takes_messages
-
-
 def text_prompt(request: Request, target: Target[object], examples: Sequence[Example] = ()) -> Prompt:
-    """Return the prompt with the additions of the settings.
+    """Return the prompt with the additions of the settings: messages if the model takes messages, otherwise a text.
 
     Raises:
-        GenerationError: The model does not take messages.
+        GenerationError: The prompt has messages, and the model takes a text.
     """
     prompt = prepare_prompt(request.model, request.prompt, target, request.settings, examples)
-    if _takes_messages(request):
-        return prompt
+    if isinstance(request.model, TextModel) and request.model.capabilities.takes_messages:
+        return [Message(role="user", content=prompt)] if isinstance(prompt, str) else prompt
     if not isinstance(prompt, str):
         raise GenerationError(
             f"{request.model.name} takes a text, not messages or a system message; pass a string, or make the model "
             "with chat=True from a function of messages"
         )
-    # The answer starts in a line of its own, unless the text leads up to the answer.
-    return f"{prompt}\n\n" if request.settings.include_schema and prompt[-1:].strip() else prompt
+    return _on_own_line(request, prompt)
+
+
+def _on_own_line(request: Request, prompt: Prompt) -> Prompt:
+    """Return the prompt so that the answer starts on a line of its own, unless its text leads up to the answer."""
+    ends_in_text = isinstance(prompt, str) and request.settings.include_schema and prompt[-1:].strip()
+    return f"{prompt}\n\n" if ends_in_text else prompt
 
 
 def _budget(request: Request, compiled: CompiledTarget) -> int:

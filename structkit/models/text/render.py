@@ -68,5 +68,6 @@ def _where(request: TextRequest) -> list[str]:
         return []
     where = f"After {request.prefix[-40:]!r}" if request.prefix else "At the start"
     refused = f"{request.refused[:40]!r} is wrong; " if request.refused else ""
-    allowed = f"one of these: {', '.join(request.choices)}" if request.choices else request.hint
+    choices = ", ".join(f"`{choice}`" for choice in request.choices)
+    allowed = f"one of these: {choices}" if choices else request.hint
     return [f"{where}, {refused}only {allowed}"]

@@ -136,7 +136,7 @@ def test_choices_are_offered_where_a_reply_is_cut() -> None:
     model = sk.from_function(function, chat=True, continues=False)
     result = sk.generate(model, "It burns!", Ticket)
     assert (result.value.level, result.trace and result.trace.corrections) == (Level.high, 1)
-    assert requests[1][-1]["content"].endswith('is wrong; only one of these: high", low"')
+    assert requests[1][-1]["content"].endswith('is wrong; only one of these: `high"`, `low"`')
 
 
 def test_a_bound_is_an_error_or_the_shortest_end() -> None:

@@ -41,6 +41,13 @@ class Node(BaseModel):
     left: Node | None = None
 
 
+QUERY = """
+start: "find" NAME ("where" test ("and" test)*)?
+test: NAME /[=<>]/ /[0-9]{1,3}/
+NAME: "name" | "age" | "job"
+%ignore " "
+"""
+
 ORDER = {
     "customer": 'Ana "Á" Souza',
     "status": "paid",
@@ -57,6 +64,8 @@ TARGETS: list[tuple[AnyTarget, str]] = [
     (sk.Choice(["yes", "no", "not yet"]), "not yet"),
     (sk.Regex(r"[A-Z]{2}-\d{3}( é)?"), "AB-123 é"),
     ({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, '{"a": 7}'),
+    (sk.grammars.arithmetic(), "2 * (3 + 4)"),
+    (sk.Grammar(QUERY), "find name where age > 30 and job = 7"),
     (dict[str, list[bool]], '{"x": [true, false]}'),
 ]
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -80,6 +80,8 @@ def test_what_needs_logits_is_an_error() -> None:
         sk.classify(model, "Is it?", bool)  # type: ignore[arg-type]
     with pytest.raises(sk.AgentError, match="returns logits"):
         sk.Agent(model)  # type: ignore[call-overload]
+    with pytest.raises(sk.GenerationError, match="max_length instead"):
+        sk.extract(model, "Is it?", Annotated[str, sk.MaxTokens(5)])
     with pytest.raises(sk.GenerationError, match="n=2 samples"):
         sk.generate(model, "Is it?", bool, n=2, temperature=1.0)
 
@@ -220,7 +222,7 @@ def test_an_error_after_text_continues_and_one_without_text_is_raised() -> None:
 def test_max_tokens_bounds_the_bytes() -> None:
     model = sk.from_function(lambda text: '{"name": "' + "Ana " * 50 + '", "age": 34}')
     result = sk.generate(model, "Ana is 34.", Person, max_tokens=40, finish="shortest")
-    assert len(result.text.encode()) <= 40
+    assert (len(result.text.encode()) <= 40, result.finish_reason) == (True, "budget")
     with pytest.raises(sk.BudgetTooSmall):
         sk.extract(model, "Ana is 34.", Person, max_tokens=10)
 
@@ -238,3 +240,30 @@ def test_a_validator_is_called_and_its_reason_is_read() -> None:
 
     found = sk.extract(sk.from_function(function), "?", Literal["low", "high"], validate=validate)
     assert (found, len(texts)) == ("low", 2)
+
+
+def test_a_reply_that_fails_after_a_rejection_is_the_cause_of_the_rejection() -> None:
+    replies = iter(['"high"', "", ""])
+    model = sk.from_function(lambda messages: next(replies), chat=True, continues=False)
+
+    def validate(value: str) -> None:
+        raise sk.Retry("it is too low")
+
+    with pytest.raises(sk.OutputValidationError, match="it is too low") as caught:
+        sk.extract(model, "?", Literal["low", "high"], validate=validate, max_corrections=1)
+    assert isinstance(caught.value.__cause__, sk.CorrectionsExhausted)
+
+
+def test_quotes_come_from_the_prompt() -> None:
+    class Found(BaseModel):
+        name: Annotated[str, sk.Quote()]
+
+    texts: list[str] = []
+
+    def function(text: str) -> str:
+        texts.append(text)
+        return "Anna" if len(texts) == 1 else ' Souza"}'
+
+    result = sk.generate(sk.from_function(function), "Ana Souza is 34.", Found)
+    assert result.value.name in "Ana Souza is 34."
+    assert result.spans["name"].start == "Ana Souza is 34.".find(result.value.name)
