@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 
 from structkit.error_notes import add_location
 from structkit.errors import GenerationError
+from structkit.generate.correct.runner import run_text_flows
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.options import BatchSettings, Settings, check_samples
 from structkit.generate.input.prompt import Prompt
@@ -27,9 +28,9 @@ from structkit.generate.run.request import (
     unhealed_ids,
     write,
 )
-from structkit.generate.run.scheduler import MODEL_LOCKS, FlowResult, run_flows, until_cancelled
+from structkit.generate.run.scheduler import MODEL_LOCKS, run_flows
 from structkit.generate.run.text import check_options, write_text
-from structkit.generate.run.text_flows import run_text_flows
+from structkit.generate.threads.flows import FlowResult, until_cancelled
 from structkit.models.protocols import Batch, LogitsModel, SupportsLookahead
 from structkit.models.single_row import new_batch
 from structkit.models.text.protocol import AnyModel, TextModel

@@ -18,7 +18,7 @@ from structkit.generate.output.confidence import (
 from structkit.generate.output.json_reader import Field
 from structkit.generate.output.result import Result, Token, Usage
 from structkit.generate.output.spans import find_spans
-from structkit.generate.run.scheduler import FlowResult
+from structkit.generate.threads.flows import FlowResult
 from structkit.models.protocols import RandomLogits
 from structkit.vocabulary.control_tokens import display_text, to_text
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -20,47 +20,21 @@ from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.sample.select import select_tokens
 from structkit.generate.sample.step import Draft, SampleRequest
 from structkit.generate.threads.event_loop import EventLoopThread, await_on_loop
+from structkit.generate.threads.flows import FlowResult, check_cancelled, until_cancelled
 from structkit.models.protocols import Batch, ChecksText, Logits, LogitsModel, SupportsLookahead
 from structkit.models.single_row import call_model, checked_logits
 from structkit.rejected import Rejected
 
 __all__ = [
     "MODEL_LOCKS",
-    "Cancelled",
-    "FlowResult",
     "ModelLocks",
-    "check_cancelled",
     "run_flows",
-    "until_cancelled",
 ]
 
 R = TypeVar("R")
 T = TypeVar("T")
 
 _NO_DRAFT = Draft()
-
-
-class Cancelled(Exception):
-    """The caller cancelled. The error never reaches the caller."""
-
-
-@dataclass(frozen=True, slots=True)
-class FlowResult(Generic[R]):
-    """The end of a flow.
-
-    Attributes:
-        index: The index of the flow.
-        outcome: The value that the flow returned, or the error that ended it.
-        model_seconds: The share of the flow in the time of the model.
-        drafted_tokens: The tokens that the model read as a draft.
-        accepted_tokens: The drafted tokens that were chosen.
-    """
-
-    index: int
-    outcome: R | Exception
-    model_seconds: float
-    drafted_tokens: int = 0
-    accepted_tokens: int = 0
 
 
 class ModelLocks:
@@ -155,23 +129,6 @@ def run_flows(
             yield from batch.take_finished()
     finally:
         batch.close()
-
-
-def check_cancelled(cancelled: threading.Event | None) -> None:
-    """Raise `Cancelled` if `cancelled` is set."""
-    if cancelled is not None and cancelled.is_set():
-        raise Cancelled
-
-
-def until_cancelled(items: Iterable[T], cancelled: threading.Event | None) -> Iterator[T]:
-    """Yield the items until `cancelled` is set.
-
-    Raises:
-        Cancelled: `cancelled` was set.
-    """
-    for item in items:
-        check_cancelled(cancelled)
-        yield item
 
 
 def _width(probabilities: Sequence[Sequence[float]], overhead: int) -> int:

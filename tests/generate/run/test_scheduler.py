@@ -18,6 +18,7 @@ from structkit.generate.input.prompt import Prompt
 from structkit.generate.run import scheduler
 from structkit.generate.run.batch import run_many
 from structkit.generate.run.scheduler import ModelLocks
+from structkit.generate.threads.flows import Cancelled
 from structkit.testing import RandomModel, ScriptedModel
 
 
@@ -198,7 +199,7 @@ def test_answers_of_one_token_are_told_of_as_they_come() -> None:
     targets = [Annotated[str, AfterValidator(stop), Field(pattern="^$")]] * 50
     model = ScriptedModel(['""'] * 50)
     settings = Settings.read("extract_many", {"include_schema": False, "fast_forward": False})
-    with pytest.raises(scheduler.Cancelled):
+    with pytest.raises(Cancelled):
         run_many(model, ["x"] * 50, targets, settings, BatchSettings(progress=False), cancelled)
     assert len(seen) == 5
 
@@ -233,7 +234,7 @@ def test_no_prompt_is_encoded_that_nobody_waits_for() -> None:
         def batch(self, prefix: Sequence[int] = ()) -> _IdleRows:
             return _IdleRows()
 
-    with pytest.raises(scheduler.Cancelled):
+    with pytest.raises(Cancelled):
         run_many(Counting(), ["x"] * 50, [int] * 50, _SETTINGS, BatchSettings(progress=False), cancelled)
     assert len(encoded) == 3
 
@@ -249,7 +250,7 @@ def test_no_target_is_read_that_nobody_waits_for() -> None:
                     cancelled.set()
                 yield target
 
-    with pytest.raises(scheduler.Cancelled):
+    with pytest.raises(Cancelled):
         run_many(
             RandomModel(),
             ["x"] * 50,
@@ -271,7 +272,7 @@ def test_no_flow_is_begun_that_nobody_waits_for() -> None:
         raise RuntimeError("it is not asked")
         yield
 
-    with pytest.raises(scheduler.Cancelled):
+    with pytest.raises(Cancelled):
         list(scheduler.run_flows(map(flow, range(50)), _IdleRows(), 50, cancelled))
     assert begun == [0]
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
 from structkit.generate.input.validator import ValidateOutput
-from structkit.generate.run.scheduler import Cancelled, FlowResult, check_cancelled
 from structkit.generate.threads.event_loop import EventLoopThread, await_on_loop, start_thread
+from structkit.generate.threads.flows import Cancelled, FlowResult, check_cancelled
 from structkit.generate.threads.reply import Reply
 from structkit.models.text.protocol import TextModel
 
