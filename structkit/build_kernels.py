@@ -127,6 +127,7 @@ def _use_kernels() -> None:
             guide.cursor().fill_mask(out)
             guide.precompute()
             guide.parser.advance_bytes(guide.parser.start, b"a")
+            guide.cursor().min_tokens_to_end()
             for temperature in (0.0, 1.0):
                 sk.generate(model, "", target, max_tokens=400, temperature=temperature, seed=0)
 

@@ -1,20 +1,26 @@
 """Token budgets: the allowed tokens after which a complete value still fits.
 
-Three measures estimate how many tokens a state needs to complete the value, each tighter and slower than the previous:
+Two measures estimate how many tokens a state needs to complete the value:
 
 - `upper_bound`: the length of a completion that always exists, summed over the stack. A sequence whose budget is at
-  least the `upper_bound` of its start can be completed within the budget by this measure alone. With distinct texts the
-  value is an estimate.
-- `completion_length`: the length of a concrete completion, the tokens of a shortest text that repeats no distinct text.
-  States along a completion inherit the rest of it, so a budget that fits a completion keeps fitting.
-- `min_tokens`: exact, by breadth-first search over states; for budgets below `completion_length`, and for vocabularies
-  that cannot spell every byte.
+  least the `upper_bound` of its start can be completed within the budget by this measure alone.
+- `min_tokens`: the fewest tokens of a completion that a bounded search finds; for budgets below `upper_bound`. See
+  `structkit.guide.completion`.
+
+Both depend on the state only, so masks do not depend on earlier questions. If a measure of a state is n tokens, some
+token leads to a state for which it is n - 1 or less, so a sequence whose budget fits can always be completed.
+
+Distinct texts are an exception: `upper_bound` is an estimate, and tokens that lead to the same frames begin different
+texts. `completion_length` is the length of a concrete completion, the tokens of a shortest text that repeats no
+distinct text. States along a completion inherit the rest of it, so a budget that fits a completion keeps fitting. The
+same holds for vocabularies that cannot spell every byte.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -24,6 +30,7 @@ from structkit.automaton.runtime.distinct import forbidden_suffixes
 from structkit.automaton.runtime.shortest import shortest_length, shortest_text
 from structkit.automaton.runtime.stack import Below, Frame, SeenTexts, stack_frames
 from structkit.errors import LimitExceeded
+from structkit.guide.completion import CompletionSearch
 from structkit.guide.state import State, mask_of, max_cost_of, possible_repeats, reachable_rows
 from structkit.index.index import UNREACHABLE, Index
 
@@ -53,7 +60,7 @@ _MAX_TOKENIZED_BYTES = 200_000
 
 
 _MAX_SEARCHED_STATES = 1_000
-"""Maximum states to search for a completion shorter than the known one; takes about a second."""
+"""Maximum states to search for a completion with distinct texts that is shorter than the known one."""
 
 
 class Budgets:
@@ -112,18 +119,19 @@ class Budgets:
             self.index.make_exact()
             state.max_cost_after = None
             return self.mask(state, remaining)
-        has_distinct = self.index.automaton.has_distinct
-        if not has_distinct and remaining < UNREACHABLE - 1 and self.upper_bound(state) <= remaining + 1:
-            mask = mask_of(state, self.index) & self._budget_mask(state, remaining)
-            if mask.any():
-                return mask
-        return self._searched(state, remaining)
+        if not self._has_bounded_search:
+            return self._searched(state, remaining)
+        mask = mask_of(state, self.index) & self._budget_mask(state, remaining)
+        if not (state.is_accepting or mask.any()):
+            for token in self._search.first_tokens(state, remaining + 1):
+                mask[token >> 5] |= np.uint32(1 << (token & 31))
+        return mask
 
     def min_tokens(self, state: State, max_tokens: int = UNREACHABLE) -> int:
         """Return the minimum number of tokens to the end; `UNREACHABLE` if unknown or above `max_tokens`.
 
-        If the exact search takes too long (very long values, or very many allowed texts), the result is the length of
-        a completion, which is an upper bound.
+        If the exact search takes too long (long values, or many allowed texts), the result is the length of a
+        completion, which is an upper bound.
 
         Raises:
             LimitExceeded: The vocabulary cannot spell a shortest text, and the search for another text exceeded the
@@ -132,10 +140,14 @@ class Budgets:
         cached = self._min_tokens.get(state)
         if cached is None:
             self.index.make_exact()
+            if self._has_bounded_search:
+                upper_bound = self.upper_bound(state)
+                fewest = len(self._search.fewest(state, upper_bound - 1)) or upper_bound
+                return _remember(self._min_tokens, state, fewest)
             if self._is_long(state):
                 return self.upper_bound(state)
             length = self.completion_length(state)
-            completion = self._search(state, min(max_tokens, length - 1))
+            completion = self._search_states(state, min(max_tokens, length - 1))
             if completion is None and max_tokens < length - 1:
                 return UNREACHABLE
             if completion is not None:
@@ -170,6 +182,15 @@ class Budgets:
             self._groups, state, TokenGroups(group_of, representatives), max_entries=32
         )  # an entry takes 4 bytes per token
 
+    @property
+    def _has_bounded_search(self) -> bool:
+        """Whether completions depend on the state only, and `_search` finds them."""
+        return self.index.vocabulary.has_all_bytes and not self.index.automaton.has_distinct
+
+    @cached_property
+    def _search(self) -> CompletionSearch:
+        return CompletionSearch(self.index)
+
     def _rough_upper_bound(self, state: State) -> int:
         """Return a loose upper bound on the tokens to the end, without a search."""
         return self._with_margin(state, self.upper_bound(state))
@@ -187,7 +208,7 @@ class Budgets:
             return tokens
         return 2 * tokens + max(map(len, _seen(state)), default=0)
 
-    def _search(self, state: State, max_tokens: int) -> tuple[int, ...] | None:
+    def _search_states(self, state: State, max_tokens: int) -> tuple[int, ...] | None:
         """Search breadth-first for a shortest completion; `None` if none is found within `max_tokens` and the limit."""
         automaton = self.index.automaton
         # With distinct texts the number of states may be infinite.

@@ -20,9 +20,9 @@ from structkit.automaton.core.memory import int32_array, int32_matrix, put
 __all__ = [
     "BELOW", "BYTE_ONLY", "CALL_DISTINCT", "CALL_FIRST", "CALL_NEXT", "CALL_OPERATION", "CALL_RULE", "CLASSES",
     "COMPUTE", "COST", "COUNT", "COUNTERS", "COUNTER_COUNT", "DISTANCES", "FINAL", "FRAMES", "FRAME_COLUMNS",
-    "FULL", "FULL_SLOT", "HAS_DISTINCT", "HAS_MOVES", "LIST_ENDS", "LIST_ITEMS", "MAX_COUNT", "MAX_INCREMENTS",
-    "MEMBERS", "MIN_COUNT", "MISSING", "MISSING_RULES", "NO_FRAME", "PARSES", "REJECTED", "ROW", "RULE",
-    "SLOTS", "START", "STATE", "TABLES", "TARGETS", "TOKEN_BYTES", "TOKEN_STARTS", "TOO_MANY", "add_frame",
+    "FULL", "FULL_SLOT", "HAS_DISTINCT", "HAS_MOVES", "LIST_ENDS", "LIST_ITEMS", "LIST_NEXT", "MAX_COUNT",
+    "MAX_INCREMENTS", "MEMBERS", "MIN_COUNT", "MISSING", "MISSING_RULES", "NO_FRAME", "PARSES", "REJECTED", "ROW",
+    "RULE", "SLOTS", "START", "STATE", "TABLES", "TARGETS", "TOKEN_BYTES", "TOKEN_STARTS", "TOO_MANY", "add_frame",
     "add_list", "below_cost", "bucket_of", "intern_frame", "intern_list", "pending_cost", "put_tables",
     "sum_costs",
 ]

@@ -53,7 +53,9 @@ from structkit.automaton.runtime.frame_kernels import (
     intern_list,
 )
 
-__all__ = ["advance", "advance_bytes", "forced_bytes", "start", "upper_bound"]
+__all__ = [
+    "advance", "advance_bytes", "forced_bytes", "intern_parses", "load_parses", "read_byte", "start", "upper_bound",
+]
 
 
 @helper
@@ -279,7 +281,7 @@ def _close(context, parses, low, high):
 
 
 @helper
-def _read_byte(context, parses, count, byte):
+def read_byte(context, parses, count, byte):
     """Replace the first `count` parses by those after a byte; return their number, or a negative result."""
     rules, row, targets = int32_array(context, RULE), int32_array(context, ROW), int32_array(context, TARGETS)
     classes, byte_only = uint8_matrix(context, CLASSES), bool_array(context, BYTE_ONLY)
@@ -308,7 +310,7 @@ def _read_byte(context, parses, count, byte):
 
 
 @helper
-def _load(context, configuration, parses):
+def load_parses(context, configuration, parses):
     """Copy the frames of a configuration to the first parses; return their number, or `COMPUTE`."""
     frames = int32_array(context, FRAMES)
     ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
@@ -338,18 +340,18 @@ def _is_accepting(context, parses, count):
 def _read(context, configuration, text, first, last):
     """Return the configuration after the bytes `text[first:last]`, or a negative result."""
     parses = int32_matrix(context, PARSES)
-    count = _load(context, configuration, parses)
+    count = load_parses(context, configuration, parses)
     for position in range(first, last):
         if count <= 0:
             break
-        count = _read_byte(context, parses, count, text[position])
+        count = read_byte(context, parses, count, text[position])
     if count == 0:
         return np.int64(REJECTED)
-    return count if count < 0 else _configuration(context, parses, count)
+    return count if count < 0 else intern_parses(context, parses, count)
 
 
 @helper
-def _configuration(context, parses, count):
+def intern_parses(context, parses, count):
     """Return the configuration of the first `count` parses, or a negative result."""
     members = int32_array(context, MEMBERS)
     is_accepting = _is_accepting(context, parses, count)
@@ -390,7 +392,7 @@ def forced_bytes(context, configuration, out):
     rules, row, targets = int32_array(context, RULE), int32_array(context, ROW), int32_array(context, TARGETS)
     classes, parses = uint8_matrix(context, CLASSES), int32_matrix(context, PARSES)
     min_count, max_count = int32_array(context, MIN_COUNT), int32_array(context, MAX_COUNT)
-    count = _load(context, configuration, parses)
+    count = load_parses(context, configuration, parses)
     for position in range(len(out)):
         if count < 0:
             return count
@@ -416,7 +418,7 @@ def forced_bytes(context, configuration, out):
         if only < 0:
             return np.int64(position)
         out[position] = only
-        count = _read_byte(context, parses, count, np.uint8(only))
+        count = read_byte(context, parses, count, np.uint8(only))
     return np.int64(len(out)) if count >= 0 else count
 
 
@@ -443,4 +445,4 @@ def start(context, state):
     parses = int32_matrix(context, PARSES)
     parses[0, STATE], parses[0, COUNT], parses[0, BELOW] = state, 0, NO_FRAME
     count = _close(context, parses, np.int64(0), np.int64(1))
-    return _configuration(context, parses, count) if count > 0 else count
+    return intern_parses(context, parses, count) if count > 0 else count
