@@ -18,7 +18,7 @@ same holds for vocabularies that cannot spell every byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -26,9 +26,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.runtime.distinct import forbidden_suffixes
+from structkit.automaton.runtime.short_text import count_conflicts, seen_texts, short_text
 from structkit.automaton.runtime.shortest import shortest_length, shortest_text
-from structkit.automaton.runtime.stack import Below, Frame, SeenTexts, stack_frames
+from structkit.automaton.runtime.stack import Below
 from structkit.errors import LimitExceeded
 from structkit.guide.completion import CompletionSearch
 from structkit.guide.state import State, mask_of, max_cost_of, possible_repeats, reachable_rows
@@ -59,8 +59,16 @@ _MAX_TOKENIZED_BYTES = 200_000
 """Maximum length of a shortest text to tokenize, in bytes; for longer texts only an upper bound is used."""
 
 
-_MAX_SEARCHED_STATES = 1_000
-"""Maximum states to search for a completion with distinct texts that is shorter than the known one."""
+_MAX_READS = 4_000
+"""Maximum bytes that are tried for a completion with distinct texts; takes up to 0.3 s, most often 10 ms."""
+
+_MAX_TRIED = 8
+"""Maximum tokens for which a mask searches completions with distinct texts. Others are not allowed."""
+
+
+_MAX_SEARCHED_STATES, _MAX_SEARCHED_NODES = 1_000, 1_000_000
+"""Maximum states to search for a completion with distinct texts that is shorter than the known one, and maximum nodes
+of the trie that are visited for it; takes about 10 ms."""
 
 
 class Budgets:
@@ -89,7 +97,9 @@ class Budgets:
             return 0
         if state.completion is None and not self._is_long(state):
             state.completion = ()
-            self._record_completion(state, self._shortest(state) or self._greedy_completion(state))
+            self._record_completion(
+                state, self._shortest(state) or self._changed(state) or self._greedy_completion(state)
+            )
         return len(state.completion) if state.completion else UNREACHABLE
 
     def fits(self, state: State, budget: int) -> bool:
@@ -147,6 +157,8 @@ class Budgets:
             if self._is_long(state):
                 return self.upper_bound(state)
             length = self.completion_length(state)
+            if length >= UNREACHABLE and self.index.vocabulary.has_all_bytes:
+                return self._rough_upper_bound(state)
             completion = self._search_states(state, min(max_tokens, length - 1))
             if completion is None and max_tokens < length - 1:
                 return UNREACHABLE
@@ -160,7 +172,7 @@ class Budgets:
         groups = self.groups(state)
         completion = self.step(state, int(groups.representatives[groups.group_of[token]])).completion
         current, remaining = successor, completion or ()
-        while remaining and current.frames and self._allows(current, remaining[0]):
+        while remaining and current.frames:
             current, remaining = self.step(current, remaining[0]), remaining[1:]
         if completion and not remaining and current.is_accepting:
             self._record_completion(successor, completion)
@@ -214,6 +226,8 @@ class Budgets:
         # With distinct texts the number of states may be infinite.
         may_stop = max_tokens < UNREACHABLE - 1 or automaton.has_distinct
         max_states = _MAX_SEARCHED_STATES if may_stop else automaton.limits.search_states
+        if may_stop and self.index.vocabulary.has_all_bytes:
+            max_states = min(max_states, _MAX_SEARCHED_NODES // len(self.index.vocabulary.trie.byte))
         paths: dict[State, tuple[int, ...]] = {state: ()}
         frontier = [state]
         for _ in range(max_tokens + 1):
@@ -249,6 +263,14 @@ class Budgets:
             ]
         return min(filter(None, map(self.index.tokenize, texts)), key=len, default=())
 
+    def _changed(self, state: State) -> tuple[int, ...]:
+        """Return the tokens of a short text that repeats no distinct text; empty if none was found."""
+        index = self.index
+        if not index.automaton.has_distinct:
+            return ()
+        text = short_text(index.shortest, index.reader, state.frames, state.buffer, _MAX_READS)
+        return (index.tokenize(text) or ()) if text else ()
+
     def _is_long(self, state: State) -> bool:
         return (
             min((shortest_length(self.index.shortest, frame) for frame in state.frames), default=0)
@@ -259,7 +281,8 @@ class Budgets:
         """Search greedily for a completion with distinct texts, by the lowest upper bound; empty if none was found."""
         completion: list[int] = []
         upper_bound = self.upper_bound(state)
-        if upper_bound >= UNREACHABLE or not self.index.automaton.has_distinct:
+        is_needed = self.index.automaton.has_distinct and not self.index.vocabulary.has_all_bytes
+        if upper_bound >= UNREACHABLE or not is_needed:
             return ()
         while not state.is_accepting:
             tokens = self.groups(state).representatives.tolist()
@@ -271,7 +294,10 @@ class Budgets:
             completion.append(
                 min(
                     tokens,
-                    key=lambda token: (self.upper_bound(reached[token]), _count_conflicts(reached[token])),
+                    key=lambda token: (
+                        self.upper_bound(reached[token]),
+                        count_conflicts(reached[token].frames, reached[token].buffer),
+                    ),
                 )
             )
             state = reached[completion[-1]]
@@ -282,9 +308,6 @@ class Budgets:
         while completion and (not state.completion or len(completion) < len(state.completion)):
             state.completion = completion
             state, completion = self.step(state, completion[0]), completion[1:]
-
-    def _allows(self, state: State, token: int) -> bool:
-        return bool(mask_of(state, self.index)[token >> 5] >> np.uint32(token & 31) & 1)
 
     def _budget_mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.mask_words, np.uint32)
@@ -298,10 +321,8 @@ class Budgets:
         groups = self.groups(state)
         tokens = groups.representatives.tolist()
         after = [self.step(state, token) for token in tokens]
-        fits = np.array(
-            [self._quick_upper_bound(s) <= remaining or self.completion_length(s) <= remaining for s in after]
-            + [False]
-        )
+        has_completion = self.completion_length(state) < UNREACHABLE
+        fits = np.array([*self._fit(after, remaining, has_completion), False])
         if remaining >= UNREACHABLE - 1 or not fits.any():
             fits = np.array(
                 [
@@ -313,10 +334,35 @@ class Budgets:
         mask = np.packbits(fits[groups.group_of], bitorder="little").view(np.uint32)
         if self.index.automaton.has_distinct:
             state.searched = True
-            for token in self._conflicting_tokens(state, after, groups):
-                if self._allows(state, token) and self.completion_length(self.step(state, token)) > remaining:
+            conflicting = sorted(
+                t for t in self._conflicting_tokens(state, after, groups) if _contains(mask, t)
+            )
+            reached = [self.step(state, token) for token in conflicting]
+            for token, is_fitting in zip(
+                conflicting, self._fit(reached, remaining, has_completion), strict=True
+            ):
+                if not is_fitting:
                     mask[token >> 5] &= ~np.uint32(1 << (token & 31))
+            if state.completion and len(state.completion) <= remaining + 1:
+                mask[state.completion[0] >> 5] |= np.uint32(1 << (state.completion[0] & 31))
+            if not (has_completion or mask.any()):  # no completion was found: only the estimate is left
+                mask = mask_of(state, self.index) & self._budget_mask(state, remaining)
         return mask
+
+    def _fit(self, states: list[State], remaining: int, search: bool) -> list[bool]:
+        """Return for each state whether `remaining` tokens complete it; with distinct texts, search few states."""
+        if not (self.index.automaton.has_distinct and self.index.vocabulary.has_all_bytes):
+            return [
+                self._quick_upper_bound(s) <= remaining or self.completion_length(s) <= remaining
+                for s in states
+            ]
+        tried = 0
+        fits = [self._rough_upper_bound(state) <= remaining for state in states]
+        for i in sorted(range(len(states)), key=lambda i: self.upper_bound(states[i])):
+            if not fits[i]:
+                tried += states[i].completion is None
+                fits[i] = search and tried <= _MAX_TRIED and self.completion_length(states[i]) <= remaining
+        return fits
 
     def _conflicting_tokens(self, state: State, successors: list[State], groups: TokenGroups) -> set[int]:
         """Return the tokens that the completion of their group may repeat; each must be tried by itself.
@@ -345,38 +391,25 @@ class Budgets:
         return written - before
 
 
-def _seen_texts_of(state: State) -> Iterator[SeenTexts]:
-    for frame in state.frames:
-        for at in stack_frames(frame):
-            if at.seen_texts is not None:
-                yield at.seen_texts
+def _contains(mask: NDArray[np.uint32], token: int) -> bool:
+    return bool(mask[token >> 5] >> np.uint32(token & 31) & 1)
 
 
 def _seen(state: State) -> set[bytes]:
     """Return the distinct texts seen before the state."""
-    return {text for seen in _seen_texts_of(state) for text in seen.texts}
+    return {text for seen in seen_texts(state.frames) for text in seen.texts}
 
 
 def _open_texts(state: State) -> set[bytes]:
     """Return the prefixes of the open distinct texts that were written so far."""
-    return {state.buffer[seen.open_start :] for seen in _seen_texts_of(state) if seen.open_start is not None}
-
-
-def _count_conflicts(state: State) -> int:
-    """Return how many texts seen before extend the open distinct texts; the fewer, the fewer bytes make a new text."""
-    stack = [frame for frame in state.frames if frame.inside_distinct]
-    conflicts = 0
-    while stack:
-        frame = stack.pop()
-        conflicts += len(forbidden_suffixes(frame, state.buffer))
-        if isinstance(frame.below, Frame):  # no text is open below a `FrameSet`
-            stack.append(frame.below)
-    return conflicts
+    return {
+        state.buffer[seen.open_start :] for seen in seen_texts(state.frames) if seen.open_start is not None
+    }
 
 
 def _depth(state: State) -> int:
     """Return the nesting depth of the open distinct texts."""
-    return sum(seen.open_start is not None for seen in _seen_texts_of(state))
+    return sum(seen.open_start is not None for seen in seen_texts(state.frames))
 
 
 def _salt(below: Below) -> int:
