@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from structkit.agent.tools.toolset import Toolset, require_approval
     from structkit.api.classify import aclassify, classify
     from structkit.api.many import aextract_many, agenerate_many, extract_many, generate_many
+    from structkit.api.notations import to_gbnf, to_json_schema, to_lark, to_regex
     from structkit.api.single import (
         aextract,
         agenerate,
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
         generate,
         load,
         render_prompt,
-        to_json_schema,
-        to_regex,
     )
     from structkit.api.stream import astream, stream
     from structkit.errors import (
@@ -224,7 +223,9 @@ __all__ = [
     "sample",
     "stream",
     "testing",
+    "to_gbnf",
     "to_json_schema",
+    "to_lark",
     "to_regex",
     "tool",
 ]
@@ -306,6 +307,10 @@ _HOMES = {
     "run_record": "structkit.agent.run.record",
     "sample": "structkit.testing.proof.sample",
     "stream": "structkit.api.stream",
+    "to_gbnf": "structkit.api.notations",
+    "to_json_schema": "structkit.api.notations",
+    "to_lark": "structkit.api.notations",
+    "to_regex": "structkit.api.notations",
     "tool": "structkit.agent.tools.tool",
 }
 """Modules of the classes; errors are in `structkit.errors`, other functions in `structkit.api.single`."""

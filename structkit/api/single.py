@@ -24,12 +24,9 @@ from structkit.generate.run.batch import run, run_samples
 from structkit.generate.run.request import prepare_prompt
 from structkit.generate.run.text import first_text
 from structkit.generate.threads.event_loop import in_thread
-from structkit.limits import Limits
 from structkit.models.text.function import from_function
 from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.models.transformers.model import from_transformers, load
-from structkit.regex.print import format_regex
-from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget, read_target
 
@@ -43,8 +40,6 @@ __all__ = [
     "generate",
     "load",
     "render_prompt",
-    "to_json_schema",
-    "to_regex",
 ]
 
 T = TypeVar("T")
@@ -327,52 +322,3 @@ def render_prompt(
     if isinstance(model, TextModel):
         return first_text(Request(model=model, prompt=prompt, target=target, settings=settings), examples)
     return prompt_text(model, prepare_prompt(model, prompt, read, settings, examples))
-
-
-def to_json_schema(target: AnyTarget) -> dict[str, object]:
-    """Return the JSON Schema of a target.
-
-    Raises:
-        SchemaError: The target cannot be described.
-
-    >>> to_json_schema(list[int])
-    {'items': {'type': 'integer'}, 'type': 'array'}
-    """
-    return read_target(target).json_schema()
-
-
-def to_regex(
-    target: AnyTarget,
-    *,
-    whitespace: Whitespace | None = None,
-    defaults: Defaults | None = None,
-    order: Order | None = None,
-    null: NullFields | None = None,
-    limits: Limits = Limits(),  # noqa: B008
-) -> str:
-    """Return the regex of a target's texts.
-
-    Args:
-        target: The target.
-        whitespace: As for `generate`.
-        defaults: As for `generate`.
-        order: As for `generate`.
-        null: As for `generate`.
-        limits: As for `generate`.
-
-    Returns:
-        A pattern for Python's `re.fullmatch`. A recursive target is not a regular language and gives one line per
-        rule.
-
-    Raises:
-        SchemaError: The target cannot be described or enforced.
-        LimitExceeded: The regex would be too long.
-
-    >>> print(to_regex(bool))
-    true|false
-    """
-    policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
-    read = read_target(target, policy=policy, limits=limits)
-    # Quotes have no regex, so any source will do.
-    rules = read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)
-    return format_regex(rules, limits)
