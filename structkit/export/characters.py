@@ -11,7 +11,7 @@ from structkit.errors import SchemaError
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import CharClass
 
-__all__ = ["CharacterMoves"]
+__all__ = ["CharacterMoves", "not_utf8"]
 
 _Ranges = list[tuple[int, int]]
 
@@ -50,12 +50,12 @@ class CharacterMoves:
             found.setdefault(target, []).append((low, high))
         known = [*row[_FIRST_TRAILING:_END_TRAILING], *row[0xF8:]]
         if any(target != DEAD for target in known):
-            raise _not_utf8()
+            raise not_utf8()
         for first, end, count, smallest, largest in _LEADS:
             for low, high, inner in _runs(row[first:end]):
                 for target, ranges in _shifted(self._after(inner, count), low, high, 64**count).items():
                     if ranges[0][0] < smallest or ranges[-1][1] > largest:
-                        raise _not_utf8()
+                        raise not_utf8()
                     found.setdefault(target, []).extend(ranges)
         return {target: char_class(ranges) for target, ranges in found.items()}
 
@@ -67,7 +67,7 @@ class CharacterMoves:
         found: dict[int, _Ranges] = {}
         row = self._row(state)
         if any(target != DEAD for target in row[:_FIRST_TRAILING] + row[_END_TRAILING:]):
-            raise _not_utf8()
+            raise not_utf8()
         for low, high, inner in _runs(row[_FIRST_TRAILING:_END_TRAILING]):
             below = {inner: [(0, 0)]} if count == 1 else self._after(inner, count - 1)
             for target, ranges in _shifted(below, low, high, 64 ** (count - 1)).items():
@@ -116,5 +116,6 @@ def _extend(ranges: _Ranges, more: _Ranges) -> None:
             ranges.append((first, last))
 
 
-def _not_utf8() -> SchemaError:
+def not_utf8() -> SchemaError:
+    """Return the error for a target with bytes that are not text."""
     return SchemaError("a grammar is text, and the target contains bytes that are not UTF-8; remove them")

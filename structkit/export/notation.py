@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TypeAlias
 
-from structkit.errors import LimitExceeded, SchemaError
+from structkit.errors import LimitExceeded
+from structkit.export.characters import not_utf8
 from structkit.limits import Limits
 from structkit.regex.charset import ANY, complement
 from structkit.regex.nodes import EMPTY, CharClass, Choice, LiteralText, Node, Repeat, RuleRef, Rules, Seq
@@ -18,10 +19,10 @@ _CHOICE, SEQUENCE, REPEATED, ATOM = range(4)
 Piece: TypeAlias = "tuple[str, int]"
 
 _MAX_DEPTH = 8
-"""Nested parentheses, which a rule replaces: llama.cpp's parser calls itself for each."""
+"""Nested parentheses; a rule replaces deeper ones, because llama.cpp's parser calls itself for each."""
 
 _MAX_GROUP = 300
-"""Characters in parentheses, which a rule replaces: nobody reads longer ones, and llama.cpp bounds the rules in them."""
+"""Characters in parentheses; a rule replaces longer ones, for readers and because llama.cpp bounds the rules in them."""
 
 
 class Notation(ABC):
@@ -97,12 +98,11 @@ class Notation(ABC):
         return name
 
     def piece(self, node: Node, depth: int) -> Piece:
+        """Return the text of a node and its precedence; `depth` parentheses are open."""
         match node:
             case LiteralText(value):
                 if any("\ud800" <= character <= "\udfff" for character in value):
-                    raise SchemaError(
-                        "a grammar is text, and the target contains bytes that are not UTF-8; remove them"
-                    )
+                    raise not_utf8()
                 return self.literal(value)
             case CharClass():
                 return (

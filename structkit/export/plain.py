@@ -1,4 +1,4 @@
-"""Plain rules: what the notations of grammars can say. Rules of texts, classes, sequences, unions, repetitions, calls."""
+"""Plain rules: texts, classes, sequences, unions, repetitions and calls, which every notation of grammars has."""
 
 from __future__ import annotations
 
@@ -129,6 +129,7 @@ class Plain:
                 raise SchemaError("keys in any order have no grammar; use order='declared'")
 
     def call(self, rule: str) -> Node:
+        """Return the call of a rule, which will be made plain."""
         if rule not in self._rules and rule not in self._pending:
             self._pending.append(rule)
         return RuleRef(rule)
@@ -310,7 +311,7 @@ def _simplified(node: Node, change: Callable[[Node], Node]) -> Node:
 
 
 def _reachable(rules: Rules) -> Rules:
-    """Return the rules that are called, in the order of their first calls. A rule that only calls another is inlined."""
+    """Return the rules that are called, in the order of their first calls, without those that only call another."""
 
     def direct(node: Node) -> Node:
         while isinstance(node, RuleRef) and isinstance(callee := rules.rules[node.rule], RuleRef):
