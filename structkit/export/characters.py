@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from structkit.automaton.core.dfa import DEAD, Dfa
-from structkit.automaton.core.kernels import OPERATION_BITS
-from structkit.errors import SchemaError
+from structkit.automaton.core.dfa import DEAD, EXIT, Dfa
+from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
+from structkit.errors import LimitExceeded, SchemaError
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import CharClass
 
@@ -22,11 +22,13 @@ _LEADS = (
 )
 """The first bytes of sequences of 2 to 4 bytes, the bytes that follow, and the code points (RFC 3629, section 3)."""
 
-_FIRST_TRAILING, _END_TRAILING = 0x80, 0xC0
+_FIRST_TRAILING, _END_TRAILING, _END_LEADS = 0x80, 0xC0, 0xF8
 
 
 class CharacterMoves:
-    """The moves of an automaton without a counter that read one character.
+    """The moves of an automaton that read one character.
+
+    A move is a number as in `Dfa.targets`: the state after it, and its operation on the counter.
 
     >>> from structkit.automaton.construct.compile_rule import regular_dfa
     >>> dfa = regular_dfa(CharClass(((0x61, 0x7A), (0xE9, 0xE9))))
@@ -39,71 +41,82 @@ class CharacterMoves:
         self._tails: dict[tuple[int, int], dict[int, _Ranges]] = {}
 
     def of(self, state: int) -> dict[int, CharClass]:
-        """Return the characters that lead from a state to each other state; the state is between characters.
+        """Return the characters of each move of a state, which is between characters.
 
         Raises:
             SchemaError: A byte sequence is not UTF-8.
         """
         found: dict[int, _Ranges] = {}
         row = self._row(state)
-        for low, high, target in _runs(row[:_FIRST_TRAILING]):
-            found.setdefault(target, []).append((low, high))
-        known = [*row[_FIRST_TRAILING:_END_TRAILING], *row[0xF8:]]
-        if any(target != DEAD for target in known):
+        for low, high, move in _runs(row[:_FIRST_TRAILING]):
+            found.setdefault(move, []).append((low, high))
+        if any(move != DEAD for move in [*row[_FIRST_TRAILING:_END_TRAILING], *row[_END_LEADS:]]):
             raise not_utf8()
         for first, end, count, smallest, largest in _LEADS:
-            for low, high, inner in _runs(row[first:end]):
-                for target, ranges in _shifted(self._after(inner, count), low, high, 64**count).items():
+            for low, high, move in _runs(row[first:end]):
+                for after, ranges in _shifted(self._after(move, count), low, high, 64**count).items():
                     if ranges[0][0] < smallest or ranges[-1][1] > largest:
                         raise not_utf8()
-                    found.setdefault(target, []).extend(ranges)
-        return {target: char_class(ranges) for target, ranges in found.items()}
+                    found.setdefault(after, []).extend(ranges)
+        return {move: char_class(ranges) for move, ranges in found.items()}
 
-    def _after(self, state: int, count: int) -> dict[int, _Ranges]:
-        """Return the numbers that `count` trailing bytes encode on the way from a state to each other state."""
-        known = self._tails.get((state, count))
+    def is_inside(self, state: int) -> bool:
+        """Return whether a state is inside a character."""
+        return any(move != DEAD for move in self._row(state)[_FIRST_TRAILING:_END_TRAILING])
+
+    def _after(self, move: int, count: int) -> dict[int, _Ranges]:
+        """Return the numbers that `count` trailing bytes after a move encode, for each move of a whole character."""
+        known = self._tails.get((move, count))
         if known is not None:
             return known
         found: dict[int, _Ranges] = {}
-        row = self._row(state)
-        if any(target != DEAD for target in row[:_FIRST_TRAILING] + row[_END_TRAILING:]):
+        row = self._row(move >> OPERATION_BITS)
+        if any(each != DEAD for each in row[:_FIRST_TRAILING] + row[_END_TRAILING:]):
             raise not_utf8()
+        operation = move & OPERATION_MASK
         for low, high, inner in _runs(row[_FIRST_TRAILING:_END_TRAILING]):
-            below = {inner: [(0, 0)]} if count == 1 else self._after(inner, count - 1)
-            for target, ranges in _shifted(below, low, high, 64 ** (count - 1)).items():
-                _extend(found.setdefault(target, []), ranges)
-        self._tails[state, count] = found
+            whole = _with_operation(inner, operation)
+            below = {whole: [(0, 0)]} if count == 1 else self._after(whole, count - 1)
+            for after, ranges in _shifted(below, low, high, 64 ** (count - 1)).items():
+                _extend(found.setdefault(after, []), ranges)
+        self._tails[move, count] = found
         return found
 
     def _row(self, state: int) -> list[int]:
-        """Return the state after each byte, or `DEAD`."""
-        targets = self._dfa.targets[state]
-        return [
-            DEAD if each == DEAD else each >> OPERATION_BITS for each in targets[self._dfa.classes].tolist()
-        ]
+        """Return the move of each byte."""
+        moves: list[int] = self._dfa.targets[state][self._dfa.classes].tolist()
+        return moves
 
 
-def _runs(targets: list[int]) -> Iterable[tuple[int, int, int]]:
-    """Yield the first and the last index of adjacent equal targets, and the target."""
+def _with_operation(move: int, operation: int) -> int:
+    """Return a move that also does the operation of the move before it."""
+    both = (move & OPERATION_MASK) + operation
+    if operation and move & OPERATION_MASK and both >= EXIT:
+        raise LimitExceeded("iterations", EXIT - 1, "the repetitions that one character begins")
+    return (move >> OPERATION_BITS << OPERATION_BITS) + both
+
+
+def _runs(moves: list[int]) -> Iterable[tuple[int, int, int]]:
+    """Yield the first and the last index of adjacent equal moves, and the move."""
     at = 0
-    for target, group in groupby(targets):
+    for move, group in groupby(moves):
         count = sum(1 for _ in group)
-        if target != DEAD:
-            yield at, at + count - 1, target
+        if move != DEAD:
+            yield at, at + count - 1, move
         at += count
 
 
 def _shifted(below: dict[int, _Ranges], low: int, high: int, width: int) -> dict[int, _Ranges]:
     """Return the ranges below each of the digits `low` to `high`, where a digit counts `width`."""
     found: dict[int, _Ranges] = {}
-    for target, ranges in below.items():
+    for move, ranges in below.items():
         if ranges == [(0, width - 1)]:
-            found[target] = [(low * width, (high + 1) * width - 1)]
+            found[move] = [(low * width, (high + 1) * width - 1)]
             continue
         shifted: _Ranges = []
         for digit in range(low, high + 1):
             _extend(shifted, [(digit * width + first, digit * width + last) for first, last in ranges])
-        found[target] = shifted
+        found[move] = shifted
     return found
 
 

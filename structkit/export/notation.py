@@ -22,7 +22,7 @@ _MAX_DEPTH = 8
 """Nested parentheses; a rule replaces deeper ones, because llama.cpp's parser calls itself for each."""
 
 _MAX_GROUP = 300
-"""Characters in parentheses; a rule replaces longer ones, for readers and because llama.cpp bounds the rules in them."""
+"""Characters in parentheses; a rule replaces longer ones, because llama.cpp bounds the rules in them."""
 
 
 class Notation(ABC):

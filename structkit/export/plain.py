@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
 from structkit.automaton.construct.sizes import Sizes
 from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
+from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.export.characters import CharacterMoves
 from structkit.export.states import state_rules
@@ -222,8 +223,8 @@ class Plain:
             state = pending.pop()
             if state in moves:
                 continue
-            read = characters.of(state).items()
-            moves[state] = [*((each, target) for target, each in read), *calls.get(state, ())]
+            read = [(each, move >> OPERATION_BITS) for move, each in characters.of(state).items()]
+            moves[state] = [*read, *calls.get(state, ())]
             pending += [target for _, target in moves[state]]
         return moves, {state: EMPTY for state in moves if dfa.final[state]}
 

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.configurations import Outdated
 from structkit.errors import TokenRejected, VocabularyError
+from structkit.export.residual import Residual, residual
 from structkit.guide.parser import Parser
 from structkit.guide.state import State
 from structkit.index.guide_file import DiskKey, GuideFile
 from structkit.index.index import UNREACHABLE, Index
+from structkit.regex.nodes import EMPTY, Rules
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]
@@ -239,6 +241,27 @@ class Cursor:
     def forced_bytes(self) -> bytes:
         """Return the bytes that must come next; empty if there is a choice or the value may end."""
         return b"" if self._terminated else self._ask(Parser.forced_bytes)
+
+    def residual(self) -> Residual:
+        """Return the texts that may follow, to be printed as a regex or a grammar for another engine.
+
+        Parts that must differ from each other may be equal there; see `Residual`.
+
+        Raises:
+            ValueError: The text ends inside a character.
+            LimitExceeded: The rest of a counted repetition would be too large.
+
+        >>> from structkit.testing import byte_vocabulary
+        >>> import structkit as sk
+        >>> cursor = sk.compile(sk.Choice(["yes", "yesterday"]), byte_vocabulary()).cursor()
+        >>> for byte in b"yes":
+        ...     cursor.advance(byte)
+        >>> cursor.residual().to_regex()
+        '(?:terday)?'
+        """
+        if self._terminated:
+            return Residual(Rules(EMPTY, {}), self.guide.automaton.limits)
+        return residual(self.guide.automaton, self.state.frames)
 
     def fork(self) -> Cursor:
         """Return an independent copy of the cursor."""

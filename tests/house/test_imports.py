@@ -32,7 +32,7 @@ UPSTREAM = {
     "lowering": {"schema", "regex", "grammar", "automaton"},
     "index": {"vocabulary", "automaton"},
     "export": {"regex", "automaton"},
-    "guide": {"vocabulary", "automaton", "index", "export"},
+    "guide": {"vocabulary", "regex", "automaton", "index", "export"},
     "functions": {"schema"},
     "targets": {"schema", "regex", "grammar", "automaton", "lowering", "functions"},
     "compile": {"vocabulary", "schema", "regex", "automaton", "index", "guide", "targets"},
