@@ -24,6 +24,9 @@ __all__ = ["Residual", "residual"]
 _START, _END = 0, 1
 """The states of a `Network` at which its paths start and end."""
 
+_MAX_COUNTED = 2_000
+"""States with a count that are written one by one, where the rounds of a repetition differ."""
+
 _Moves: TypeAlias = "dict[int, list[tuple[Node, int, int]]]"
 """For each state, what a move reads, its operation on the counter, and the state after it."""
 
@@ -113,14 +116,13 @@ class _Rest:
 
     def call(self, frame: Frame) -> Node:
         """Return the call of a rule for the rest after a frame."""
-        name = self._below.get(frame)
-        if name is None:
+        if frame not in self._below:
             number = len(self._below) + 1
-            while (name := f"rest-{number}") in self._source.rules:
+            while f"rest-{number}" in self._source.rules or f"rest-{number}" in self._below.values():
                 number += 1
-            self._below[frame] = name
+            self._below[frame] = f"rest-{number}"
             self._pending.append(frame)
-        return RuleRef(name)
+        return RuleRef(self._below[frame])
 
     def rule(self, frame: Frame, *, first: bool) -> Node:
         """Return the rest of a frame's rule; with `first` at least one character, unless the whole text may end."""
@@ -135,7 +137,7 @@ class _Rest:
         ends = {source for source in moves if self._automaton.final[source]}
         if not first:
             return _network(paths, paths[state], ends, is_end=state in ends)
-        characters = [(node, target) for node, target in paths[state] if isinstance(node, CharClass)]
+        characters = [each for each in paths[state] if isinstance(each[0], CharClass)]
         return _network(paths, characters, ends, is_end=state in ends and frame.below is None)
 
     def counted(self, rule: int, frame: Frame, moves: _Moves) -> Node:
@@ -198,8 +200,8 @@ class _Rest:
                     numbers[target, following] = len(numbers)
                     pending.append((target, following))
                 leaving.append((node, numbers[target, following]))
-            if len(numbers) > automaton.limits.states:
-                raise LimitExceeded("states", automaton.limits.states, "the rest of a repetition")
+            if len(numbers) > _MAX_COUNTED:
+                raise LimitExceeded("iterations", _MAX_COUNTED, "the rest of a counted pattern")
         return _network(paths, paths[0], ends, is_end=0 in ends)
 
     def reachable(self, rule: int, state: int) -> _Moves:

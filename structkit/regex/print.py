@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -138,25 +139,43 @@ class _Printer:
         edges: dict[int, dict[int, _Piece]] = {start: {0: _NOTHING}, 1: {end: _NOTHING}}
         for source, part, target in node.moves:
             _add_edge(edges, source, target, _NOTHING if part == EMPTY else self.piece(part))
+        entering: dict[int, dict[int, None]] = {}
+        for source, targets in edges.items():
+            for target in targets:
+                entering.setdefault(target, {})[source] = None
+        size = sum(len(text) for targets in edges.values() for text, _ in targets.values())
+
+        def cost(state: int) -> int:
+            return len(entering.get(state, ())) * len(edges.get(state, ()))
+
         pending = set(range(node.size))
-        while pending:
-            entering = {
-                state: [source for source, targets in edges.items() if state in targets] for state in pending
-            }
-            state = min(pending, key=lambda state: (len(entering[state]) * len(edges.get(state, ())), state))
+        queue = [(cost(state), state) for state in pending]  # with outdated costs, too
+        heapify(queue)
+        while queue:
+            known, state = heappop(queue)
+            if state not in pending or known != cost(state):
+                continue
             pending.remove(state)
+            neighbors = {*entering.get(state, ()), *edges.get(state, ())} & pending
             leaving = edges.pop(state, {})
+            size -= sum(len(text) for text, _ in leaving.values())
+            for target in leaving:
+                del entering[target][state]
             loop = leaving.pop(state, None)
             repeated = _NOTHING if loop is None or loop == _NOTHING else _suffixed(loop, "*")
-            for source in entering[state]:
-                if source == state:
-                    continue
-                before = _joined(edges[source].pop(state), repeated)
+            for source in entering.pop(state, ()):
+                targets = edges[source]
+                size -= len(targets[state][0])
+                before = _joined(targets.pop(state), repeated)
                 for target, after in leaving.items():
+                    size -= len(targets[target][0]) if target in targets else 0
                     _add_edge(edges, source, target, _joined(before, after))
-            size = sum(len(text) for targets in edges.values() for text, _ in targets.values())
+                    entering.setdefault(target, {})[source] = None
+                    size += len(targets[target][0])
             if size > self.limits.regex_nodes:
                 raise LimitExceeded("regex_nodes", self.limits.regex_nodes, "the printed regex")
+            for neighbor in neighbors:
+                heappush(queue, (cost(neighbor), neighbor))
         return edges[start].get(end, ("(?!)", _ATOM))
 
     def choice(self, node: Choice) -> _Piece:
