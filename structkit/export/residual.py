@@ -24,9 +24,6 @@ __all__ = ["Residual", "residual"]
 _START, _END = 0, 1
 """The states of a `Network` at which its paths start and end."""
 
-_MAX_COUNTED = 2_000
-"""States with a count that are written one by one, where the rounds of a repetition differ."""
-
 _Moves: TypeAlias = "dict[int, list[tuple[Node, int, int]]]"
 """For each state, what a move reads, its operation on the counter, and the state after it."""
 
@@ -200,8 +197,10 @@ class _Rest:
                     numbers[target, following] = len(numbers)
                     pending.append((target, following))
                 leaving.append((node, numbers[target, following]))
-            if len(numbers) > _MAX_COUNTED:
-                raise LimitExceeded("iterations", _MAX_COUNTED, "the rest of a counted pattern")
+            if len(numbers) > automaton.limits.search_states:
+                raise LimitExceeded(
+                    "search_states", automaton.limits.search_states, "the rest of a counted pattern"
+                )
         return _network(paths, paths[0], ends, is_end=0 in ends)
 
     def reachable(self, rule: int, state: int) -> _Moves:
