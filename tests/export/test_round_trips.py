@@ -55,7 +55,7 @@ def _walk(automaton: Automaton, chance: Random, length: int = 60) -> bytes | Non
             return text
         following = sorted(set(automaton.next_bytes(frames)))
         plain = [byte for byte in following if byte in b'"\\{}[]:,. 0159-+aeux']
-        closing = [byte for byte in following if byte in b'"}])0'] if len(text) > length else []
+        closing = [byte for byte in following if byte in b'"}])0\n'] if len(text) > length else []
         byte = chance.choice(closing or (plain if plain and chance.random() < 0.7 else following) or [0])
         after = reader.read(frames, b"", bytes([byte]))[0]
         if after:
