@@ -335,3 +335,21 @@ def check_labels(guide: sk.Guide, folder: Path) -> None:
         except sk.TokenRejected:
             found = False
         assert found == case["valid"], case
+
+
+def test_arguments_of_templates_that_double_are_refused() -> None:
+    def doubled(levels: int) -> str:
+        steps = "".join(f"t{n}{{x}}: t{n + 1}{{pair{{x,x}}}}\n" for n in range(1, levels))
+        return f'start: t1{{"a"}}\npair{{x,y}}: x y\n{steps}t{levels}{{x}}: x\n'
+
+    assert accepts(sk.Grammar(doubled(3)), "aaaa")
+    with pytest.raises(sk.LimitExceeded, match="template pair"):
+        sk.Grammar(doubled(40))
+
+
+def test_a_parser_is_built_when_a_value_is_read() -> None:
+    """Lark takes seconds for the parser of many rules that begin with each other."""
+    rules = "".join(f'r{n}: r{(n + 1) % 90} "a" | r{(n * 7 + 3) % 90} "b" | "c"\n' for n in range(90))
+    grammar = sk.Grammar(f"start: r0\n{rules}")
+    assert accepts(grammar, "caab")
+    assert not hasattr(grammar.source.lark.lark.parser, "parse")

@@ -14,7 +14,7 @@ from structkit.errors import LimitExceeded
 if TYPE_CHECKING:
     from lark.load_grammar import Grammar
 
-__all__ = ["bound_expansions", "growing_template"]
+__all__ = ["bound_expansions", "bound_templates", "growing_template"]
 
 _MAX_PRODUCTIONS = 500
 """Productions of one rule above which its groups become rules."""
@@ -79,6 +79,48 @@ def _count(tree: Any) -> int:
     if data in ("alias", "value"):
         return _count(tree.children[0])
     return 1
+
+
+def bound_templates(grammar: Grammar, max_size: int) -> None:
+    """Check the size of what templates are filled with: arguments can double in each template that passes them on.
+
+    Raises:
+        LimitExceeded: The arguments, or the rules made of templates, are too large.
+    """
+    templates = {
+        str(name): (parameters, tree) for name, parameters, tree, _ in grammar.rule_defs if parameters
+    }
+    sizes: list[int] = []  # of each argument that is not a name, in names
+    numbers: dict[tuple[object, ...], int] = {}
+    made: set[tuple[object, ...]] = set()
+    pending: list[tuple[Any, dict[str, object]]] = [
+        (tree, {}) for _, parameters, tree, _ in grammar.rule_defs if not parameters
+    ]
+
+    def value(use: Any, given: dict[str, object]) -> object:
+        """Return a name, or the number of a template with its arguments, which becomes a rule."""
+        while getattr(use, "data", None) == "value":
+            (use,) = use.children
+        if getattr(use, "data", None) != "template_usage":
+            name = str(getattr(use, "name", use))
+            return given.get(name, name)
+        name, *arguments = use.children
+        key = str(getattr(name, "name", name)), *(value(argument, given) for argument in arguments)
+        if key not in numbers:
+            numbers[key] = len(sizes)
+            sizes.append(1 + sum(sizes[part] if isinstance(part, int) else 1 for part in key[1:]))
+            if sizes[-1] > max_size or len(sizes) > max_size:
+                raise LimitExceeded("regex_nodes", max_size, f"the template {key[0]}")
+        if key not in made and key[0] in templates:
+            made.add(key)
+            parameters, tree = templates[key[0]]
+            pending.append((tree, dict(zip(map(str, parameters), key[1:], strict=False))))
+        return numbers[key]
+
+    while pending:
+        tree, given = pending.pop()
+        for use in tree.find_data("template_usage"):
+            value(use, given)
 
 
 def growing_template(grammar: Grammar) -> str | None:

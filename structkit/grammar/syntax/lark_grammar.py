@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 from structkit.errors import GrammarError, LimitExceeded, PatternError
 from structkit.grammar.rules.cfg import Cfg, Production, Terminal
 from structkit.grammar.syntax.derivation import Derivation, DerivationParser
-from structkit.grammar.syntax.expansions import bound_expansions, growing_template
+from structkit.grammar.syntax.expansions import bound_expansions, bound_templates, growing_template
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
@@ -34,6 +34,9 @@ Priority: TypeAlias = Literal["auto", "normal", "invert"]
 
 _NOWHERE = Path("/structkit/no/folder/grammar.lark")
 """The place of a grammar without a file; Lark would otherwise import from the folder of the program."""
+
+_MAX_TEMPLATES = 5_000
+"""Maximum number of rules made of templates, and of the names in one of them; Lark takes about 0.1 ms for each."""
 
 _loading = Lock()
 
@@ -99,7 +102,7 @@ class LarkGrammar:
 
     @cached_property
     def lark(self) -> Lark:
-        """The parser.
+        """The grammar as Lark holds it, without its parser.
 
         Raises:
             GrammarError: Lark refuses the grammar.
@@ -133,9 +136,16 @@ class LarkGrammar:
         return self._load([self.options.start])
 
     def _load(self, starts: list[str]) -> tuple[Lark, tuple[tuple[str, str], ...]]:
-        """Return a parser of the start rules, and the files that the grammar imports."""
+        """Return a grammar without its parser, and the files that it imports."""
         from lark import Lark
         from lark.load_grammar import load_grammar
+        from lark.parser_frontends import EarleyRegexpMatcher
+
+        class Unbuilt(Lark):
+            """Lark without its parser, which takes longer than the rest, and which only values need."""
+
+            def _build_parser(self) -> Any:
+                EarleyRegexpMatcher(self.lexer_conf)  # type: ignore[no-untyped-call]
 
         options = self.options
         source = self.path or str(_NOWHERE)
@@ -145,8 +155,9 @@ class LarkGrammar:
         imported = tuple(sorted((str(path), digest) for path, digest in used.items()))
         if (name := growing_template(grammar)) is not None:
             raise self.error(f"the template `{name}` calls itself with ever larger arguments", name)
+        bound_templates(grammar, _MAX_TEMPLATES)
         bound_expansions(grammar, self.limits.grammar_length)
-        parser = Lark(
+        parser = Unbuilt(
             grammar,
             start=starts,
             parser=options.parser,
@@ -206,11 +217,18 @@ class LarkGrammar:
             return counted
         return Terminal(definition.name, automaton.node, automaton)
 
+    @cached_property
+    def _parser(self) -> Lark:
+        lark = self.lark
+        with _loading:
+            return _built(lark)
+
     def derivations(self, rules: Iterable[str]) -> DerivationParser:
         """Return a parser that gives derivations of texts of the start or of other rules."""
         _ = self.lark  # errors have their places
         with _loading:
-            return DerivationParser(self._load([*dict.fromkeys([self.options.start, *rules])])[0])
+            starts = [*dict.fromkeys([self.options.start, *rules])]
+            return DerivationParser(_built(self._load(starts)[0]))
 
     def derive(self, parser: DerivationParser, text: str, rule: str) -> Derivation | None:
         """Return the derivation of a text; `None` if Lark finds none."""
@@ -234,7 +252,7 @@ class LarkGrammar:
         Raises:
             lark.exceptions.UnexpectedInput: The grammar does not contain the text.
         """
-        return self.lark.parse(text)
+        return self._parser.parse(text)
 
     def transform(self, tree: Tree[Any], transformer: TreeTransformer[T]) -> T:
         """Return what a transformer makes of a tree; its errors are raised as it raised them."""
@@ -313,6 +331,14 @@ class LarkGrammar:
             except re.error:
                 return found.start()
         return 0
+
+
+def _built(lark: Lark) -> Lark:
+    """Build the parser of a grammar; return the grammar."""
+    from lark import Lark
+
+    lark.parser = Lark._build_parser(lark)
+    return lark
 
 
 def _counted(name: str, pattern: str, flags: int) -> Terminal | None:
