@@ -34,7 +34,8 @@ class CommonOptions(TypedDict, total=False):
 
     max_tokens: int | None
     """Maximum number of tokens of the answer; the value is always complete and valid within it. Default: 1,024, or the
-    length of the shortest value if that is greater, and at most what the context leaves."""
+    length of the shortest value if that is greater, and at most what the context leaves. The tokens of a text model are
+    bytes, by default 16,384."""
 
     temperature: float
     """0, the default, selects the most likely token; above 0, tokens are sampled."""
@@ -74,7 +75,7 @@ class CommonOptions(TypedDict, total=False):
     timeout: float | None
     """Seconds after which the value is completed in the fewest tokens; it is complete and valid, as with `max_tokens`.
     The time includes compiling the target and waiting for the model. With many prompts, the time of each counts from
-    its own start. Default: no timeout."""
+    its own start. For a text model, `finish` decides how the value ends. Default: no timeout."""
 
     fast_forward: bool
     """Whether text that has only one continuation is appended without sampling, in the tokenizer's own tokens; the

@@ -267,3 +267,32 @@ def test_quotes_come_from_the_prompt() -> None:
     result = sk.generate(sk.from_function(function), "Ana Souza is 34.", Found)
     assert result.value.name in "Ana Souza is 34."
     assert result.spans["name"].start == "Ana Souza is 34.".find(result.value.name)
+
+
+def test_a_stream_that_is_closed_closes_the_reply() -> None:
+    closed = threading.Event()
+
+    def function(text: str) -> Iterator[str]:
+        try:
+            yield 'Ana", '
+            yield '"age": 3'
+            raise AssertionError
+        finally:
+            closed.set()
+
+    with sk.stream(sk.from_function(function), "Ana is 34.", Person) as stream:
+        for event in stream:
+            if event == sk.FieldEnd("name", "Ana"):
+                break
+    assert closed.wait(5)
+
+
+def test_the_function_writes_forced_text_without_fast_forward() -> None:
+    texts: list[str] = []
+
+    def function(text: str) -> str:
+        texts.append(text)
+        return '{"name": "Ana", "age": 34}'
+
+    result = sk.generate(sk.from_function(function), "Ana.", Person, fast_forward=False, include_schema=False)
+    assert (texts, result.usage.forced_tokens) == (["Ana."], 0)
