@@ -16,11 +16,13 @@ from structkit.generate.correct.continuations import Continuations, continuation
 from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
 from structkit.generate.correct.matcher import ReplyMatcher
 from structkit.generate.correct.reading import Reading, advance_all
+from structkit.generate.correct.settled import SettledLength
+from structkit.generate.decode.choice_scores import ChoicesAt
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.decode.retokenize import complete_characters
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
-from structkit.generate.output.json_reader import format_path
+from structkit.generate.output.json_reader import JsonReader, format_path
 from structkit.generate.output.trace import Draft, DraftEnd
 from structkit.guide.guide import Cursor
 from structkit.models.text.protocol import TextModel, TextRequest
@@ -52,6 +54,7 @@ class Correction:
         budget: The maximum number of bytes of the answer.
         generated: The record that receives the bytes.
         drafts: The replies of previous answers to the same request; new replies are added.
+        choices: Returns the possible values at a path, if they can be listed.
 
     Attributes:
         closed_at: The position from which the value was completed without the model; -1 if the model ended it.
@@ -69,6 +72,7 @@ class Correction:
         budget: int,
         generated: GeneratedTokens,
         drafts: list[Draft],
+        choices: ChoicesAt,
     ) -> None:
         if not cursor.fits(budget):
             raise BudgetTooSmall(cursor.min_tokens_to_end(), budget)
@@ -82,6 +86,8 @@ class Correction:
         self.drafts = drafts
         self.attempt = drafts[-1].attempt + 1 if drafts else 0
         self.text = bytearray()
+        self.is_forced = bytearray()
+        self.settled = SettledLength(choices, is_json=cursor.guide.is_json)
         self.corrections = 0
         self.is_stuck = False
         self.closed_at = -1
@@ -96,18 +102,19 @@ class Correction:
             ModelError: The model failed, and its reply added nothing.
         """
         self.append(self.forced(), forced=True)
-        while not self.cursor.is_finished:
+        is_complete = self.cursor.is_finished
+        while not is_complete:
             bound = self.reached_bound()
             if bound is None:
                 draft = yield from self.draft()
-                if draft.end == "complete":
-                    return
+                is_complete = draft.end == "complete" or self.cursor.is_finished
                 continue
             if self.settings.finish == "error":
                 raise self.exhausted(bound)
             self.closed_at = len(self.text)
             self.append(shortest_end(self.cursor.fork()), forced=True)
-            return
+            is_complete = True
+        self.publish(self.text, len(self.text))
 
     def draft(self) -> TextFlow[Draft]:
         """Read one reply, and accept the longest start of it that can belong to a value."""
@@ -140,10 +147,13 @@ class Correction:
         if reading is None and failure is None:
             self.append(self.meant(bytes(matcher.data), choices), forced=False)
         end = self.end_of(reading, failure, before)
+        cut = self.cut() if end in ("refused", "empty") else 0
+        kept = min(kept, len(self.text))
         added = bytes(self.text[kept:])
         forced = b"" if end == "complete" else self.forced()
         self.append(forced, forced=True)
-        rest = matcher.data if reading is None else matcher.data[reading.position :]
+        self.publish(self.text, self.settled(bytes(self.text)))
+        rest = matcher.data if reading is None else matcher.data[max(reading.start, reading.position - cut) :]
         draft = Draft(
             attempt=self.attempt,
             prefix=before[:kept].decode(errors="replace"),
@@ -158,7 +168,7 @@ class Correction:
         )
         self.drafts.append(draft)
         self.corrections += draft.is_correction
-        self.is_stuck = draft.is_correction and not forced
+        self.is_stuck = draft.is_correction and len(forced) <= cut
         self.seconds += time.perf_counter() - begin
         return draft
 
@@ -169,7 +179,9 @@ class Correction:
             while isinstance(piece, str):
                 begin = time.perf_counter()
                 is_decided = matcher.feed(piece)
-                self.publish(matcher.current)
+                reading = matcher.current
+                if reading is not None and reading.text.startswith(self.text):
+                    self.publish(reading.text, self.settled(bytes(reading.text)))
                 self.seconds += time.perf_counter() - begin
                 if is_decided:
                     break
@@ -186,7 +198,7 @@ class Correction:
             return _chosen(reply, choices)
         is_at_end = bool(self.drafts) and self.drafts[-1].end == "ended" and not reply.strip()
         if is_at_end and self.cursor.guide.is_json:
-            reader = self.generated.reader.follow(self.generated.text)
+            reader = JsonReader().follow(self.text)
             return b'"' if reader.in_string and not reader.in_key else b""
         return b""
 
@@ -215,7 +227,6 @@ class Correction:
     def accept(self, reading: Reading | None) -> int:
         """Replace the text by that of a reading, up to its last complete character; return the length that is kept."""
         if reading is None:
-            self.publish_text(bytes(self.text))
             return len(self.text)
         self.is_shortened |= reading.is_shortened
         whole = len(complete_characters(bytes(reading.text)).encode())
@@ -223,9 +234,18 @@ class Correction:
             reading.cursor.rollback(len(reading.text) - whole)
             del reading.text[whole:]
         kept = len(self.text) if reading.text.startswith(self.text) else 0
-        self.replace(bytes(reading.text))
+        self.text[:] = reading.text
+        self.is_forced[kept:] = bytes(len(self.text) - kept)
         self.cursor = reading.cursor
         return kept
+
+    def cut(self) -> int:
+        """Take back the key, number, literal or choice that the text ends in; return its length."""
+        length = self.settled(bytes(self.text))
+        removed = len(self.text) - length
+        self.cursor.rollback(removed)
+        del self.text[length:], self.is_forced[length:]
+        return removed
 
     def forced(self) -> bytes:
         """Return the complete characters that must follow.
@@ -240,29 +260,20 @@ class Correction:
     def append(self, added: bytes, *, forced: bool) -> None:
         """Append a text that the language allows."""
         if added and advance_all(self.cursor, added):
-            self.replace(bytes(self.text) + added, forced=forced)
+            self.text += added
+            self.is_forced += bytes([forced]) * len(added)
 
-    def replace(self, text: bytes, *, forced: bool = False) -> None:
-        """Set the text."""
-        self.text[:] = text
-        self.publish_text(text, forced=forced)
-
-    def publish(self, reading: Reading | None) -> None:
-        """Record the text of a reading that may go on, for streams."""
-        if reading is not None and reading.text.startswith(self.text):
-            self.publish_text(bytes(reading.text))
-
-    def publish_text(self, text: bytes, *, forced: bool = False) -> None:
-        """Record a text; one that does not continue the recorded text replaces it."""
+    def publish(self, text: bytearray, length: int) -> None:
+        """Record the start of a text, which streams read; one that does not continue the recorded text replaces it."""
         generated = self.generated
-        if not text.startswith(generated.text):
+        if not text.startswith(generated.text) or length < len(generated.text):
             generated.truncate(0, 0)
-        for byte in text[len(generated.text) :]:
-            generated.token_ids.append(byte)
-            generated.token_bytes.append(bytes([byte]))
+        for position in range(len(generated.text), length):
+            generated.token_ids.append(text[position])
+            generated.token_bytes.append(bytes(text[position : position + 1]))
             generated.scores.append((0.0, 0.0))
-            generated.is_forced.append(forced)
-        generated.text[:] = text
+            generated.is_forced.append(position < len(self.is_forced) and bool(self.is_forced[position]))
+        generated.text[:] = text[:length]
 
     def reached_bound(self) -> Bound | None:
         """Return the bound that forbids another reply; `None` if there is none."""
@@ -305,7 +316,7 @@ class Correction:
     def place(self) -> str:
         """Return the path of the value that is incomplete, or the position in the text."""
         if self.cursor.guide.is_json:
-            found = self.generated.reader.follow(self.generated.text).current()
+            found = JsonReader().follow(self.text).current()
             if found is not None:
                 return format_path(found[0])
         return f"byte {len(self.text)}"

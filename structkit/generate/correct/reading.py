@@ -82,7 +82,7 @@ class Reading:
         while self.state == "open" and self.position < end:
             if not self._step(data, end, is_last=is_last):
                 return  # more of the reply decides
-        if is_last and self.state == "open" and self.cursor.is_accepting:
+        if is_last and self.state == "open" and (self.cursor.is_accepting or self._drop_spaces()):
             self.state = "complete"
 
     def _step(self, data: bytearray, end: int, *, is_last: bool) -> bool:
@@ -147,6 +147,20 @@ class Reading:
         self.text += added
         return True
 
+    def _drop_spaces(self) -> bool:
+        """Take back white space after a complete value that is not JSON; return whether there is any."""
+        spaces = len(self.text) - len(self.text.rstrip())
+        if self.is_json or not 0 < spaces < self.consumed:
+            return False
+        before = self.cursor.fork()
+        before.rollback(spaces)
+        if not before.is_accepting:
+            return False
+        self.cursor = before
+        del self.text[len(self.text) - spaces :]
+        self.position -= spaces
+        return True
+
     def _cut_spaces(self) -> None:
         """Refuse a run of white space."""
         length = min(len(self.text) - len(self.text.rstrip(b" \t\n\r")), MAX_SPACES)
@@ -168,7 +182,7 @@ class Reading:
             if _AFTER_VALUE.match(rest):
                 self.state = "complete"
                 return True
-        self.state = "refused"
+        self.state = "complete" if self._drop_spaces() else "refused"
         return True
 
 

@@ -112,7 +112,8 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
     cause: GenerationError | None = None
     while True:
         generated.truncate(0, 0)
-        correction = Correction(request, asked, compiled.guide.cursor(), budget, generated, drafts)
+        cursor, choices = compiled.guide.cursor(), compiled.target.choices
+        correction = Correction(request, asked, cursor, budget, generated, drafts, choices)
         try:
             yield from correction.run()
         except GenerationError as error:

@@ -99,9 +99,9 @@ def test_a_wrong_key_is_corrected() -> None:
     first, second = result.trace.drafts
     assert (first.prefix, first.accepted, first.refused, first.forced) == (
         '{"name": "',
-        'Ana", "',
-        'years": 34}',
-        'age": ',
+        'Ana", ',
+        '"years": 34}',
+        '"age": ',
     )
     assert (second.accepted, second.end, result.trace.corrections) == ("34}", "complete", 1)
     assert texts[1].endswith('{"name": "Ana", "age":')
@@ -221,3 +221,37 @@ def test_an_empty_reply_ends_a_string() -> None:
     with pytest.raises(sk.CorrectionsExhausted) as caught:
         sk.extract(silent, "?", str)
     assert caught.value.prefix == '"'
+
+
+class Choices(BaseModel):
+    level: Level
+    done: bool | None
+    count: int
+
+
+@pytest.mark.parametrize(
+    ("reply", "accepted"),
+    [
+        ('{"level": "light"', '{"level": '),
+        ('{"level": "low", "done": truly', '{"level": "low", "done": '),
+        ('{"level": "low", "done": null, "count": 3.5}', '{"level": "low", "done": null, "count": '),
+        ('{"level": "low", "dog": ', '{"level": "low", '),
+    ],
+)
+def test_a_part_of_a_word_or_a_number_chooses_nothing(reply: str, accepted: str) -> None:
+    result = sk.generate(
+        sk.from_function(lambda text: reply, continues=False),
+        "?",
+        Choices,
+        max_corrections=0,
+        finish="shortest",
+    )
+    assert result.trace is not None
+    assert result.trace.drafts[0].accepted == accepted
+    assert result.trace.drafts[0].refused == reply[len(accepted) :][: len(result.trace.drafts[0].refused)]
+
+
+@pytest.mark.parametrize("reply", ["New York is big", "New York ", "New York.", "New York\n\nCity"])
+def test_what_follows_a_value_does_not_extend_it(reply: str) -> None:
+    model = sk.from_function(lambda text: reply)
+    assert sk.extract(model, "?", sk.Choice(["New York", "New York City"])) == "New York"

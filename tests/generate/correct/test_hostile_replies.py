@@ -210,9 +210,8 @@ def check_text(target: AnyTarget, result: sk.Result[object]) -> None:
     for draft in result.trace.drafts:
         if draft.attempt < len(result.attempts) - 1:
             continue
-        if draft.prefix or draft.accepted:
-            assert draft.prefix in (text, "") or not text
-            text = draft.prefix + draft.accepted + draft.forced
+        assert text.startswith(draft.prefix) or not text
+        text = draft.prefix + draft.accepted + draft.forced
     assert result.text.startswith(text)
     assert result.text == text or result.finish_reason == "budget" or not result.trace.drafts
 
