@@ -91,8 +91,9 @@ def to_gbnf(
         ValueError: `start` is not the name of a rule.
 
     >>> print(to_gbnf(list[int] | None))
-    root ::= "[" (integer-18 (", " integer-18)*)? "]" | "null"
-    integer-18 ::= "-"? [1-9] [0-9]{0,17} | "0"
+    root ::= "[" (integer (", " integer)*)? "]" | "null"
+    integer ::= "0" | "-"? [1-9] [0-9]{0,17}
+    <BLANKLINE>
     """
     rules = _rules(target, whitespace, defaults, order, null, limits)
     return format_gbnf(rules, start, limits)
@@ -129,7 +130,8 @@ def to_lark(
         ValueError: `start` is not the name of a rule.
 
     >>> print(to_lark(list[bool]))
-    start: "[" (/(?:)/)* "]"
+    start: "[" (("true" | "false") (", " ("true" | "false"))*)? "]"
+    <BLANKLINE>
     """
     rules = _rules(target, whitespace, defaults, order, null, limits)
     return format_lark(rules, start, limits)

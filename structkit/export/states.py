@@ -34,8 +34,9 @@ def state_rules(
     ...     return name or "s"
     >>> from structkit.regex.nodes import LiteralText
     >>> a, b = LiteralText("a"), LiteralText("b")
-    >>> state_rules({0: [(a, 1)], 1: [(a, 1), (b, 2)]}, {2: EMPTY}, 0, add_rule)
-    Seq(parts=(LiteralText(value='a'), Repeat(part=LiteralText(value='a'), min_count=0, max_count=None), ...
+    >>> node = state_rules({0: [(a, 1)], 1: [(a, 1), (b, 2)]}, {2: EMPTY}, 0, add_rule)
+    >>> node == seq(a, Repeat(a, 0, None), b)
+    True
     """
     joined = {state: _joined(leaving) for state, leaving in moves.items()}
     order = _postorder(joined, start)

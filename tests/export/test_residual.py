@@ -26,8 +26,10 @@ class Person(BaseModel):
     friend: Person | None = None
 
 
+_FAST = ("arithmetic", "csv", "iso8601", "parentheses", "left recursion", "regex", "choice")
+
 TARGETS: dict[str, AnyTarget] = {
-    **GRAMMARS,
+    **{name: GRAMMARS[name] for name in _FAST},
     "person": Person,
     "counts": {
         "type": "array",
@@ -78,7 +80,7 @@ def _check(target: AnyTarget, name: str, prefixes: int) -> int:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_rest_after_a_prefix_is_what_the_language_allows(name: str) -> None:
-    assert _check(TARGETS[name], name, 6)
+    assert _check(TARGETS[name], name, 4)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -90,7 +92,7 @@ def test_types(name: str) -> None:
 
 
 def test_a_rest_is_a_regex_if_the_language_is_regular() -> None:
-    cursor = _cursor(Person.model_json_schema()["properties"]["name"], b'"ab')
+    cursor = _cursor({"type": "string", "maxLength": 20}, b'"ab')
     pattern = cursor.residual().to_regex()
     assert re.fullmatch(pattern, 'x"')
     assert re.fullmatch(pattern, "x" * 18 + '"')

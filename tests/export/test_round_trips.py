@@ -197,4 +197,4 @@ def test_keys_in_any_order_and_quotes_are_refused() -> None:
 
 def test_a_grammar_that_is_too_large_is_refused() -> None:
     with pytest.raises(LimitExceeded):
-        sk.to_gbnf({"type": "string", "pattern": "^a.*z$", "maxLength": 50_000})
+        sk.to_gbnf({"type": "string", "pattern": "^a.*z$"}, limits=sk.Limits(regex_nodes=20))
