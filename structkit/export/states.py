@@ -32,7 +32,7 @@ def state_rules(
     >>> def add_rule(node, name=None):
     ...     made.setdefault(name or "s", node)
     ...     return name or "s"
-    >>> from structkit.regex.nodes import LiteralText
+    >>> from structkit.regex.nodes import EMPTY, LiteralText
     >>> a, b = LiteralText("a"), LiteralText("b")
     >>> node = state_rules({0: [(a, 1)], 1: [(a, 1), (b, 2)]}, {2: EMPTY}, 0, add_rule)
     >>> node == seq(a, Repeat(a, 0, None), b)
