@@ -68,8 +68,7 @@ _MAX_CHOICE_LENGTH = 20_000
 _MAX_REPETITIONS = 64
 """Largest count of items of a small array."""
 
-_MAY_BE_LARGE = (Object, Array, Union, Integer, Number)
-_MAY_BE_DEFERRED = (Object, Array, Union)
+_MAY_BE_LARGE = frozenset({Const, Object, Array, Union, Integer, Number})
 
 
 @dataclass(slots=True)
@@ -128,7 +127,7 @@ class Summaries:
 
         A simple schema has a value (if its references have), is supported, and has a small automaton.
         """
-        if not isinstance(schema, _MAY_BE_DEFERRED):
+        if not isinstance(schema, (Object, Array, Union)):
             return self._leaf(schema)
         known = self._found.get(id(schema))
         if known is None:  # the schema is kept, so that no other one gets its id
@@ -155,7 +154,7 @@ class Summaries:
             case Anything():
                 return _ZERO
             case Number():
-                return _ZERO if schema == Number() else None
+                return _ZERO if schema == _ANY_NUMBER else None
             case _:
                 return None
 
@@ -191,9 +190,11 @@ class Summaries:
                 if isinstance(prop.value, Never) and not prop.required:
                     continue
                 return None
-            part_size, part_states = self._within(prop.value, value)
-            size += part_size
-            states += part_states
+            # A small part is not deferred, and most parts are small.
+            is_small_part = value.size < _MIN_DEFERRED_SIZE
+            inside = (value.size, value.states) if is_small_part else self._within(prop.value, value)
+            size += inside[0]
+            states += inside[1]
             names += _FEW_STATES + 6 * len(prop.name)  # each character may be escaped
             total += value.total
             if prop.required:
@@ -278,7 +279,7 @@ def _leaf(text: str, states: int = 0) -> Summary:
     return Summary(1, states or _FEW_STATES + 6 * len(text), 1, LiteralText(text))
 
 
-_FREE_STRING = String()
+_FREE_STRING, _ANY_NUMBER = String(), Number()
 _STRING, _ZERO = _leaf('""', _FEW_STATES), _leaf("0", _FEW_STATES)
 
 
@@ -322,20 +323,20 @@ def is_small(schema: Schema) -> bool:
     >>> is_small(Array(items=Const("1"))), is_small(Array(items=Const("1"), max_items=1_000))
     (True, False)
     """
-    if isinstance(schema, Const):  # the most frequent one
-        return len(schema.text) <= _MAX_CONSTANT_LENGTH
-    if not isinstance(schema, _MAY_BE_LARGE):
+    if type(schema) not in _MAY_BE_LARGE:
         return True
     match schema:
+        case Const(text):
+            return len(text) <= _MAX_CONSTANT_LENGTH
         case Object(properties=properties):
             if schema.max_properties is not None or schema.required_groups:
                 return False
-            if schema.min_properties > sum([prop.required for prop in properties]):
+            if schema.min_properties and schema.min_properties > sum([prop.required for prop in properties]):
                 return False
-            has_long_names = (
-                len(max([prop.name for prop in properties], key=len, default="")) > _MAX_CONSTANT_LENGTH
+            longest = max([len(prop.name) for prop in properties], default=0)
+            return longest <= _MAX_CONSTANT_LENGTH and all(
+                group.names == _FREE_STRING for group in schema.additional
             )
-            return not has_long_names and all(group.names == _FREE_STRING for group in schema.additional)
         case Array():
             max_count = max(schema.min_items, schema.max_items or 0)
             return max_count <= _MAX_REPETITIONS and not schema.contains

@@ -28,7 +28,7 @@ from structkit.schema.ir.nodes import (
 
 __all__ = ["Usage", "differ_at_the_start", "usages", "with_multiple_spellings"]
 
-_WITH_PARTS = (Ref, Object, Array, Union, String)
+_WITH_PARTS = frozenset({Ref, Object, Array, Union, String})
 """References, and nodes that can have subschemas."""
 
 
@@ -151,7 +151,7 @@ def _references(
             pending += [
                 (child, (trail, step), overlapping)
                 for step, child in reversed(parts)
-                if isinstance(child, _WITH_PARTS)
+                if type(child) in _WITH_PARTS
             ]
     return list(names), size
 

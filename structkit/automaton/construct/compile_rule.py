@@ -20,6 +20,7 @@ from structkit.automaton.core.dfa import (
     NO_OP,
     Dfa,
     append_text,
+    exclude_texts,
     first_rows,
     intersection,
     iterations_to_end,
@@ -116,9 +117,21 @@ def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None
     """Return the automaton of an intersection or a difference."""
     found = regular_dfa(node.left, limits, rules)
     for right in _subtrahends(node.right) if node.negate else [node.right]:
-        if not found.is_empty:
-            found = _intersection(node, found, regular_dfa(right, limits, rules), limits)
+        if found.is_empty:
+            break
+        texts = _texts(right) if node.negate else None
+        others = None if texts is None else exclude_texts(found, texts, limits.product_states)
+        if others is None:
+            others = _intersection(node, found, regular_dfa(right, limits, rules), limits)
+        found = others
     return found
+
+
+def _texts(node: Node) -> list[bytes] | None:
+    """Return the texts of a text or a choice of texts, otherwise `None`."""
+    parts = node.parts if isinstance(node, Choice) else (node,)
+    texts = [part.utf8 for part in parts if isinstance(part, LiteralText)]
+    return texts if len(texts) == len(parts) else None
 
 
 def _subtrahends(node: Node) -> list[Node]:

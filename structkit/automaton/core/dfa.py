@@ -13,6 +13,7 @@ counts the iterations of one large repetition, so that it need not be unrolled:
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -32,6 +33,7 @@ __all__ = [
     "Dfa",
     "RuleKey",
     "append_text",
+    "exclude_texts",
     "first_rows",
     "intersection",
     "iterations_to_end",
@@ -177,6 +179,38 @@ def intersection(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False
             max_count=right.max_count,
         )
     )
+
+
+def exclude_texts(dfa: Dfa, texts: Sequence[bytes], max_states: int) -> Dfa | None:
+    """Return the automaton of the texts of `dfa` that are none of `texts`; `None` if it may need too many states.
+
+    Several times faster than the difference from an automaton of the texts.
+
+    Args:
+        dfa: An automaton without calls and without a counter.
+        texts: The texts to exclude.
+        max_states: The maximum number of states before the result is trimmed.
+
+    >>> from structkit.automaton.construct.compile_rule import regular_dfa
+    >>> from structkit.regex.nodes import LiteralText, choice
+    >>> both = regular_dfa(choice([LiteralText("a"), LiteralText("ab")]))
+    >>> other = exclude_texts(both, [b"a", b"abc"], 100)
+    >>> other.accepts(b"a"), other.accepts(b"ab")
+    (False, True)
+    """
+    content = bytearray().join(texts)
+    states, width = dfa.targets.shape
+    capacity = 1 + states + len(content)
+    if capacity > max_states:
+        return None
+    targets = np.empty(capacity * min(256, width + len({*content})), np.int32)
+    classes, final = np.empty(256, np.uint8), np.empty(capacity, bool)
+    states, width = kernels.exclude_texts(
+        dfa.targets, dfa.final, dfa.classes, np.array(content, np.uint8), np.array([*map(len, texts)], np.int32),
+        classes, np.empty(256, np.int32), targets, final,
+    )  # fmt: skip
+    rows = first_rows(targets, states * width).reshape(states, width)
+    return trim(Dfa(classes, rows, first_rows(final, states)))
 
 
 def append_text(dfa: Dfa, text: bytes, max_states: int, max_transitions: int) -> Dfa | None:

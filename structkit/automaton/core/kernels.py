@@ -22,6 +22,7 @@ __all__ = [
     "common_byte_classes",
     "compact",
     "count_required",
+    "exclude_texts",
     "min_iterations",
     "product",
     "remove_transitions",
@@ -260,6 +261,73 @@ def common_byte_classes(left, right, classes, class_pairs):
             found += 1
         classes[byte] = klass
     return found
+
+
+@kernel
+def exclude_texts(left, left_final, left_classes, texts, lengths, classes, row_of, targets, final):
+    """Compute the automaton of the texts of `left` that are none of some given texts.
+
+    The states are a start, those of `left` in their order, and one for each beginning that some given texts share with
+    texts of `left`: the trie of these beginnings, whose states behave as those of `left` outside the trie.
+
+    Args:
+        left: int32[states, classes], the transitions of the automaton, without operations.
+        left_final: bool[states].
+        left_classes: uint8[256].
+        texts: uint8[...], the bytes of the given texts, one after another.
+        lengths: int32[texts], the length of each text.
+        classes: uint8[256], receives the class of each byte; each byte of a text has a class of its own.
+        row_of: int32[256], scratch.
+        targets: int32[...], receives the transitions; room for all states and classes.
+        final: bool[states], receives whether each state is final.
+
+    Returns:
+        `(number of states, number of classes)`.
+    """
+    for klass in range(256):
+        row_of[klass], classes[klass] = -1, 0
+    for position in range(len(texts)):
+        classes[texts[position]] = 1
+    width = np.int64(0)
+    for byte in range(256):
+        shared = row_of[left_classes[byte]]
+        if classes[byte] == 0 and shared >= 0:
+            classes[byte] = shared
+            continue
+        if classes[byte] == 0:
+            row_of[left_classes[byte]] = width
+        classes[byte] = width
+        width += 1
+    for byte in range(256):
+        row_of[classes[byte]] = left_classes[byte]
+    base = np.int64(len(left) + 1)
+    found = base
+    for state in range(base):
+        source = max(state - 1, 0)
+        final[state] = left_final[source]
+        for klass in range(width):
+            target = left[source, row_of[klass]]
+            targets[state * width + klass] = target + (1 << OPERATION_BITS) if target >= 0 else -1
+    position = np.int64(0)
+    for text in range(len(lengths)):
+        stop = position + lengths[text]
+        at = np.int64(0)
+        while position < stop and at >= 0:
+            edge = at * width + classes[texts[position]]
+            after = targets[edge] >> OPERATION_BITS
+            if 0 <= after < base:
+                for klass in range(width):
+                    targets[found * width + klass] = targets[after * width + klass]
+                final[found] = final[after]
+                after = found
+                targets[edge] = after << OPERATION_BITS
+                found += 1
+            at = np.int64(after)
+            position += 1
+        if at >= 0:
+            final[at] = False
+        position = stop
+    return found, width
 
 
 @kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Protocol
 
 from structkit.limits import Limits
@@ -16,6 +15,8 @@ __all__ = ["NumberLowerer"]
 
 _MAX_INLINE_RANGE = 8
 """Largest number, in nodes, that does not become a rule."""
+
+_ANY_INTEGER, _ANY_NUMBER = Integer(), Number()
 
 
 class NumberLowering(Protocol):
@@ -44,24 +45,25 @@ class NumberLowerer:
     def integer(self, schema: Integer, path: str) -> Node:
         """Lower an integer. Unbounded integers and large ranges are rules, so that targets share their masks."""
         lowering = self._lowering
-        written = partial(
-            integral_numbers,
+        is_any = not lowering.canonical and schema == _ANY_INTEGER
+        if is_any and "integer" in lowering.rules:
+            return RuleRef("integer")
+        node = integral_numbers(
             schema,
             bounded=lowering.bounded_numbers,
             canonical=lowering.canonical,
             limits=lowering.limits,
             path=path,
         )
-        if lowering.canonical or schema != Integer():
-            return self._range_rule(written(), schema, path)
-        if "integer" not in lowering.rules:
-            lowering.add("integer", written(), small=True)
+        if not is_any:
+            return self._range_rule(node, schema, path)
+        lowering.add("integer", node, small=True)
         return RuleRef("integer")
 
     def number(self, schema: Number, path: str) -> Node:
         """Lower a number; unbounded numbers are a rule, like unbounded integers."""
         lowering = self._lowering
-        if lowering.canonical or schema != Number():
+        if lowering.canonical or schema != _ANY_NUMBER:
             # An excluded multiple is recognized by its digits, so numbers have no exponent.
             canonical = lowering.canonical or bool(schema.not_multiple_of)
             # Where items must differ, no two texts may denote the same float.

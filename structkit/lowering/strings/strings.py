@@ -43,13 +43,15 @@ from structkit.schema.ir.nodes import Format, Schema, String
 from structkit.schema.markers.grammar import GRAMMAR_FORMAT, grammar_parts
 from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
 
-__all__ = ["MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
+__all__ = ["ANY_STRING", "FREE_STRING", "MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
 
-_FREE = String()
+FREE_STRING = String()
 """Any string: the most frequent case."""
 
 _ANY_TEXT = RuleRef(free_text_name(0, None))
-_ANY_STRING = seq(QUOTE, _ANY_TEXT)
+
+ANY_STRING = seq(QUOTE, _ANY_TEXT)
+"""The language of any string; it calls a rule, which `StringLowerer` adds."""
 
 _MAX_INLINE_STRING = 3
 """Largest string with a pattern, in nodes, that does not become a rule; too small to contain a repetition."""
@@ -101,11 +103,11 @@ class StringLowerer:
     ) -> Node:
         """Lower a string that is none of `excluded`; if `canonical`, each value has one spelling."""
         lowering = self._lowering
-        if schema == _FREE and not excluded:
-            if _ANY_TEXT.rule not in lowering.rules:
-                self.free_text(0, None)
-            return _ANY_STRING
-        if schema == _FREE:
+        if schema == FREE_STRING:
+            if not excluded:
+                if _ANY_TEXT.rule not in lowering.rules:
+                    self.free_text(0, None)
+                return ANY_STRING
             return seq(QUOTE, lowering.rule(free_text_except(excluded), path))
         canonical = lowering.canonical if canonical is None else canonical
         if schema.content is not None:

@@ -40,8 +40,8 @@ K = TypeVar("K", Property, Additional)
 _COMPOSITE = (Ref, Union, String, Array, Object)
 """Node types that may contain unsatisfiable parts."""
 
-_WITH_PARTS = (*_COMPOSITE, Never)
-"""The types of nodes that pruning may change."""
+_WITH_PARTS = frozenset({*_COMPOSITE, Never})
+"""The types of nodes that pruning may change: a set, because a document has thousands of other nodes."""
 
 
 def prune(
@@ -132,13 +132,13 @@ def _references_if_plain(node: Schema) -> dict[str, None] | None:
             if current.required_groups or current.min_properties:
                 return None
             keys: list[Property | Additional] = [*current.properties, *current.additional]
-            pending += [key.value for key in reversed(keys) if isinstance(key.value, _WITH_PARTS)]
+            pending += [key.value for key in reversed(keys) if type(key.value) in _WITH_PARTS]
         elif isinstance(current, Array):
             if current.unique_items or current.contains:
                 return None
             pending += (current.items, *reversed(current.prefix))
         elif isinstance(current, Union):
-            pending += [each for each in reversed(current.branches) if isinstance(each, _WITH_PARTS)]
+            pending += [each for each in reversed(current.branches) if type(each) in _WITH_PARTS]
         elif isinstance(current, Ref):
             names[current.name] = None
         elif isinstance(current, Never) or (isinstance(current, String) and current.content is not None):
@@ -174,9 +174,7 @@ def _required_references(node: Schema) -> list[str]:
         case Object(properties, min_properties=min_properties):
             if min_properties > sum(prop.required for prop in properties):
                 return list(_references(node))
-            values = [
-                prop.value for prop in properties if prop.required and isinstance(prop.value, _WITH_PARTS)
-            ]
+            values = [prop.value for prop in properties if prop.required and type(prop.value) in _WITH_PARTS]
         case Array(prefix, items, min_items):
             values = [*prefix, items][:min_items]
         case Union(branches):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
@@ -45,14 +46,16 @@ def read_note(raw: Mapping[str, object], path: SchemaPath, limits: Limits) -> No
     title, description, examples = raw.get("title"), raw.get("description"), raw.get("examples")
     if title is None and description is None and examples is None:
         return None
-    texts = []
-    for example in examples if isinstance(examples, list | tuple) else ():
-        try:
-            texts.append(json_text(example, "examples", path, limits))
-        except (SchemaError, LimitExceeded):
-            continue
     return Note(
         title if isinstance(title, str) else None,
         description if isinstance(description, str) else None,
-        tuple(texts),
+        _example_texts(examples, path, limits) if isinstance(examples, (list, tuple)) else (),
     )
+
+
+def _example_texts(examples: Sequence[object], path: SchemaPath, limits: Limits) -> tuple[str, ...]:
+    texts = []
+    for example in examples:
+        with suppress(SchemaError, LimitExceeded):
+            texts.append(json_text(example, "examples", path, limits))
+    return tuple(texts)
