@@ -199,15 +199,16 @@ def exclude_texts(dfa: Dfa, texts: Sequence[bytes], max_states: int) -> Dfa | No
     (False, True)
     """
     content = bytearray().join(texts)
-    states, width = dfa.targets.shape
-    capacity = 1 + states + len(content)
+    capacity = 1 + len(dfa.targets) + len(content)
     if capacity > max_states:
         return None
-    targets = np.empty(capacity * min(256, width + len({*content})), np.int32)
+    # Classes are runs of bytes; each byte of a text divides a run.
+    runs = 1 + int(np.count_nonzero(dfa.classes[1:] != dfa.classes[:-1]))
+    targets = np.empty(capacity * min(256, runs + 2 * len({*content})), np.int32)
     classes, final = np.empty(256, np.uint8), np.empty(capacity, bool)
     states, width = kernels.exclude_texts(
         dfa.targets, dfa.final, dfa.classes, np.array(content, np.uint8), np.array([*map(len, texts)], np.int32),
-        classes, np.empty(256, np.int32), targets, final,
+        classes, np.empty(256, np.uint8), targets, final,
     )  # fmt: skip
     rows = first_rows(targets, states * width).reshape(states, width)
     return trim(Dfa(classes, rows, first_rows(final, states)))

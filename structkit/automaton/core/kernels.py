@@ -264,7 +264,7 @@ def common_byte_classes(left, right, classes, class_pairs):
 
 
 @kernel
-def exclude_texts(left, left_final, left_classes, texts, lengths, classes, row_of, targets, final):
+def exclude_texts(left, left_final, left_classes, texts, lengths, classes, class_of, targets, final):
     """Compute the automaton of the texts of `left` that are none of some given texts.
 
     The states are a start, those of `left` in their order, and one for each beginning that some given texts share with
@@ -277,36 +277,31 @@ def exclude_texts(left, left_final, left_classes, texts, lengths, classes, row_o
         texts: uint8[...], the bytes of the given texts, one after another.
         lengths: int32[texts], the length of each text.
         classes: uint8[256], receives the class of each byte; each byte of a text has a class of its own.
-        row_of: int32[256], scratch.
+        class_of: uint8[256], receives the class in `left` of each class.
         targets: int32[...], receives the transitions; room for all states and classes.
         final: bool[states], receives whether each state is final.
 
     Returns:
         `(number of states, number of classes)`.
     """
-    for klass in range(256):
-        row_of[klass], classes[klass] = -1, 0
+    for byte in range(256):
+        classes[byte] = 0
     for position in range(len(texts)):
         classes[texts[position]] = 1
-    width = np.int64(0)
+    width, is_alone = np.int64(0), False
     for byte in range(256):
-        shared = row_of[left_classes[byte]]
-        if classes[byte] == 0 and shared >= 0:
-            classes[byte] = shared
-            continue
-        if classes[byte] == 0:
-            row_of[left_classes[byte]] = width
-        classes[byte] = width
-        width += 1
-    for byte in range(256):
-        row_of[classes[byte]] = left_classes[byte]
+        was_alone, is_alone = is_alone, classes[byte] == 1
+        if byte == 0 or was_alone or is_alone or left_classes[byte] != left_classes[byte - 1]:
+            class_of[width] = left_classes[byte]
+            width += 1
+        classes[byte] = width - 1
     base = np.int64(len(left) + 1)
     found = base
     for state in range(base):
         source = max(state - 1, 0)
         final[state] = left_final[source]
         for klass in range(width):
-            target = left[source, row_of[klass]]
+            target = left[source, class_of[klass]]
             targets[state * width + klass] = target + (1 << OPERATION_BITS) if target >= 0 else -1
     position = np.int64(0)
     for text in range(len(lengths)):
