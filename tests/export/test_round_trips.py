@@ -112,7 +112,7 @@ def test_grammars_patterns_and_choices(name: str) -> None:
 @pytest.mark.skipif(not MASKBENCH.exists(), reason="the schemas of MaskBench are not there")
 def test_schemas_of_maskbench() -> None:
     with gzip.open(MASKBENCH) as lines:
-        schemas = [json.loads(line)["schema"] for line in lines][:200]
+        schemas = [json.loads(line)["schema"] for line in lines][:60]
     checked = 0
     for number, schema in enumerate(schemas):
         try:
@@ -122,7 +122,7 @@ def test_schemas_of_maskbench() -> None:
             continue
         _assert_same(rules, str(number), 4)
         checked += 1
-    assert checked >= 190
+    assert checked >= 55
 
 
 @settings(max_examples=200, deadline=None)
