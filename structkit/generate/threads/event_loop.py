@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
@@ -91,7 +91,14 @@ def await_on_loop(
     loop = None if factory is None else factory()
     if loop is None or loop is _running_loop():
         loop = own.loop()
-    future = asyncio.run_coroutine_threadsafe(_awaited(awaitable), loop)
+    work = _awaited(awaitable)
+    try:
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+    except RuntimeError:  # the event loop is closed
+        work.close()
+        if isinstance(awaitable, Coroutine):
+            awaitable.close()
+        raise
     while True:
         try:
             return future.result(_POLL_SECONDS if cancelled is not None else None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import wait
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
@@ -20,6 +21,9 @@ such as connections, are bound to it."""
 
 _POLL_SECONDS = 0.05
 """Seconds between two checks of whether the caller cancelled."""
+
+_CLOSE_SECONDS = 1.0
+"""Seconds to wait until a reply is closed: the event loop of the caller may end soon after."""
 
 _LONG = 3_600.0
 """Seconds of a wait that is not bounded; the wait is repeated."""
@@ -55,7 +59,9 @@ class Reply:
         self._holds_lock = False
         self._wanted: SimpleQueue[bool] = SimpleQueue()
         self._made: SimpleQueue[str | Exception | None] = SimpleQueue()
-        start_thread(self._run, "structkit-reply")
+        self._is_asked = False
+        self._given_up = threading.Event()
+        self._thread = start_thread(self._run, "structkit-reply")
 
     def next(self) -> str | None:
         """Return the next piece; `None` at the end.
@@ -65,8 +71,10 @@ class Reply:
             TimeoutError: The reply takes too long; the model is left to itself.
             InterruptedError: The caller cancelled.
         """
+        self._is_asked = True
         self._wanted.put(True)
         piece = self._wait()
+        self._is_asked = False
         if isinstance(piece, StructkitError):
             raise piece
         if isinstance(piece, Exception):
@@ -75,9 +83,12 @@ class Reply:
         return piece
 
     def close(self) -> None:
-        """Close the reply, without waiting for the model."""
+        """Close the reply; wait for a moment until it is closed, but not for a piece."""
         self._closed.set()
         self._wanted.put(False)
+        if not self._is_asked:
+            wait([self._thread], _CLOSE_SECONDS)
+        self._given_up.set()
 
     def _wait(self) -> str | Exception | None:
         while True:
@@ -142,9 +153,14 @@ class Reply:
         close = getattr(pieces, "aclose" if isinstance(pieces, AsyncIterator) else "close", None)
         if close is None:
             return
-        closing = close()
         if isinstance(pieces, AsyncIterator):
-            await_on_loop(closing, _LOOP)
+            await_on_loop(_close_async(close), _LOOP, self._given_up)
+        else:
+            close()
+
+
+async def _close_async(close: Callable[[], Awaitable[object]]) -> None:
+    await close()
 
 
 async def _next_async(pieces: AsyncIterator[str]) -> str | None:
