@@ -310,7 +310,15 @@ class CorrectionsExhausted(GenerationError):
 
 
 class ModelError(GenerationError):
-    """The model could not be loaded, or did not return logits; the cause is chained."""
+    """The model could not be loaded, or did not return logits or a reply; the cause is chained.
+
+    Attributes:
+        prefix: The accepted start of the answer of a text model.
+        drafts: The replies of a text model before it failed, as far as they were read.
+    """
+
+    prefix: str = ""
+    drafts: tuple[str, ...] = ()
 
 
 class ScriptError(ModelError):

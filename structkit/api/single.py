@@ -24,6 +24,7 @@ from structkit.generate.run.batch import run, run_samples
 from structkit.generate.run.request import prepare_prompt
 from structkit.generate.run.text import first_text
 from structkit.generate.threads.event_loop import in_thread
+from structkit.models.servers.model import connect
 from structkit.models.text.function import from_function
 from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.models.transformers.model import from_transformers, load
@@ -34,6 +35,7 @@ __all__ = [
     "aextract",
     "agenerate",
     "compile",
+    "connect",
     "extract",
     "from_function",
     "from_transformers",

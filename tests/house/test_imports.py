@@ -81,7 +81,7 @@ FOLDERS = {
     "grammar": ["rules", "syntax", ""],
     "lowering": ["numbers", "strings", "containers", ""],
     "index": ["disk", "rows", ""],
-    "models": ["", "text", "transformers"],
+    "models": ["", "text", "servers", "transformers"],
     "generate": ["sample", "output", "input", "threads", "decode", "correct", "run"],
     "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
@@ -111,7 +111,7 @@ IMPORTERS = {
         "schema/view/rejection.py",
     },
     "hypothesis": {"testing/proof/search.py"},
-    "httpx2": {"mcp/endpoint.py"},
+    "httpx2": {"mcp/endpoint.py", "models/servers/http.py"},
     "interegular": {"regex/pattern/parse.py"},
     "lark": {"grammar/syntax/lark_grammar.py", "grammar/syntax/expansions.py"},
     "jsonschema": {"schema/json_schema/validate.py"},
@@ -139,6 +139,7 @@ IMPORTERS = {
         "models/transformers/kv_batch.py",
         "models/transformers/model.py",
     },
+    "tenacity": {"models/servers/http.py"},
     "tqdm": {"generate/run/progress.py"},
     "transformers": {"models/transformers/kv_batch.py", "models/transformers/model.py"},
 }
@@ -147,8 +148,8 @@ IMPORTERS = {
 ALLOWED_EVERYWHERE = {"numpy", "typing_extensions"}
 
 FORBIDDEN = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
-"""structkit never unpickles bytes. Only transformers downloads files, and only mcp connects to servers and starts
-processes."""
+"""structkit never unpickles bytes. Only transformers downloads files, only mcp and httpx2 connect to servers, and only
+mcp starts processes."""
 
 LAZY = {
     "griffe",
@@ -163,6 +164,7 @@ LAZY = {
     "pydantic",
     "pydantic_ai",
     "referencing",
+    "tenacity",
     "torch",
     "transformers",
     "tokenizers",

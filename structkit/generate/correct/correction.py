@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, cast
 
-from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
+from structkit.errors import BudgetTooSmall, CorrectionsExhausted, LimitExceeded, ModelError, SchemaError
 from structkit.generate.correct.continuations import Continuations, continuations, shortest_end
 from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
 from structkit.generate.correct.matcher import ReplyMatcher
@@ -128,6 +128,7 @@ class Correction:
             choices=choices,
             hint=hint,
             refused=self.drafts[-1].refused if choices or hint else "",
+            grammar=self.grammar(len(prefix.encode())),
         )
         matcher = ReplyMatcher(
             self.cursor,
@@ -142,11 +143,11 @@ class Correction:
         begin = time.perf_counter()
         reading = matcher.best()
         if reading is None and isinstance(failure, ModelError):
-            raise failure
+            raise self.with_received(failure, matcher.data)
         kept = self.accept(reading)
         if reading is None and failure is None:
             self.append(self.meant(bytes(matcher.data), choices), forced=False)
-        end = self.end_of(reading, failure, before)
+        end = self.end_of(reading, failure, before, matcher.data)
         cut = self.cut() if end in ("refused", "empty") else 0
         kept = min(kept, len(self.text))
         added = bytes(self.text[kept:])
@@ -165,6 +166,7 @@ class Correction:
             hint=hint,
             end=end,
             seconds=seconds,
+            is_constrained=bool(request.grammar) and "grammar" in self.model.capabilities.constraints,
         )
         self.drafts.append(draft)
         self.corrections += draft.is_correction
@@ -202,17 +204,20 @@ class Correction:
             return b'"' if reader.in_string and not reader.in_key else b""
         return b""
 
-    def end_of(self, reading: Reading | None, failure: Exception | None, before: bytes) -> DraftEnd:
+    def end_of(
+        self, reading: Reading | None, failure: Exception | None, before: bytes, reply: bytearray
+    ) -> DraftEnd:
         """Return how a reply ended; raise the timeout of a reply that added nothing."""
         if reading is not None and reading.state == "complete":
             return "complete"
         if isinstance(failure, TimeoutError):
             is_overdue = self.deadline is not None and time.perf_counter() >= self.deadline
             if self.text == before and not is_overdue:
-                raise ModelError(
+                error = ModelError(
                     f"{self.model.name} did not reply within {self.model.timeout:g} s; allow more seconds with "
                     "timeout=... of the model, or find out why it hangs"
-                ) from failure
+                )
+                raise self.with_received(error, reply) from failure
             return "timeout"
         if failure is not None:
             return "failed"
@@ -220,9 +225,27 @@ class Correction:
             return "empty"
         return "refused" if reading is not None and reading.state == "refused" else "ended"
 
+    def with_received(self, error: ModelError, reply: bytearray) -> ModelError:
+        """Return an error with everything that was received."""
+        error.prefix = self.text.decode(errors="replace")
+        error.drafts = (*(draft.reply for draft in self.drafts), reply.decode(errors="replace"))
+        return error
+
     def offer(self) -> Continuations:
         """Return what can follow, if the last reply was cut here."""
         return continuations(self.cursor, bytes(self.text)) if self.is_stuck else ((), "")
+
+    def grammar(self, length: int) -> str:
+        """Return what can follow the start of the text as a grammar; empty if none is of use, or none says it."""
+        capabilities = self.model.capabilities
+        if "grammar" not in capabilities.constraints or (length and not capabilities.continues_prefix):
+            return ""
+        cursor = self.cursor.fork()
+        cursor.rollback(len(self.text) - length)
+        try:
+            return cursor.residual().to_gbnf()
+        except (SchemaError, LimitExceeded):
+            return ""
 
     def accept(self, reading: Reading | None) -> int:
         """Replace the text by that of a reading, up to its last complete character; return the length that is kept."""

@@ -46,6 +46,9 @@ class Draft:
     seconds: float
     """The time of the reply."""
 
+    is_constrained: bool = False
+    """Whether the request had a grammar of what can follow, which the server did not refuse."""
+
     @property
     def is_correction(self) -> bool:
         """Whether the reply was cut, or added nothing."""
@@ -67,3 +70,15 @@ class Trace:
     def corrections(self) -> int:
         """The number of replies that were cut, or added nothing."""
         return sum(draft.is_correction for draft in self.drafts)
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether each reply was constrained and accepted to the last byte, and no value was closed by force."""
+        return (
+            bool(self.drafts)
+            and not self.forced_fields
+            and all(
+                draft.is_constrained and draft.reply.strip() == draft.accepted.strip()
+                for draft in self.drafts
+            )
+        )

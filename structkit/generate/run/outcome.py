@@ -16,8 +16,9 @@ from structkit.generate.output.confidence import (
     warn_low_agreement,
 )
 from structkit.generate.output.json_reader import Field
-from structkit.generate.output.result import Result, Token, Usage
+from structkit.generate.output.result import Guarantee, Result, Token, Usage
 from structkit.generate.output.spans import find_spans
+from structkit.generate.output.trace import Trace
 from structkit.generate.threads.flows import FlowResult
 from structkit.models.protocols import RandomLogits
 from structkit.vocabulary.control_tokens import display_text, to_text
@@ -69,7 +70,7 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
         token_ids=decoded.token_ids,
         attempts=(*decoded.rejected, text),
         thinking=decoded.thinking,
-        guarantee="masked" if decoded.trace is None else "corrected",
+        guarantee=_guarantee(decoded.trace),
         trace=decoded.trace,
         events=_events(generated),
         spans=find_spans(target, bytes(generated.text), fields, outcome.source),
@@ -78,6 +79,12 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
     if decoded.trace is None and not isinstance(outcome.request.model, RandomLogits):
         warn_low_agreement(result.pressure, target.name)
     return result
+
+
+def _guarantee(trace: Trace | None) -> Guarantee:
+    if trace is None:
+        return "masked"
+    return "constrained" if trace.is_constrained else "corrected"
 
 
 def _validation_error(outcome: Outcome, rejection: RejectedSpan, usage: Usage) -> OutputValidationError:

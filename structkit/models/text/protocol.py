@@ -24,6 +24,8 @@ class TextRequest:
         choices: The texts that can follow the prefix, if the model wrote something else there before and they are few.
         hint: A description of what can follow the prefix, if the texts are too many.
         refused: What the model wrote there, which cannot follow.
+        grammar: What can follow the prefix as a grammar in GBNF, for a model that enforces grammars; empty if none
+            says it.
     """
 
     prompt: str | tuple[Message, ...]
@@ -32,6 +34,7 @@ class TextRequest:
     choices: tuple[str, ...] = ()
     hint: str = ""
     refused: str = ""
+    grammar: str = ""
 
 
 @runtime_checkable

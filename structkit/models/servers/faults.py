@@ -1,0 +1,70 @@
+"""Faults of servers: what went wrong, whether another try can help, and the error of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from structkit.errors import ModelError
+
+__all__ = ["Fault", "Refused", "quotable"]
+
+_MAX_QUOTE = 300
+"""Maximum length of a quoted message of a server."""
+
+_MIN_SECRET = 12
+"""Length from which a part of a request in the message of a server counts as a quote of the request."""
+
+
+class Fault(Exception):
+    """A request failed.
+
+    Attributes:
+        what: What went wrong, and the remedy.
+        is_transient: Whether the same request can succeed later.
+        retry_after: The seconds after which the server asks to try again; `None` if it does not say.
+    """
+
+    def __init__(self, what: str, *, is_transient: bool, retry_after: float | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.is_transient = is_transient
+        self.retry_after = retry_after
+
+    def error(self, place: str) -> ModelError:
+        """Return the error of the user."""
+        return ModelError(self.what, place=place)
+
+
+class Refused(Fault):
+    """The server refused a request: a status from 400 to 499 that no later try changes.
+
+    Attributes:
+        status: The status.
+        reply: The message of the server; it may quote the request.
+    """
+
+    def __init__(self, what: str, *, status: int, reply: str) -> None:
+        super().__init__(what, is_transient=False)
+        self.status = status
+        self.reply = reply
+
+
+def quotable(message: str, secrets: Iterable[str]) -> str:
+    """Return the message of a server for an error; empty if it quotes a part of the request.
+
+    Args:
+        message: The message.
+        secrets: The prompt, the key and other texts that no error may show.
+
+    >>> quotable("the model is loading", ["a long question about Ana"])
+    'the model is loading'
+    >>> quotable("cannot read: a long question", ["a long question about Ana"])
+    ''
+    """
+    message = " ".join(message.split())[:_MAX_QUOTE]
+    parts = {message[start : start + _MIN_SECRET] for start in range(max(1, len(message) - _MIN_SECRET + 1))}
+    for secret in secrets:
+        flat = " ".join(secret.split())
+        if flat and (flat in message or any(len(part) == _MIN_SECRET and part in flat for part in parts)):
+            return ""
+    return message

@@ -1,0 +1,289 @@
+"""The door to HTTP: requests that are tried again after transient faults, and replies that are read as they arrive."""
+
+from __future__ import annotations
+
+import json
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from structkit.models.servers.faults import Fault, Refused, quotable
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+    from tenacity import RetryCallState
+
+__all__ = ["HttpClient", "Json"]
+
+R = TypeVar("R")
+
+Json = Mapping[str, object]
+"""A JSON object."""
+
+_MAX_BODY = 1 << 22
+"""Maximum bytes of a reply that is read at once, and of a line of a stream."""
+
+_CONNECT_SECONDS = 10.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.25, 8.0
+_TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+
+
+class HttpClient:
+    """A client of one server.
+
+    Args:
+        base: The URL of the API, such as `http://localhost:8000/v1`.
+        headers: The headers of each request; their values are secret.
+        timeout: Maximum number of seconds of a request and its further tries.
+        max_tries: Maximum number of tries of one request.
+
+    Raises:
+        ImportError: The extra `servers` is not installed.
+    """
+
+    def __init__(self, base: str, headers: Mapping[str, str], timeout: float, max_tries: int) -> None:
+        try:
+            import httpx2
+            import tenacity  # noqa: F401
+        except ImportError as error:
+            raise ImportError(
+                "servers require the packages httpx2 and tenacity; pip install 'structkit[servers]'"
+            ) from error
+        self.base = base
+        self._timeout = timeout
+        self._max_tries = max_tries
+        self._secrets = tuple(headers.values())
+        seconds = httpx2.Timeout(timeout, connect=min(_CONNECT_SECONDS, timeout))
+        client = httpx2.Client(headers=dict(headers), timeout=seconds)
+        self._client = client
+        self.close = weakref.finalize(self, client.close)
+
+    def get(self, url: str) -> object:
+        """Return the JSON that a URL answers with; `None` if the URL does not exist or answers with something else.
+
+        Raises:
+            Fault: The server cannot be reached, or refuses the key.
+        """
+        try:
+            return self.retry(lambda: self._get(url))
+        except Refused as refused:
+            if refused.status in (401, 403):
+                raise
+            return None
+
+    def retry(self, work: Callable[[], R]) -> R:
+        """Do work again while it raises transient faults, within the tries and the seconds.
+
+        Raises:
+            Fault: The last fault.
+        """
+        from tenacity import (
+            Retrying,
+            retry_if_exception,
+            stop_after_attempt,
+            stop_before_delay,
+            wait_random_exponential,
+        )
+
+        backoff = wait_random_exponential(multiplier=_FIRST_WAIT, max=_LONGEST_WAIT)
+
+        def wait(state: RetryCallState) -> float:
+            asked = _fault(state).retry_after
+            return backoff(state) if asked is None else asked
+
+        tries = Retrying(
+            retry=retry_if_exception(lambda error: isinstance(error, Fault) and error.is_transient),
+            wait=wait,
+            stop=stop_after_attempt(self._max_tries) | stop_before_delay(0.9 * self._timeout),
+            reraise=True,
+        )
+        return tries(work)
+
+    @contextmanager
+    def post(self, path: str, body: Json, secrets: Iterable[str]) -> Generator[Iterator[Json], None, None]:
+        """Send a request once; give the JSON objects of the reply as they arrive.
+
+        Args:
+            path: The path below the base.
+            body: The request.
+            secrets: The texts of the request that no error may show.
+
+        Raises:
+            Fault: The server cannot be reached, refuses the request, or cuts the reply.
+        """
+        with self._faults():
+            sent = self._client.build_request("POST", f"{self.base}/{path}", json=body)
+            response = self._client.send(sent, stream=True)
+        try:
+            self._check(response, secrets)
+            yield self._objects(response, secrets)
+        finally:
+            response.close()
+
+    def _get(self, url: str) -> object:
+        with self._faults(), self._client.stream("GET", url) as response:
+            self._check(response, ())
+            return _parse(self._read(response))
+
+    def _objects(self, response: Response, secrets: Iterable[str]) -> Iterator[Json]:
+        """Yield the objects of an event stream, or the one object of a reply that is not a stream."""
+        with self._faults():
+            if "event-stream" not in response.headers.get("content-type", ""):
+                reply = _parse(self._read(response))
+                if not isinstance(reply, Mapping):
+                    raise Fault(
+                        f"the server answered with {_kind(response)}: {_URL_REMEDY}", is_transient=False
+                    )
+                yield _checked(reply, self._quotable(secrets))
+                return
+            for line in _lines(response.iter_bytes()):
+                field, _, data = line.partition(b":")
+                if field.strip() != b"data" or not data.strip():
+                    continue
+                if data.strip() == b"[DONE]":
+                    return
+                event = _parse(data)
+                if not isinstance(event, Mapping):
+                    raise Fault("the stream of the server is not valid JSON in UTF-8", is_transient=True)
+                yield _checked(event, self._quotable(secrets))
+
+    def _check(self, response: Response, secrets: Iterable[str]) -> None:
+        """Raise the fault of a status."""
+        status = response.status_code
+        if status < 300:
+            return
+        if status < 400:
+            raise Fault(
+                f"the server redirects to another address (status {status}); pass the final address",
+                is_transient=False,
+            )
+        body = self._read(response)
+        reply = _message(_parse(body)) or body[:2_000].decode(errors="replace")
+        is_html = b"<html" in body[:1_000].lower() or "html" in response.headers.get("content-type", "")
+        quoted = "" if is_html else self._quotable(secrets)(reply)
+        said = f": {quoted}" if quoted else ""
+        if status in _TRANSIENT:
+            after = _retry_after(response)
+            asked = "" if after is None else f", and asks to wait {after:g} s"
+            remedy = (
+                "send fewer requests at once, or wait" if status == 429 else "see its log, or try again later"
+            )
+            raise Fault(
+                f"the server answers with status {status}{asked}{said}; {remedy}",
+                is_transient=True,
+                retry_after=after,
+            )
+        if status in (401, 403):
+            what = f"the server refuses the key (status {status}); pass a valid one with api_key=..."
+            raise Refused(what, status=status, reply=reply)
+        if is_html:
+            raise Refused(f"the server answered with HTML: {_URL_REMEDY}", status=status, reply="")
+        raise Refused(f"the server refuses the request (status {status}){said}", status=status, reply=reply)
+
+    def _read(self, response: Response) -> bytes:
+        """Return the body of a reply, up to a bound."""
+        body, end = bytearray(), time.monotonic() + self._timeout
+        for part in response.iter_bytes():
+            body += part
+            if len(body) > _MAX_BODY:
+                raise Fault(f"the server answered with more than {_MAX_BODY} bytes", is_transient=False)
+            if time.monotonic() > end:
+                raise Fault(
+                    f"the server did not complete its reply in {self._timeout:g} s", is_transient=True
+                )
+        return bytes(body)
+
+    def _quotable(self, secrets: Iterable[str]) -> Callable[[str], str]:
+        return lambda message: quotable(message, (*self._secrets, *secrets))
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn the errors of the client into faults."""
+        import httpx2
+
+        try:
+            yield
+        except httpx2.ConnectError as error:
+            what = f"no server answers at {self.base}; is it running, and is the address right?"
+            raise Fault(what, is_transient=True) from error
+        except httpx2.TimeoutException as error:
+            what = f"the server did not answer within {self._timeout:g} s; allow more with timeout=..."
+            raise Fault(what, is_transient=True) from error
+        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
+            raise Fault(f"{self.base} is not an address of a server", is_transient=False) from error
+        except httpx2.HTTPError as error:
+            what = f"the connection failed ({type(error).__name__}) before the reply was complete"
+            raise Fault(what, is_transient=True) from error
+
+
+_URL_REMEDY = "is the address that of the API, such as http://localhost:8000/v1?"
+
+
+def _fault(state: RetryCallState) -> Fault:
+    outcome = state.outcome
+    return cast("Fault", None if outcome is None else outcome.exception())
+
+
+def _parse(body: bytes) -> object:
+    """Return the value of a JSON text; `None` if it is not JSON in UTF-8."""
+    try:
+        return json.loads(body.decode())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream of bytes."""
+    rest = b""
+    for part in parts:
+        *lines, rest = (rest + part).split(b"\n")
+        yield from lines
+        if len(rest) > _MAX_BODY:
+            raise Fault(f"the server sent a line of more than {_MAX_BODY} bytes", is_transient=False)
+    yield rest
+
+
+def _checked(reply: Json, quote: Callable[[str], str]) -> Json:
+    """Return a reply that is not an error."""
+    if reply.get("error"):
+        quoted = quote(_message(reply))
+        raise Fault(f"the server failed{f': {quoted}' if quoted else ''}", is_transient=True)
+    return reply
+
+
+def _message(reply: object) -> str:
+    """Return the message of an error of a server; empty if it has none.
+
+    >>> _message({"error": {"message": "no such model"}}), _message({"detail": "no"}), _message([])
+    ('no such model', 'no', '')
+    """
+    if not isinstance(reply, Mapping):
+        return ""
+    for key in ("error", "message", "detail"):
+        found = reply.get(key)
+        if isinstance(found, Mapping):
+            return _message(found)
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+def _kind(response: Response) -> str:
+    content = response.headers.get("content-type", "").partition(";")[0]
+    return "HTML" if "html" in content else "something other than JSON"
+
+
+def _retry_after(response: Response) -> float | None:
+    """Return the seconds of the header `Retry-After`, which are a number or a date."""
+    value = response.headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,336 @@
+"""Servers that speak the API of OpenAI, as text models."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+from urllib.parse import urlsplit
+
+from structkit.errors import ModelError
+from structkit.models.capabilities import Capabilities
+from structkit.models.servers.dialects import Dialect, recognize
+from structkit.models.servers.faults import Fault, Refused
+from structkit.models.servers.http import HttpClient, Json
+from structkit.models.text.protocol import TextRequest
+from structkit.models.text.render import render_messages, render_text
+
+__all__ = ["ServerModel", "connect"]
+
+_MAX_REPLY_TOKENS = 4_096
+"""Maximum number of tokens of a reply, since hosts refuse large numbers. A longer answer takes more replies."""
+
+_MAX_LISTED = 20
+"""Models that an error lists."""
+
+
+def connect(
+    url: str,
+    model: str | None = None,
+    api_key: str | None = None,
+    *,
+    chat: bool = True,
+    continues: bool | None = None,
+    constrain: bool = True,
+    options: Mapping[str, object] | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 120.0,
+    max_calls: int = 32,
+    max_tries: int = 5,
+) -> ServerModel:
+    """Connect to a server that speaks the API of OpenAI: vLLM, SGLang, llama.cpp, Ollama, LM Studio, a host.
+
+    The server is asked which one it is and which models it has. Its replies are corrected as those of `from_function`.
+    llama.cpp and vLLM also get the target as a grammar, where a grammar can say it; what they write is checked in any
+    case.
+
+    Connection errors, status 429 and those from 500, and replies that break off before their first text are tried
+    again with growing waits, or after the seconds that the server asks for. A reply that breaks off later is continued
+    from the text that was accepted.
+
+    Args:
+        url: The address, such as `http://localhost:8000/v1`; `/v1` can be left out.
+        model: The name of the model; can be left out if the server has one.
+        api_key: The key, which no error shows.
+        chat: Whether the model takes messages. Otherwise it continues texts, as base models do.
+        continues: Whether the server continues a last message of the assistant; by default what is known of it.
+        constrain: Whether the server gets the target as a grammar if it enforces grammars.
+        options: Fields of each request, such as `{"temperature": 0}`.
+        headers: Headers of each request; their values are as secret as the key.
+        timeout: Maximum number of seconds of one reply, with all tries.
+        max_calls: Maximum number of replies for one value.
+        max_tries: Maximum number of tries of one reply.
+
+    Raises:
+        ModelError: The server cannot be reached, is no such server, refuses the key, or does not have the model.
+        ImportError: The extra `servers` is not installed.
+        ValueError: The address or a number is not valid.
+
+    >>> model = connect("http://localhost:8000")  # doctest: +SKIP
+    >>> model.dialect, model.capabilities.constraints  # doctest: +SKIP
+    ('vLLM', frozenset({'grammar'}))
+    """
+    base = _base(url)
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
+    for name, number in (("max_calls", max_calls), ("max_tries", max_tries)):
+        if operator.index(number) < 1:
+            raise ValueError(f"{name} must be at least 1, not {number!r}")
+    sent = dict(headers or {})
+    if api_key is not None:
+        sent["Authorization"] = f"Bearer {api_key}"
+    client = HttpClient(base, sent, timeout, max_tries)
+    try:
+        listed = _list_models(client)
+        dialect = recognize(
+            _root(client.base), lambda path: client.get(_root(client.base) + path), _owners(listed)
+        )
+    except Fault as fault:
+        raise fault.error(base) from fault.__cause__
+    names = [name for name in (entry.get("id") for entry in listed) if isinstance(name, str)]
+    return ServerModel(
+        client,
+        dialect,
+        model=_choose(model, names, dialect, base),
+        capabilities=Capabilities(
+            continues_prefix=(dialect.continues if continues is None else continues) or not chat,
+            takes_messages=chat,
+            constraints=frozenset({"grammar"} if constrain and dialect.grammar_field else ()),
+        ),
+        options=options or {},
+        timeout=timeout,
+        max_calls=max_calls,
+    )
+
+
+class ServerModel:
+    """A server as a `TextModel`; returned by `structkit.connect`.
+
+    Attributes:
+        name: The name of the model and the server in messages.
+        dialect: The name of the kind of server, such as `"llama.cpp"`.
+        capabilities: What the server can do. It is less after the server refuses a grammar, or the start of an answer.
+        timeout: Maximum number of seconds of one reply.
+        max_calls: Maximum number of replies for one value.
+        lock: `None`: replies can be made side by side.
+    """
+
+    def __init__(
+        self,
+        client: HttpClient,
+        dialect: Dialect,
+        *,
+        model: str,
+        capabilities: Capabilities,
+        options: Mapping[str, object],
+        timeout: float,
+        max_calls: int,
+    ) -> None:
+        self.name = f"{model} of {client.base}"
+        self.dialect = dialect.name
+        self.capabilities = capabilities
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.lock = None
+        self._client = client
+        self._dialect = dialect
+        self._model = model
+        self._options = dict(options)
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether the model takes messages; see `SupportsMessages`."""
+        return self.capabilities.takes_messages
+
+    def close(self) -> None:
+        """Close the connections. They also close when the model is not referenced any more."""
+        self._client.close()
+
+    def request(self, request: TextRequest) -> Iterator[str]:
+        """Ask for a reply, and return its pieces as they arrive; see `TextModel.request`.
+
+        Raises:
+            ModelError: The server failed, in each of the tries.
+        """
+        try:
+            first, rest = self._client.retry(lambda: self._start(request))
+            yield from first
+            yield from rest
+        except Fault as fault:
+            raise self._error(fault) from fault.__cause__
+
+    def _start(self, request: TextRequest) -> tuple[list[str], Iterator[str]]:
+        """Send a request, and read its reply up to the first text; return that text, and the rest.
+
+        What the server refuses is left out of the next request: the grammar first, then the start of the answer.
+
+        Raises:
+            Fault: The server failed.
+        """
+        while True:
+            capabilities = self.capabilities
+            pieces = self._pieces(request, capabilities)
+            try:
+                first = next(pieces, None)
+            except Refused as refused:
+                remaining = _without_refused(capabilities, request, refused)
+                if remaining is None:
+                    raise
+                self.capabilities = remaining
+                continue
+            return ([] if first is None else [first]), pieces
+
+    def _pieces(self, request: TextRequest, capabilities: Capabilities) -> Iterator[str]:
+        path = "chat/completions" if capabilities.takes_messages else "completions"
+        body = self._body(request, capabilities)
+        with self._client.post(path, body, _texts(request)) as replies:
+            for reply in replies:
+                text = _text(reply)
+                if text:
+                    yield text
+
+    def _body(self, request: TextRequest, capabilities: Capabilities) -> Json:
+        dialect, continues = self._dialect, capabilities.continues_prefix
+        body: dict[str, object] = {"model": self._model, "stream": True}
+        if request.max_tokens is not None and dialect.length_field:
+            body[dialect.length_field] = min(request.max_tokens, _MAX_REPLY_TOKENS)
+        if not capabilities.takes_messages:
+            body["prompt"] = render_text(request, continues=continues)
+        else:
+            messages: list[dict[str, object]] = [
+                dict(each) for each in render_messages(request, continues=continues)
+            ]
+            if continues and request.prefix:
+                body |= dict(dialect.continue_fields)
+                if dialect.prefix_field:
+                    messages[-1][dialect.prefix_field] = True
+            body["messages"] = messages
+        if request.grammar and "grammar" in capabilities.constraints and (continues or not request.prefix):
+            body |= dialect.grammar(request.grammar)
+        return body | self._options
+
+    def _error(self, fault: Fault) -> ModelError:
+        """Return the error of a fault; that of an unknown model lists the known ones."""
+        if isinstance(fault, Refused) and fault.status == 404:
+            try:
+                names = [str(entry.get("id")) for entry in _list_models(self._client)]
+            except Fault:
+                names = []
+            if self._model not in names:
+                return ModelError(_no_model(self._model, names), place=self._client.base)
+        return fault.error(self.name)
+
+
+def _without_refused(
+    capabilities: Capabilities, request: TextRequest, refused: Refused
+) -> Capabilities | None:
+    """Return the capabilities without the one that the server refused; `None` if the request used none."""
+    if refused.status not in (400, 422, 501):
+        return None
+    has_prefix = capabilities.takes_messages and capabilities.continues_prefix and bool(request.prefix)
+    has_grammar = bool(request.grammar) and "grammar" in capabilities.constraints
+    is_about_grammar = re.search(r"gramm|gbnf|structured|guided|schema", refused.reply, re.IGNORECASE)
+    if has_grammar and (is_about_grammar or not has_prefix):
+        return replace(capabilities, constraints=frozenset())
+    return replace(capabilities, continues_prefix=False) if has_prefix else None
+
+
+def _base(url: str) -> str:
+    """Return the address of an API.
+
+    >>> _base("http://localhost:8000"), _base("https://api.groq.com/openai/v1/chat/completions")
+    ('http://localhost:8000/v1', 'https://api.groq.com/openai/v1')
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("url must be an address such as http://localhost:8000/v1")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ValueError(
+            "url must be an address without user, query and fragment; pass a key with api_key=..."
+        )
+    path = re.sub(r"/(chat/completions|completions|models)$", "", parts.path.rstrip("/")).rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
+
+
+def _root(base: str) -> str:
+    return base.removesuffix("/v1")
+
+
+def _list_models(client: HttpClient) -> Sequence[Json]:
+    """Return the models of a server; none if it does not list them.
+
+    Raises:
+        Fault: The server cannot be reached, refuses the key, or is no such server.
+    """
+    try:
+        for base in dict.fromkeys((client.base, f"{_root(client.base)}/v1")):
+            listed = client.get(f"{base}/models")
+            data = listed.get("data") if isinstance(listed, Mapping) else None
+            if isinstance(data, list):
+                client.base = base
+                return [entry for entry in data if isinstance(entry, Mapping)]
+    except Refused as refused:
+        raise Fault(refused.what, is_transient=False) from refused.__cause__
+    return ()
+
+
+def _owners(listed: Sequence[Json]) -> set[str]:
+    return {owner for owner in (entry.get("owned_by") for entry in listed) if isinstance(owner, str)}
+
+
+def _choose(model: str | None, names: Sequence[str], dialect: Dialect, base: str) -> str:
+    """Return the name of the model that is used.
+
+    Raises:
+        ModelError: The server does not have the model, or which model is meant is not clear.
+    """
+    if model is None:
+        if len(names) == 1:
+            return names[0]
+        if not names:
+            what = "the server does not list its models; is the address that of the API, such as "
+            raise ModelError(f"{what}http://localhost:8000/v1? Then pass model=...", place=base)
+        raise ModelError(
+            f"the server has several models; pass model=... with one of {_shown(names)}", place=base
+        )
+    if dialect.is_local and names and not {model, f"{model}:latest"} & set(names):
+        raise ModelError(_no_model(model, names), place=base)
+    return model
+
+
+def _no_model(model: str, names: Sequence[str]) -> str:
+    known = f"; it has {_shown(names)}" if names else "; is the address that of the API, and the name right?"
+    return f"the server does not have the model {model!r}{known}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    listed = ", ".join(repr(name[:80]) for name in names[:_MAX_LISTED])
+    return listed if len(names) <= _MAX_LISTED else f"{listed} and {len(names) - _MAX_LISTED} more"
+
+
+def _texts(request: TextRequest) -> list[str]:
+    """Return the texts of a request, which no error shows."""
+    prompt = request.prompt
+    contents = [prompt] if isinstance(prompt, str) else [message["content"] for message in prompt]
+    return [*contents, request.prefix]
+
+
+def _text(reply: Json) -> str:
+    """Return the text of one object of a reply; reasoning is no part of it.
+
+    >>> _text({"choices": [{"delta": {"content": "34"}}]}), _text({"choices": [{"text": "34"}]}), _text({})
+    ('34', '34', '')
+    """
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        return ""
+    choice = cast("Json", choices[0])
+    for key in ("delta", "message"):
+        message = choice.get(key)
+        if isinstance(message, Mapping):
+            choice = message
+    found = choice.get("content", choice.get("text"))
+    return found if isinstance(found, str) else ""

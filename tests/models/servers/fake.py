@@ -1,0 +1,147 @@
+"""A server in a thread that speaks the API of OpenAI, with the faults of real ones."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TypeAlias
+
+MODEL = "demo"
+
+KINDS: dict[str, dict[str, object]] = {
+    "vLLM": {"/version": {"version": "0.33.0"}},
+    "SGLang": {"/model_info": {"model_path": MODEL}},
+    "llama.cpp": {"/props": {"default_generation_settings": {}, "chat_template": ""}},
+    "Ollama": {"/api/version": {"version": "0.20.0"}},
+    "LM Studio": {"/api/v0/models": {"data": []}},
+    "transformers serve": {"/openapi.json": {"paths": {"/load_model": {}}}},
+    "an OpenAI-compatible server": {},
+}
+"""What each kind of server answers at paths of its own."""
+
+
+@dataclass(frozen=True)
+class Say:
+    """A reply: its pieces, and what happens after them."""
+
+    pieces: Sequence[str | bytes] = ()
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    is_cut: bool = False
+    hangs: bool = False
+    streams: bool = True
+
+
+Reply: TypeAlias = "str | Say | Callable[[dict[str, object]], str | Say]"
+
+
+def error(status: int, message: str, *headers: tuple[str, str]) -> Say:
+    """A status with the message of an error."""
+    return Say(status=status, headers=headers, body=json.dumps({"error": {"message": message}}))
+
+
+@dataclass
+class FakeServer:
+    """A server that answers each request with the next of its replies; the last is repeated."""
+
+    url: str
+    replies: list[Reply]
+    kind: str = "an OpenAI-compatible server"
+    models: Sequence[str] = (MODEL,)
+    key: str | None = None
+    is_html: bool = False
+    requests: list[dict[str, object]] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
+
+    def next_reply(self, body: dict[str, object]) -> Say:
+        self.requests.append(body)
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if callable(reply):
+            reply = reply(body)
+        return Say([reply]) if isinstance(reply, str) else reply
+
+
+@contextmanager
+def serve(*replies: Reply, **settings: object) -> Iterator[FakeServer]:
+    """Start a server; stop it at the end."""
+    fake = FakeServer("", list(replies) or [""], **settings)  # type: ignore[arg-type]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self._is_refused():
+                return
+            if self.path == "/v1/models":
+                found: object = {"object": "list", "data": [{"id": name} for name in fake.models]}
+            else:
+                found = KINDS[fake.kind].get(self.path)
+            self._send(200 if found is not None else 404, json.dumps(found or {"error": {"message": "?"}}))
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self._is_refused():
+                return
+            say = fake.next_reply(body | {"path": self.path})
+            if say.status != 200 or not say.streams:
+                self._send(say.status, say.body, *say.headers)
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            if say.is_cut:
+                self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            chat = self.path.endswith("/chat/completions")
+            try:
+                for piece in say.pieces:
+                    if isinstance(piece, bytes):
+                        self.wfile.write(piece)
+                        continue
+                    choice = {"delta": {"content": piece}} if chat else {"text": piece}
+                    self.wfile.write(b"data: %s\n\n" % json.dumps({"choices": [choice]}).encode())
+                    self.wfile.flush()
+                if say.hangs:
+                    fake.released.wait(10)
+                if not say.is_cut:
+                    self.wfile.write(b"data: [DONE]\n\n")
+            except OSError:
+                pass  # the client closed the stream
+            self.close_connection = True
+
+        def _is_refused(self) -> bool:
+            if fake.is_html:
+                self._send(200, "<html><body>Welcome</body></html>", ("Content-Type", "text/html"))
+                return True
+            if fake.key is not None and self.headers.get("Authorization") != f"Bearer {fake.key}":
+                given = self.headers.get("Authorization", "")
+                self._send(401, json.dumps({"error": {"message": f"Incorrect API key provided: {given}"}}))
+                return True
+            return False
+
+        def _send(self, status: int, body: str, *headers: tuple[str, str]) -> None:
+            self.send_response(status)
+            named = dict((("Content-Type", "application/json"), *headers))
+            for name, value in named.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body.encode())))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    fake.url = f"http://127.0.0.1:{http.server_address[1]}"
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield fake
+    finally:
+        fake.released.set()
+        http.shutdown()
+        http.server_close()
+        thread.join()

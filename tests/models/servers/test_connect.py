@@ -1,0 +1,144 @@
+"""Which server it is, which model it has, and what is wrong with an address."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+import structkit as sk
+from structkit.errors import ModelError
+from tests.models.servers.fake import KINDS, MODEL, error, serve
+
+ANA = '{"name": "Ana", "age": 34}'
+Person = dict[str, int]
+ONE = '{"a": 1}'
+
+CONTINUES = {"vLLM", "SGLang", "llama.cpp", "Ollama"}
+CONSTRAINED = {"vLLM", "llama.cpp"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_server_is_recognized(kind: str) -> None:
+    with serve(ONE, kind=kind) as server:
+        model = sk.connect(server.url)
+        assert model.dialect == kind
+        assert model.capabilities.continues_prefix == (kind in CONTINUES)
+        assert model.capabilities.constraints == (
+            frozenset({"grammar"}) if kind in CONSTRAINED else frozenset()
+        )
+        assert model.capabilities.takes_messages
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/models"])
+def test_forms_of_the_address(path: str) -> None:
+    with serve(ONE) as server:
+        assert sk.extract(sk.connect(server.url + path), "one", Person) == {"a": 1}
+        assert server.requests[0]["path"] == "/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000",
+        "ftp://host/v1",
+        "",
+        "http://",
+        "http://user:secret@host/v1",
+        "http://host/v1?key=secret",
+    ],
+)
+def test_addresses_that_cannot_be_used(url: str) -> None:
+    with pytest.raises(ValueError, match="url must be an address") as raised:
+        sk.connect(url)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "options", [{"timeout": 0}, {"timeout": float("nan")}, {"max_calls": 0}, {"max_tries": 0}]
+)
+def test_numbers_out_of_range(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        sk.connect("http://localhost:1", **options)
+
+
+def test_no_server() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with pytest.raises(ModelError, match=r"no server answers at .*is it running"):
+        sk.connect(f"http://127.0.0.1:{port}", max_tries=2)
+
+
+def test_a_site_that_is_no_api() -> None:
+    with (
+        serve(ONE, is_html=True) as server,
+        pytest.raises(ModelError, match="is the address that of the API"),
+    ):
+        sk.connect(server.url)
+    with serve(ONE, is_html=True) as server:
+        model = sk.connect(server.url, MODEL)
+        with pytest.raises(ModelError, match="answered with HTML: is the address that of the API"):
+            sk.extract(model, "one", Person)
+
+
+def test_a_wrong_key() -> None:
+    with serve(ONE, key="right-key-of-mine") as server:
+        for key in (None, "wrong-key-of-mine"):
+            with pytest.raises(
+                ModelError, match=r"refuses the key \(status 401\); pass a valid one with api_key"
+            ) as raised:
+                sk.connect(server.url, api_key=key)
+            assert "wrong-key-of-mine" not in repr(raised.value) + str(raised.value.__cause__)
+        assert sk.extract(sk.connect(server.url, api_key="right-key-of-mine"), "one", Person) == {"a": 1}
+
+
+def test_the_only_model_is_used_and_others_are_listed() -> None:
+    with serve(ONE, models=("small", "large:latest"), kind="Ollama") as server:
+        with pytest.raises(
+            ModelError, match=r"several models; pass model=... with one of 'small', 'large:latest'"
+        ):
+            sk.connect(server.url)
+        with pytest.raises(
+            ModelError, match=r"does not have the model 'huge'; it has 'small', 'large:latest'"
+        ):
+            sk.connect(server.url, "huge")
+        assert sk.extract(sk.connect(server.url, "large"), "one", Person) == {"a": 1}
+        assert server.requests[0]["model"] == "large"
+
+
+def test_a_model_that_only_the_request_finds_missing() -> None:
+    with serve(error(404, "The model `gpt-9` does not exist")) as server:
+        model = sk.connect(server.url, "gpt-9")
+        with pytest.raises(ModelError, match=r"does not have the model 'gpt-9'; it has 'demo'"):
+            sk.extract(model, "one", Person)
+        assert len(server.requests) == 1
+
+
+def test_all_ways_to_call() -> None:
+    with serve(ONE) as server:
+        model = sk.connect(server.url)
+        assert sk.extract_many(model, ["one"] * 4, Person) == [{"a": 1}] * 4
+        assert asyncio.run(sk.aextract(model, "one", Person)) == {"a": 1}
+        *_, last = sk.stream(model, "one", Person)
+        assert isinstance(last, sk.StreamEnd)
+
+
+def test_base_models_continue_texts() -> None:
+    with serve('"a": 1}', kind="transformers serve") as server:
+        model = sk.connect(server.url, chat=False, options={"temperature": 0})
+        assert sk.generate(model, "one", Person).text == ONE
+        sent = server.requests[0]
+        assert sent["path"] == "/v1/completions"
+        assert str(sent["prompt"]).endswith("\n\n{")
+        assert sent["temperature"] == 0
+
+
+def test_closing_is_final() -> None:
+    with serve(ONE) as server:
+        model = sk.connect(server.url)
+        model.close()
+        with pytest.raises(ModelError):
+            sk.extract(model, "one", Person)

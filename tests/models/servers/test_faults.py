@@ -1,0 +1,114 @@
+"""Faults of servers and networks: tried again within bounds, and a clear error at the end."""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+
+import pytest
+
+import structkit as sk
+from structkit.errors import CorrectionsExhausted, ModelError
+from tests.models.servers.fake import MODEL, Reply, Say, error, serve
+
+WHOLE = '{"a": 1}'
+Target = dict[str, int]
+BROKEN = b'data: {"choices": [{"delta": {"content": "\xff\xfe"}}]}\n\n'
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error(429, "slow down", ("Retry-After", "0")),
+        error(429, "slow down", ("Retry-After", "Wed, 21 Oct 2015 07:28:00 GMT")),
+        error(429, "slow down"),
+        error(503, "Loading model"),
+        Say(status=502, headers=(("Content-Type", "text/html"),), body="<html>Bad gateway</html>"),
+        Say(is_cut=True),
+        Say([BROKEN]),
+        Say([b"data: nonsense\n\n"]),
+        Say([b'data: {"error": {"message": "out of memory"}}\n\n']),
+    ],
+    ids=["429", "429-date", "429-plain", "503", "502", "cut", "utf-8", "json", "error"],
+)
+def test_a_fault_before_the_first_text_is_tried_again(fault: Reply) -> None:
+    with serve(fault, fault, WHOLE) as server:
+        assert sk.extract(sk.connect(server.url), "one", Target) == {"a": 1}
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "end", [Say(['{"a": ', "1"], is_cut=True), Say(['{"a": ', "1", BROKEN])], ids=["cut", "utf-8"]
+)
+def test_a_reply_that_breaks_off_is_continued(end: Say) -> None:
+    with serve(end, ', "b": 2}', kind="SGLang") as server:
+        result = sk.generate(sk.connect(server.url), "one", Target)
+        assert result.value == {"a": 1, "b": 2}
+        assert server.requests[1]["messages"][-1]["content"] == '{"a": 1'  # type: ignore[index]
+        assert [draft.end for draft in result.trace.drafts] == ["failed", "complete"]  # type: ignore[union-attr]
+
+
+def test_tries_are_bounded_in_number() -> None:
+    with serve(error(500, "internal", ("Retry-After", "0"))) as server:
+        with pytest.raises(ModelError, match=r"answers with status 500.*: internal; see its log"):
+            sk.extract(sk.connect(server.url, max_tries=3), "one", Target)
+        assert len(server.requests) == 3
+
+
+def test_tries_are_bounded_in_seconds() -> None:
+    with serve(error(429, "quota", ("Retry-After", "3600"))) as server:
+        started = time.monotonic()
+        with pytest.raises(ModelError, match=r"status 429, and asks to wait 3600 s: quota; send fewer"):
+            sk.extract(sk.connect(server.url), "one", Target)
+        assert time.monotonic() - started < 5
+        assert len(server.requests) == 1
+
+
+def test_a_server_that_hangs() -> None:
+    with serve(Say(hangs=True)) as server, pytest.raises(ModelError, match=r"within 0.5 s"):
+        sk.extract(sk.connect(server.url, timeout=0.5), "one", Target)
+
+
+def test_a_server_that_dies_after_a_part_leaves_the_part_in_the_error() -> None:
+    with serve(Say(['{"a": 1, '], is_cut=True), error(503, "gone", ("Retry-After", "0"))) as server:
+        with pytest.raises(ModelError, match="status 503") as raised:
+            sk.extract(sk.connect(server.url), "one", Target)
+        assert raised.value.prefix == '{"a": 1, "'
+        assert raised.value.drafts == ('{"a": 1, ', "")
+
+
+@pytest.mark.parametrize("reply", ["", " \n" * 50_000, Say([" "] * 5_000), "I cannot help with that."])
+def test_replies_without_a_value(reply: Reply) -> None:
+    with serve(reply) as server:
+        with pytest.raises(CorrectionsExhausted):
+            sk.extract(sk.connect(server.url, max_calls=6), "one", Target)
+        assert len(server.requests) <= 6
+
+
+def test_a_line_without_end_is_cut() -> None:
+    endless = Say([b"data: ", *[b"x" * (1 << 20)] * 6])
+    with serve(endless) as server, pytest.raises(ModelError, match="a line of more than"):
+        sk.extract(sk.connect(server.url), "one", Target)
+
+
+def test_no_key_and_no_prompt_in_errors_and_logs(caplog: pytest.LogCaptureFixture) -> None:
+    key, prompt = "sk-very-secret-key", "Ana Souza has the card number 1234"
+
+    with caplog.at_level(logging.DEBUG), serve(WHOLE, key=key) as server:
+        for said in (
+            f"bad key {key}",
+            f"cannot read '{prompt[:20]}'",
+            prompt,
+            "cannot read 'Ana Souza has t'",
+        ):
+            for status in (400, 404, 422, 500):
+                server.replies[:] = [error(status, said, ("Retry-After", "0"))]
+                model = sk.connect(server.url, MODEL, api_key=key, max_tries=1)
+                with pytest.raises(ModelError) as raised:
+                    sk.extract(model, prompt, Target)
+                shown = "".join(traceback.format_exception(raised.value)) + repr(model) + model.name
+                assert "secret" not in shown
+                assert "Souza" not in shown
+    assert "secret" not in caplog.text
+    assert "Souza" not in caplog.text

@@ -1,0 +1,86 @@
+"""The server of llama.cpp with the demo model, where the packages `xllamacpp` and `gguf` are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+import structkit as sk
+from structkit.errors import CorrectionsExhausted
+from tests.models.servers.demo_gguf import write_gguf
+
+PROMPTS = ["Ana Souza, 34, works in Porto.", 'Say "no\\n" to \u4f60\u597d \U0001f600.', ""]
+
+
+class Color(Enum):
+    RED = "red"
+    GREEN = "gr\u00fcn"
+
+
+class Person(BaseModel):
+    name: Annotated[str, Field(max_length=20)]
+    age: int
+
+
+class Pair(BaseModel):
+    label: Literal["a", "b"]
+    color: Color | None = None
+
+
+TARGETS: list[object] = [
+    Person,
+    bool,
+    Color,
+    Annotated[list[int], Field(max_length=4)],
+    Annotated[list[Pair], Field(max_length=2)],
+    Annotated[str, Field(pattern=r"^[a-z]{2,5}-\d{1,3}$")],
+    Annotated[float, Field(ge=-1, le=1)],
+    sk.Regex(r"(\w{1,8} ){2,3}end"),
+]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pytest.importorskip("gguf", reason="needs the package gguf")
+    xllamacpp = pytest.importorskip("xllamacpp", reason="needs the package xllamacpp")
+    path = tmp_path_factory.mktemp("demo") / "demo.gguf"
+    write_gguf(Path(path))
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.port, params.n_ctx, params.n_parallel, params.verbosity = 0, 2_048, 2, -1
+    server = xllamacpp.Server(params)
+    yield server.listening_address
+    del server
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_the_server_enforces_the_grammar_to_the_last_byte(url: str, target: object, seed: int) -> None:
+    model = sk.connect(url, options={"temperature": 1.5, "seed": seed})
+    for prompt in PROMPTS:
+        result: sk.Result[object] = sk.generate(model, prompt, target)  # type: ignore[call-overload]
+        assert result.guarantee == "constrained", result.trace
+
+
+def test_without_the_grammar_replies_are_corrected(url: str) -> None:
+    model = sk.connect(url, constrain=False, options={"temperature": 1.0, "seed": 1})
+    for target in (bool, list[int], Person):
+        result = sk.generate(model, PROMPTS[0], target, finish="shortest", max_tokens=200)  # type: ignore[call-overload]
+        assert result.guarantee == "corrected"
+
+
+def test_exact_rest_after_a_correction(url: str) -> None:
+    """The grammar starts at the first new token, after the start of the answer."""
+    model = sk.connect(url, options={"temperature": 0})
+    try:
+        result = sk.generate(model, PROMPTS[0], Person, max_tokens=200)
+    except CorrectionsExhausted as error:
+        pytest.fail(str(error))
+    assert result.trace is not None
+    assert result.trace.drafts[0].prefix == '{"name": "'
+    assert result.guarantee == "constrained"
