@@ -209,9 +209,9 @@ class ScriptedModel(_WeightlessModel):
         if isinstance(reply, np.ndarray):
             return _ArraySession(reply, len(prompt_ids))
         next_reply = partial(self._next_reply, prompt)
-        prompt_bytes = b"".join(self._vocabulary.tokens[i] for i in prompt_ids)
-        kind = _StrictSession if self._strict else _ScriptedSession
         vocabulary, tokenizer = self._reply_tokens
+        prompt_bytes = b"".join(vocabulary.tokens[i] for i in prompt_ids)
+        kind = _StrictSession if self._strict else _ScriptedSession
         return kind(to_bytes(reply), vocabulary, tokenizer, prompt_bytes, next_reply)
 
     @cached_property
