@@ -21,13 +21,22 @@ class Fault(Exception):
     Attributes:
         what: What went wrong, and the remedy.
         is_transient: Whether the same request can succeed later.
+        status: The status of the reply; `None` if there is no complete reply.
         retry_after: The seconds after which the server asks to try again; `None` if it does not say.
     """
 
-    def __init__(self, what: str, *, is_transient: bool, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        is_transient: bool,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(what)
         self.what = what
         self.is_transient = is_transient
+        self.status = status
         self.retry_after = retry_after
 
     def error(self, place: str) -> ModelError:
@@ -39,13 +48,11 @@ class Refused(Fault):
     """The server refused a request: a status from 400 to 499 that no later try changes.
 
     Attributes:
-        status: The status.
         reply: The message of the server; it may quote the request.
     """
 
     def __init__(self, what: str, *, status: int, reply: str) -> None:
-        super().__init__(what, is_transient=False)
-        self.status = status
+        super().__init__(what, is_transient=False, status=status)
         self.reply = reply
 
 

@@ -62,15 +62,16 @@ class HttpClient:
         self.close = weakref.finalize(self, client.close)
 
     def get(self, url: str) -> object:
-        """Return the JSON that a URL answers with; `None` if the URL does not exist or answers with something else.
+        """Return the JSON that a URL answers with; `None` if the URL has none, or fails.
 
         Raises:
-            Fault: The server cannot be reached, or refuses the key.
+            Fault: The server cannot be reached, refuses the key, or is busy.
         """
         try:
             return self.retry(lambda: self._get(url))
-        except Refused as refused:
-            if refused.status in (401, 403):
+        except Fault as fault:
+            # `transformers serve` without a cache of models fails to list them, with status 500.
+            if fault.status is None or fault.status in (401, 403, 429, 503):
                 raise
             return None
 
@@ -174,6 +175,7 @@ class HttpClient:
             raise Fault(
                 f"the server answers with status {status}{asked}{said}; {remedy}",
                 is_transient=True,
+                status=status,
                 retry_after=after,
             )
         if status in (401, 403):

@@ -55,6 +55,7 @@ class FakeServer:
     models: Sequence[str] = (MODEL,)
     key: str | None = None
     is_html: bool = False
+    lists_models: bool = True
     requests: list[dict[str, object]] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
 
@@ -74,6 +75,9 @@ def serve(*replies: Reply, **settings: object) -> Iterator[FakeServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self._is_refused():
+                return
+            if self.path == "/v1/models" and not fake.lists_models:
+                self._send(500, "Internal Server Error", ("Content-Type", "text/plain"))
                 return
             if self.path == "/v1/models":
                 found: object = {"object": "list", "data": [{"id": name} for name in fake.models]}

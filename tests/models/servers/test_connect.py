@@ -117,6 +117,15 @@ def test_a_model_that_only_the_request_finds_missing() -> None:
         assert len(server.requests) == 1
 
 
+def test_a_server_that_fails_to_list_its_models() -> None:
+    with serve(ONE, lists_models=False, kind="transformers serve") as server:
+        with pytest.raises(ModelError, match="does not list its models"):
+            sk.connect(server.url, max_tries=1)
+        model = sk.connect(server.url, MODEL, max_tries=2)
+        assert model.dialect == "transformers serve"
+        assert sk.extract(model, "one", Person) == {"a": 1}
+
+
 def test_all_ways_to_call() -> None:
     with serve(ONE) as server:
         model = sk.connect(server.url)
