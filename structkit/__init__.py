@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from structkit.agent.tools.tool import Tool, tool
     from structkit.agent.tools.toolset import Toolset, require_approval
     from structkit.api.classify import aclassify, classify
+    from structkit.api.explain import explain
     from structkit.api.many import aextract_many, agenerate_many, extract_many, generate_many
     from structkit.api.notations import to_gbnf, to_json_schema, to_lark, to_regex
     from structkit.api.single import (
@@ -101,7 +102,6 @@ if TYPE_CHECKING:
     from structkit.schema.markers.json_style import json_style
     from structkit.schema.markers.max_tokens import MaxTokens
     from structkit.schema.markers.quote import Quote
-    from structkit.targets.explain import explain
     from structkit.targets.grammar import Grammar
     from structkit.targets.python_call import PythonCall
     from structkit.targets.specs import Choice, JsonSchema, Regex
@@ -302,7 +302,7 @@ _HOMES = {
     "check": "structkit.testing.proof.check",
     "classify": "structkit.api.classify",
     "json_style": "structkit.schema.markers.json_style",
-    "explain": "structkit.targets.explain",
+    "explain": "structkit.api.explain",
     "extract_many": "structkit.api.many",
     "generate_many": "structkit.api.many",
     "require_approval": "structkit.agent.tools.toolset",

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from structkit.api.explain import explain
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.targets.explain import explain
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import read_target
 from structkit.testing import byte_vocabulary

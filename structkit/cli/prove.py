@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from structkit.api.explain import explain
 from structkit.cli.extract import read_schema, read_type
-from structkit.targets.explain import explain
 from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.check import check
 from structkit.testing.proof.language import CompileOptions, Language

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from structkit.models.native.profiles import SchemaProfile
+
 __all__ = ["Capabilities", "Constraint"]
 
-Constraint: TypeAlias = Literal["json_schema", "regex", "grammar", "choice"]
-"""A kind of constraint that a server enforces itself."""
+Constraint: TypeAlias = Literal["grammar", "regex", "json_schema"]
+"""A notation of what a server enforces itself. A JSON Schema describes a whole answer; the others also its rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,9 @@ class Capabilities:
 
     constraints: frozenset[Constraint] = frozenset()
     """The kinds of constraints that the model enforces itself."""
+
+    schema_profile: SchemaProfile | None = None
+    """What the model enforces of a JSON Schema, if `constraints` has `"json_schema"`."""
 
     continues_prefix: bool = True
     """Whether the model continues a given start of its answer. Other models read it as text and answer anew."""

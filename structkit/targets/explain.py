@@ -21,19 +21,24 @@ from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import AnyTarget, read_target
 from structkit.unenforced import Unenforced
 
-__all__ = ["Cost", "Explanation", "KeywordRow", "KeywordStatus", "explain"]
+__all__ = ["Cost", "Explanation", "KeywordRow", "KeywordStatus", "explain_target", "keyword_path"]
 
 KeywordStatus: TypeAlias = Literal["enforced", "checked after", "refused", "annotation", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordRow:
-    """A keyword of the target's JSON Schema: its path, its status, and the reason if it is not enforced."""
+    """A keyword of the target's JSON Schema: its path, its status, and the reason if it is not enforced.
+
+    The guide enforces what is `"enforced"`: it masks tokens, or checks and corrects the replies of a text model.
+    """
 
     path: str
     keyword: str
     how: KeywordStatus
     reason: str = ""
+    server: Literal["", "enforced", "checked"] = ""
+    """Whether the server of a text model enforces the keyword while it writes; empty without such a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +72,14 @@ class Explanation:
 
     def __str__(self) -> str:
         """Format the rows and the cost as a table."""
-        cells = [("path", "keyword", "how", "reason")]
-        cells += [(row.path, row.keyword, row.how, row.reason) for row in self.rows]
-        widths = [min(max(len(row[column]) for row in cells), 60) for column in range(3)]
+        columns: tuple[tuple[str, ...], ...] = (("path", "keyword", "how", "server", "reason"),)
+        columns += tuple((row.path, row.keyword, row.how, row.server, row.reason) for row in self.rows)
+        has_server = any(row.server for row in self.rows)
+        cells = [each if has_server else (*each[:3], each[4]) for each in columns]
+        widths = [min(max(len(row[column]) for row in cells), 60) for column in range(len(cells[0]) - 1)]
         lines = [
             "  ".join(
-                (*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3])
+                (*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1])
             ).rstrip()
             for row in cells
         ]
@@ -84,7 +91,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(
+def explain_target(
     target: AnyTarget,
     *,
     whitespace: Whitespace | None = None,
@@ -105,7 +112,7 @@ def explain(
         source: The source text of `Quote` fields; required if the target has any.
         limits: As for `generate`.
 
-    >>> found = explain({"type": "array", "not": {"uniqueItems": True}})
+    >>> found = explain_target({"type": "array", "not": {"uniqueItems": True}})
     >>> [(row.keyword, row.how) for row in found.rows]
     [('type', 'enforced'), ('not', 'refused'), ('uniqueItems', 'refused')]
 
@@ -155,7 +162,7 @@ def _rows(
     schema: Mapping[str, object], unenforced: Sequence[Unenforced], fallback: KeywordStatus
 ) -> Iterator[KeywordRow]:
     """Yield rows for the keywords of a schema and its subschemas, outer first; then the reasons without a keyword."""
-    paths = {_path(pointer): pointer for pointer, _ in _keywords(schema)} if unenforced else {}
+    paths = {keyword_path(pointer): pointer for pointer, _ in _keywords(schema)} if unenforced else {}
     reasons: dict[tuple[tuple[str, ...], str], str] = {}
     for one in unenforced:
         found = {paths[one.path]} if one.path in paths else set()
@@ -168,11 +175,14 @@ def _rows(
         reason = reasons.get((pointer, keyword))
         if reason is None:
             yield KeywordRow(
-                _path(pointer), keyword, keyword_status(keyword), _REASONS.get(keyword_status(keyword), "")
+                keyword_path(pointer),
+                keyword,
+                keyword_status(keyword),
+                _REASONS.get(keyword_status(keyword), ""),
             )
         else:
             reported.add(reason)
-            yield KeywordRow(_path(pointer), keyword, fallback, reason)
+            yield KeywordRow(keyword_path(pointer), keyword, fallback, reason)
     for one in unenforced:
         if one.reason not in reported:
             yield KeywordRow(one.path, one.keyword, fallback, one.reason)
@@ -192,7 +202,8 @@ def _keywords(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], s
         pending += reversed(inner)
 
 
-def _path(pointer: Sequence[str]) -> str:
+def keyword_path(pointer: Sequence[str]) -> str:
+    """Return the path of the schema at a pointer, as in `KeywordRow.path`."""
     return "$" + join_path([path_step(int(part) if part.isdigit() else part) for part in pointer])
 
 

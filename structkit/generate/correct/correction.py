@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, cast
 
-from structkit.errors import BudgetTooSmall, CorrectionsExhausted, LimitExceeded, ModelError, SchemaError
+from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
 from structkit.generate.correct.continuations import Continuations, continuations, shortest_end
 from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
 from structkit.generate.correct.matcher import ReplyMatcher
+from structkit.generate.correct.native import answer_constraint, rest_constraint
 from structkit.generate.correct.reading import Reading, advance_all
 from structkit.generate.correct.settled import SettledLength
-from structkit.generate.decode.choice_scores import ChoicesAt
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.decode.retokenize import complete_characters
+from structkit.generate.input.guide_cache import CompiledTarget
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.output.json_reader import JsonReader, format_path
 from structkit.generate.output.trace import Draft, DraftEnd
-from structkit.guide.guide import Cursor
-from structkit.models.text.protocol import TextModel, TextRequest
+from structkit.models.text.protocol import NativeConstraint, TextModel, TextRequest
 
 __all__ = ["Correction"]
 
@@ -50,13 +50,13 @@ class Correction:
     Args:
         request: The model and the settings.
         prompt: The prompt, with the description of the target.
-        cursor: A cursor at the start of the language, over bytes; it is moved.
+        compiled: The target, compiled over bytes.
         budget: The maximum number of bytes of the answer.
         generated: The record that receives the bytes.
         drafts: The replies of previous answers to the same request; new replies are added.
-        choices: Returns the possible values at a path, if they can be listed.
 
     Attributes:
+        whole: The constraint of the whole answer for the first reply; `None` for others.
         closed_at: The position from which the value was completed without the model; -1 if the model ended it.
         is_shortened: Whether the budget refused a byte of a reply.
 
@@ -68,12 +68,12 @@ class Correction:
         self,
         request: Request,
         prompt: Prompt,
-        cursor: Cursor,
+        compiled: CompiledTarget,
         budget: int,
         generated: GeneratedTokens,
         drafts: list[Draft],
-        choices: ChoicesAt,
     ) -> None:
+        cursor, target = compiled.guide.cursor(), compiled.target
         if not cursor.fits(budget):
             raise BudgetTooSmall(cursor.min_tokens_to_end(), budget)
         self.model = cast("TextModel", request.model)
@@ -87,7 +87,9 @@ class Correction:
         self.attempt = drafts[-1].attempt + 1 if drafts else 0
         self.text = bytearray()
         self.is_forced = bytearray()
-        self.settled = SettledLength(choices, is_json=cursor.guide.is_json)
+        self.settled = SettledLength(target.choices, is_json=target.is_json)
+        schema = target.json_schema() if target.is_json else None
+        self.whole = answer_constraint(self.model.capabilities, schema)
         self.corrections = 0
         self.is_stuck = False
         self.closed_at = -1
@@ -121,6 +123,7 @@ class Correction:
         before = bytes(self.text)
         prefix = complete_characters(before).rstrip(" \t\r\n") if before else ""
         choices, hint = self.offer()
+        constraint, self.whole = self.constraint(len(prefix.encode())), None
         request = TextRequest(
             prompt=self.prompt,
             prefix=prefix,
@@ -128,7 +131,7 @@ class Correction:
             choices=choices,
             hint=hint,
             refused=self.drafts[-1].refused if choices or hint else "",
-            grammar=self.grammar(len(prefix.encode())),
+            constraint=constraint,
         )
         matcher = ReplyMatcher(
             self.cursor,
@@ -155,6 +158,7 @@ class Correction:
         self.append(forced, forced=True)
         self.publish(self.text, self.settled(bytes(self.text)))
         rest = matcher.data if reading is None else matcher.data[max(reading.start, reading.position - cut) :]
+        enforced = self.model.capabilities.constraints  # without those that the server refused
         draft = Draft(
             attempt=self.attempt,
             prefix=before[:kept].decode(errors="replace"),
@@ -166,7 +170,7 @@ class Correction:
             hint=hint,
             end=end,
             seconds=seconds,
-            is_constrained=bool(request.grammar) and "grammar" in self.model.capabilities.constraints,
+            constraint=constraint.kind if constraint and constraint.kind in enforced else None,
         )
         self.drafts.append(draft)
         self.corrections += draft.is_correction
@@ -235,17 +239,15 @@ class Correction:
         """Return what can follow, if the last reply was cut here."""
         return continuations(self.cursor, bytes(self.text)) if self.is_stuck else ((), "")
 
-    def grammar(self, length: int) -> str:
-        """Return what can follow the start of the text as a grammar; empty if none is of use, or none says it."""
-        capabilities = self.model.capabilities
-        if "grammar" not in capabilities.constraints or (length and not capabilities.continues_prefix):
-            return ""
+    def constraint(self, length: int) -> NativeConstraint | None:
+        """Return what can follow the start of the text, in a notation that the model enforces."""
+        if self.whole is not None:
+            return self.whole
+        if length and not self.model.capabilities.continues_prefix:
+            return None
         cursor = self.cursor.fork()
         cursor.rollback(len(self.text) - length)
-        try:
-            return cursor.residual().to_gbnf()
-        except (SchemaError, LimitExceeded):
-            return ""
+        return rest_constraint(self.model.capabilities, cursor)
 
     def accept(self, reading: Reading | None) -> int:
         """Replace the text by that of a reading, up to its last complete character; return the length that is kept."""
@@ -273,10 +275,10 @@ class Correction:
     def forced(self) -> bytes:
         """Return the complete characters that must follow.
 
-        Nothing precedes the first text of a model that does not continue it: such a model starts over.
+        Nothing precedes the first text of a model that does not continue it, or enforces the schema of a whole answer.
         """
-        is_start = not (self.text or self.model.capabilities.continues_prefix)
-        if is_start or not self.settings.fast_forward:
+        starts_over = not self.model.capabilities.continues_prefix or self.whole is not None
+        if (starts_over and not self.text) or not self.settings.fast_forward:
             return b""
         return complete_characters(self.cursor.forced_bytes()).encode()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from structkit.models.capabilities import Constraint
+
 __all__ = ["Draft", "DraftEnd", "Trace"]
 
 DraftEnd: TypeAlias = Literal["complete", "ended", "refused", "empty", "failed", "timeout"]
@@ -46,8 +48,8 @@ class Draft:
     seconds: float
     """The time of the reply."""
 
-    is_constrained: bool = False
-    """Whether the request had a grammar of what can follow, which the server did not refuse."""
+    constraint: Constraint | None = None
+    """The notation in which the request told the server what can follow, if the server did not refuse it."""
 
     @property
     def is_correction(self) -> bool:
@@ -78,7 +80,8 @@ class Trace:
             bool(self.drafts)
             and not self.forced_fields
             and all(
-                draft.is_constrained and draft.reply.strip() == draft.accepted.strip()
+                draft.constraint is not None
+                and "".join(draft.reply.split()) == "".join(draft.accepted.split())
                 for draft in self.drafts
             )
         )

@@ -112,8 +112,7 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
     cause: GenerationError | None = None
     while True:
         generated.truncate(0, 0)
-        cursor, choices = compiled.guide.cursor(), compiled.target.choices
-        correction = Correction(request, asked, cursor, budget, generated, drafts, choices)
+        correction = Correction(request, asked, compiled, budget, generated, drafts)
         try:
             yield from correction.run()
         except GenerationError as error:

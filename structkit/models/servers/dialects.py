@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
+
+from structkit.models.capabilities import Constraint
+from structkit.models.native.profiles import LLAMA_CPP, OPENAI_STRICT, SchemaProfile
+from structkit.models.text.protocol import NativeConstraint
 
 __all__ = ["OPENAI", "Dialect", "recognize"]
 
 Get: TypeAlias = "Callable[[str], object]"
 """Returns the JSON at a path below the address of the server; `None` if there is none."""
 
-GrammarField: TypeAlias = Literal["grammar", "structured_outputs"]
+ConstraintField: TypeAlias = Literal["grammar", "regex", "response_format", "structured_outputs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +36,11 @@ class Dialect:
     prefix_field: str = ""
     """The field of the last message that says that it is continued; empty if there is none."""
 
-    grammar_field: GrammarField | None = None
-    """The field of a request that takes a grammar in GBNF, which the server enforces from the first new token."""
+    constraint_fields: tuple[tuple[Constraint, ConstraintField], ...] = ()
+    """The notations of what the server enforces from the first new token, and their fields of a request."""
+
+    schema_profile: SchemaProfile | None = None
+    """What the server enforces of a JSON Schema."""
 
     length_field: str = "max_tokens"
     """The field of the maximum number of tokens; empty if the server fills the rest of the context by itself."""
@@ -40,12 +48,30 @@ class Dialect:
     is_local: bool = True
     """Whether the list of models is complete."""
 
-    def grammar(self, text: str) -> Mapping[str, object]:
-        """Return the fields of a request that enforce a grammar."""
-        if self.grammar_field == "grammar":
-            return {"grammar": text}
-        return {} if self.grammar_field is None else {"structured_outputs": {"grammar": text}}
+    def forced_to(self, kind: Constraint) -> Dialect:
+        """Return the dialect with one notation, whatever is known of the server."""
+        field = dict(self.constraint_fields).get(kind, _USUAL_FIELDS[kind])
+        profile = self.schema_profile or (OPENAI_STRICT if kind == "json_schema" else None)
+        return replace(self, constraint_fields=((kind, field),), schema_profile=profile)
 
+    def constraint(self, constraint: NativeConstraint) -> Mapping[str, object]:
+        """Return the fields of a request that enforce a constraint.
+
+        >>> _VLLM.constraint(NativeConstraint("grammar", 'root ::= "yes"'))
+        {'structured_outputs': {'grammar': 'root ::= "yes"'}}
+        """
+        field = dict(self.constraint_fields)[constraint.kind]
+        if field == "response_format":
+            schema = {"name": "answer", "strict": True, "schema": constraint.schema}
+            return {field: {"type": "json_schema", "json_schema": schema}}
+        return {
+            field: {constraint.kind: constraint.text} if field == "structured_outputs" else constraint.text
+        }
+
+
+_USUAL_FIELDS: Mapping[Constraint, ConstraintField] = MappingProxyType(
+    {"grammar": "grammar", "regex": "regex", "json_schema": "response_format"}
+)
 
 # llama.cpp, Ollama: a last message of the assistant is continued by default. vLLM without the length fills the context,
 # and refuses a length that does not fit.
@@ -53,24 +79,32 @@ _VLLM = Dialect(
     name="vLLM",
     continues=True,
     continue_fields=(("continue_final_message", True), ("add_generation_prompt", False)),
-    grammar_field="structured_outputs",
+    constraint_fields=(("grammar", "structured_outputs"),),
     length_field="",
 )
 _SGLANG = Dialect(
     name="SGLang",
     continues=True,
     continue_fields=(("continue_final_message", True),),
+    constraint_fields=(("regex", "regex"),),
     length_field="",
 )
-_LLAMA_CPP = Dialect(name="llama.cpp", continues=True, grammar_field="grammar")
-_OLLAMA = Dialect(name="Ollama", continues=True)
-_LM_STUDIO = Dialect(name="LM Studio")
+_LLAMA_CPP = Dialect(name="llama.cpp", continues=True, constraint_fields=(("grammar", "grammar"),))
+_BY_SCHEMA: tuple[tuple[Constraint, ConstraintField], ...] = (("json_schema", "response_format"),)
+_OLLAMA = Dialect(name="Ollama", continues=True, constraint_fields=_BY_SCHEMA, schema_profile=LLAMA_CPP)
+_LM_STUDIO = Dialect(name="LM Studio", constraint_fields=_BY_SCHEMA, schema_profile=LLAMA_CPP)
 _TRANSFORMERS = Dialect(name="transformers serve", is_local=False)
 OPENAI = Dialect(name="an OpenAI-compatible server", is_local=False)
 """A server that is not recognized: it does what the API of OpenAI says, and does not continue messages."""
 
 _HOSTS = {
-    "api.openai.com": Dialect(name="OpenAI", length_field="max_completion_tokens", is_local=False),
+    "api.openai.com": Dialect(
+        name="OpenAI",
+        constraint_fields=_BY_SCHEMA,
+        schema_profile=OPENAI_STRICT,
+        length_field="max_completion_tokens",
+        is_local=False,
+    ),
     "api.mistral.ai": Dialect(name="Mistral", continues=True, prefix_field="prefix", is_local=False),
 }
 

@@ -11,7 +11,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from structkit.errors import ModelError
-from structkit.models.capabilities import Capabilities
+from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.servers.dialects import Dialect, recognize
 from structkit.models.servers.faults import Fault, Refused
 from structkit.models.servers.http import HttpClient, Json
@@ -34,7 +34,7 @@ def connect(
     *,
     chat: bool = True,
     continues: bool | None = None,
-    constrain: bool = True,
+    constrain: bool | Constraint = True,
     options: Mapping[str, object] | None = None,
     headers: Mapping[str, str] | None = None,
     timeout: float = 120.0,
@@ -44,8 +44,8 @@ def connect(
     """Connect to a server that speaks the API of OpenAI: vLLM, SGLang, llama.cpp, Ollama, LM Studio, a host.
 
     The server is asked which one it is and which models it has. Its replies are corrected as those of `from_function`.
-    llama.cpp and vLLM also get the target as a grammar, where a grammar can say it; what they write is checked in any
-    case.
+    Servers that enforce a notation of the target get the target in it: a grammar, a regex, or the part of its JSON
+    Schema that they enforce (`structkit.explain(target, model)` shows it). What they write is checked in any case.
 
     Connection errors, status 429 and those from 500, and replies that break off before their first text are tried
     again with growing waits, or after the seconds that the server asks for. A reply that breaks off later is continued
@@ -57,7 +57,8 @@ def connect(
         api_key: The key, which no error shows.
         chat: Whether the model takes messages. Otherwise it continues texts, as base models do.
         continues: Whether the server continues a last message of the assistant; by default what is known of it.
-        constrain: Whether the server gets the target as a grammar if it enforces grammars.
+        constrain: Whether the server gets the target in a notation that it is known to enforce; or the notation that it
+            gets in any case: `"grammar"`, `"regex"` or `"json_schema"`.
         options: Fields of each request, such as `{"temperature": 0}`.
         headers: Headers of each request; their values are as secret as the key.
         timeout: Maximum number of seconds of one reply, with all tries.
@@ -90,6 +91,8 @@ def connect(
         )
     except Fault as fault:
         raise fault.error(base) from fault.__cause__
+    if not isinstance(constrain, bool):
+        dialect = dialect.forced_to(constrain)
     names = [name for name in (entry.get("id") for entry in listed) if isinstance(name, str)]
     return ServerModel(
         client,
@@ -98,7 +101,8 @@ def connect(
         capabilities=Capabilities(
             continues_prefix=(dialect.continues if continues is None else continues) or not chat,
             takes_messages=chat,
-            constraints=frozenset({"grammar"} if constrain and dialect.grammar_field else ()),
+            constraints=frozenset(kind for kind, _ in dialect.constraint_fields if constrain),
+            schema_profile=dialect.schema_profile,
         ),
         options=options or {},
         timeout=timeout,
@@ -112,7 +116,7 @@ class ServerModel:
     Attributes:
         name: The name of the model and the server in messages.
         dialect: The name of the kind of server, such as `"llama.cpp"`.
-        capabilities: What the server can do. It is less after the server refuses a grammar, or the start of an answer.
+        capabilities: What the server can do. Less, after the server refused a constraint, or the start of an answer.
         timeout: Maximum number of seconds of one reply.
         max_calls: Maximum number of replies for one value.
         lock: `None`: replies can be made side by side.
@@ -165,7 +169,7 @@ class ServerModel:
     def _start(self, request: TextRequest) -> tuple[list[str], Iterator[str]]:
         """Send a request, and read its reply up to the first text; return that text, and the rest.
 
-        What the server refuses is left out of the next request: the grammar first, then the start of the answer.
+        What the server refuses is left out of the next request: the constraint first, then the start of the answer.
 
         Raises:
             Fault: The server failed.
@@ -208,8 +212,9 @@ class ServerModel:
                 if dialect.prefix_field:
                     messages[-1][dialect.prefix_field] = True
             body["messages"] = messages
-        if request.grammar and "grammar" in capabilities.constraints and (continues or not request.prefix):
-            body |= dialect.grammar(request.grammar)
+        constraint = request.constraint
+        if constraint and constraint.kind in capabilities.constraints and (continues or not request.prefix):
+            body |= dialect.constraint(constraint)
         return body | self._options
 
     def _error(self, fault: Fault) -> ModelError:
@@ -231,9 +236,11 @@ def _without_refused(
     if refused.status not in (400, 422, 501):
         return None
     has_prefix = capabilities.takes_messages and capabilities.continues_prefix and bool(request.prefix)
-    has_grammar = bool(request.grammar) and "grammar" in capabilities.constraints
-    is_about_grammar = re.search(r"gramm|gbnf|structured|guided|schema", refused.reply, re.IGNORECASE)
-    if has_grammar and (is_about_grammar or not has_prefix):
+    has_constraint = request.constraint is not None and request.constraint.kind in capabilities.constraints
+    is_about_constraint = re.search(
+        r"gramm|gbnf|structured|guided|schema|regex|response_format", refused.reply, re.IGNORECASE
+    )
+    if has_constraint and (is_about_constraint or not has_prefix):
         return replace(capabilities, constraints=frozenset())
     return replace(capabilities, continues_prefix=False) if has_prefix else None
 

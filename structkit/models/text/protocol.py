@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from structkit.models.capabilities import Capabilities
+from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.protocols import LogitsModel, Message
 
-__all__ = ["AnyModel", "TextModel", "TextRequest"]
+__all__ = ["AnyModel", "NativeConstraint", "TextModel", "TextRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class NativeConstraint:
+    """What can follow the accepted start of an answer, for a model that enforces it.
+
+    Attributes:
+        kind: The notation; one of `Capabilities.constraints`.
+        text: The regex, or the grammar in GBNF with the start `root`.
+        schema: The JSON Schema of a whole answer, which the model enforces completely.
+    """
+
+    kind: Constraint
+    text: str = ""
+    schema: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +39,7 @@ class TextRequest:
         choices: The texts that can follow the prefix, if the model wrote something else there before and they are few.
         hint: A description of what can follow the prefix, if the texts are too many.
         refused: What the model wrote there, which cannot follow.
-        grammar: What can follow the prefix as a grammar in GBNF, for a model that enforces grammars; empty if none
-            says it.
+        constraint: What can follow the prefix, in a notation that the model enforces; `None` if there is none.
     """
 
     prompt: str | tuple[Message, ...]
@@ -34,7 +48,7 @@ class TextRequest:
     choices: tuple[str, ...] = ()
     hint: str = ""
     refused: str = ""
-    grammar: str = ""
+    constraint: NativeConstraint | None = None
 
 
 @runtime_checkable

@@ -17,7 +17,13 @@ Person = dict[str, int]
 ONE = '{"a": 1}'
 
 CONTINUES = {"vLLM", "SGLang", "llama.cpp", "Ollama"}
-CONSTRAINED = {"vLLM", "llama.cpp"}
+CONSTRAINTS = {
+    "vLLM": {"grammar"},
+    "llama.cpp": {"grammar"},
+    "SGLang": {"regex"},
+    "Ollama": {"json_schema"},
+    "LM Studio": {"json_schema"},
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -26,9 +32,7 @@ def test_the_server_is_recognized(kind: str) -> None:
         model = sk.connect(server.url)
         assert model.dialect == kind
         assert model.capabilities.continues_prefix == (kind in CONTINUES)
-        assert model.capabilities.constraints == (
-            frozenset({"grammar"}) if kind in CONSTRAINED else frozenset()
-        )
+        assert model.capabilities.constraints == CONSTRAINTS.get(kind, set())
         assert model.capabilities.takes_messages
 
 

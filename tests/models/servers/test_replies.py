@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.errors import ModelError
@@ -19,6 +20,15 @@ class Person(BaseModel):
 
 class Quoted(BaseModel):
     name: Annotated[str, sk.Quote()]
+
+
+class Adult(BaseModel):
+    name: str
+    age: Annotated[int, Field(ge=18)]
+
+
+class Node(BaseModel):
+    child: Node | None
 
 
 ANA = Person(name="Ana", age=34)
@@ -38,7 +48,6 @@ def last_message(request: dict[str, Any]) -> tuple[str, str]:
         ("vLLM", {"continue_final_message": True, "add_generation_prompt": False}),
         ("SGLang", {"continue_final_message": True}),
         ("llama.cpp", {}),
-        ("Ollama", {}),
     ],
 )
 def test_a_server_that_continues_gets_the_start(kind: str, fields: dict[str, object]) -> None:
@@ -97,6 +106,55 @@ def test_no_constraint_where_it_is_not_wanted_or_no_grammar_says_it() -> None:
         assert "grammar" not in server.requests[0]
 
 
+def test_a_server_that_enforces_schemas_gets_the_part_that_it_enforces() -> None:
+    with serve(WHOLE, kind="Ollama") as server:
+        result = sk.generate(sk.connect(server.url), "Ana, 34", Adult)
+        assert (result.value, result.guarantee) == (Adult(name="Ana", age=34), "constrained")
+        (request,) = server.requests
+        assert (
+            last_message(request)[0] == "user"
+        )  # the schema describes the whole answer, so nothing precedes it
+        sent = request["response_format"]["json_schema"]["schema"]["properties"]["age"]  # type: ignore[index]
+        assert sent == {"title": "Age", "type": "integer"}
+
+
+def test_a_schema_that_is_ignored_is_corrected_without_it() -> None:
+    with serve('{"name": "Ana", "years": 3}', "34}", kind="Ollama") as server:
+        result = sk.generate(sk.connect(server.url), "Ana, 34", Person)
+        assert (result.value, result.guarantee) == (ANA, "corrected")
+        first, second = server.requests
+        assert "response_format" in first
+        assert "response_format" not in second
+        assert last_message(second) == ("assistant", '{"name": "Ana", "age":')
+        assert [draft.constraint for draft in result.trace.drafts] == ["json_schema", None]  # type: ignore[union-attr]
+
+
+def test_white_space_of_the_server_is_no_correction() -> None:
+    with serve('{\n  "name": "Ana",\n  "age": 34\n}', kind="LM Studio") as server:
+        result = sk.generate(sk.connect(server.url), "Ana, 34", Person)
+        assert (result.text, result.guarantee) == (WHOLE, "constrained")
+
+
+def test_a_server_that_enforces_regexes() -> None:
+    with serve(REST, kind="SGLang") as server:
+        assert sk.generate(sk.connect(server.url), "Ana, 34", Person).guarantee == "constrained"
+        assert re.fullmatch(str(server.requests[0]["regex"]), REST)
+    with serve('{"child": null}', kind="SGLang") as server:  # no regex says a recursive target
+        result = sk.generate(sk.connect(server.url), "nobody", Node)
+        assert (result.value, result.guarantee) == (Node(child=None), "corrected")
+        assert "regex" not in server.requests[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"), [("grammar", "grammar"), ("regex", "regex"), ("json_schema", "response_format")]
+)
+def test_the_notation_can_be_chosen(kind: Any, field: str) -> None:
+    with serve(WHOLE) as server:
+        model = sk.connect(server.url, constrain=kind)
+        assert sk.generate(model, "Ana, 34", Person).guarantee == "constrained"
+        assert field in server.requests[0]
+
+
 def test_a_constraint_that_is_refused_is_left_out() -> None:
     def reply(body: dict[str, object]) -> str | Say:
         return error(400, "failed to parse grammar") if "grammar" in body else REST
@@ -116,7 +174,7 @@ def test_a_start_that_is_refused_becomes_a_second_message() -> None:
         return WHOLE
 
     with serve(reply, kind="Ollama") as server:
-        model = sk.connect(server.url)
+        model = sk.connect(server.url, constrain=False)
         assert sk.extract(model, "Ana, 34", Person) == ANA
         assert not model.capabilities.continues_prefix
 

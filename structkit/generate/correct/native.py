@@ -1,0 +1,58 @@
+"""What can follow the start of an answer, in a notation that the model enforces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from structkit.errors import LimitExceeded, SchemaError
+from structkit.guide.guide import Cursor
+from structkit.models.capabilities import Capabilities
+from structkit.models.native.translate import translate
+from structkit.models.text.protocol import NativeConstraint
+
+__all__ = ["answer_constraint", "rest_constraint"]
+
+
+def rest_constraint(capabilities: Capabilities, cursor: Cursor) -> NativeConstraint | None:
+    """Return what can follow a text as a grammar or a regex; `None` if the model enforces neither, or none says it.
+
+    Args:
+        capabilities: What the model can do.
+        cursor: A cursor after the text.
+    """
+    for kind in ("grammar", "regex"):
+        if kind in capabilities.constraints:
+            try:
+                rest = cursor.residual()
+                text = rest.to_gbnf() if kind == "grammar" else _one_line(rest.to_regex())
+            except (SchemaError, LimitExceeded):
+                continue
+            return NativeConstraint("grammar" if kind == "grammar" else "regex", text)
+    return None
+
+
+def answer_constraint(
+    capabilities: Capabilities, schema: Mapping[str, object] | None
+) -> NativeConstraint | None:
+    """Return the schema of a whole answer, as far as the model enforces it; `None` if it enforces nothing of it.
+
+    Args:
+        capabilities: What the model can do.
+        schema: The schema of the target; `None` if the target has none.
+    """
+    profile = capabilities.schema_profile
+    if profile is None or schema is None or "json_schema" not in capabilities.constraints:
+        return None
+    translated = translate(schema, profile).schema
+    return None if translated is None else NativeConstraint("json_schema", schema=translated)
+
+
+def _one_line(regex: str) -> str:
+    """Return a regex.
+
+    Raises:
+        SchemaError: The language is recursive: its regex has a line for each rule.
+    """
+    if "\n" in regex:
+        raise SchemaError("a recursive target is not a regular language")
+    return regex
