@@ -30,8 +30,7 @@ from structkit.generate.input.options import Settings, ValidationOptions
 from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.generate.sample.sample import check_int
 from structkit.messages import Message, User
-from structkit.models.protocols import LogitsModel
-from structkit.models.text.protocol import TextModel
+from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
 
@@ -86,7 +85,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
     @overload
     def __init__(
         self: Agent[str, D],
-        model: LogitsModel,
+        model: AnyModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         deps_type: TypeForm[D] = object,  # type: ignore[assignment]
@@ -95,7 +94,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
     @overload
     def __init__(
         self: Agent[T, D],
-        model: LogitsModel,
+        model: AnyModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         output_type: TypeForm[T],
@@ -105,7 +104,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
     @overload
     def __init__(
         self: Agent[T, D],
-        model: LogitsModel,
+        model: AnyModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         output_type: TextTarget[T],
@@ -115,7 +114,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
     @overload
     def __init__(
         self: Agent[object, D],
-        model: LogitsModel,
+        model: AnyModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         output_type: Mapping[str, object],
@@ -125,7 +124,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
     @overload
     def __init__(
         self: Agent[T, D],
-        model: LogitsModel,
+        model: AnyModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         output_type: Callable[..., Coroutine[Any, Any, T]],
@@ -135,7 +134,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
     @overload
     def __init__(
         self: Agent[T, D],
-        model: LogitsModel,
+        model: AnyModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         output_type: Callable[..., T],
@@ -144,7 +143,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
     ) -> None: ...
     def __init__(
         self,
-        model: LogitsModel,
+        model: AnyModel,
         tools: Iterable[AnyTool | Toolset] = (),
         *,
         output_type: AnyTarget = str,
@@ -211,11 +210,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             ValueError: A number is out of range, or the format is unknown.
             TypeError: An option has the wrong type.
         """
-        if isinstance(model, TextModel):
-            raise AgentError(
-                f"{model.name} returns text, and an agent needs a model that returns logits, such as structkit.load()"
-            )
-        if not hasattr(model, "session"):
+        if not isinstance(model, TextModel) and not hasattr(model, "session"):
             raise TypeError(
                 f"the first argument must be a model, such as structkit.load(...), not {model!r:.60}"
             )
@@ -360,7 +355,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             drive_events_async(self._start(prompt, messages, deps, usage_limits), self._config.model)
         )
 
-    def with_model(self, model: LogitsModel) -> Agent[T_co, D_contra]:
+    def with_model(self, model: AnyModel) -> Agent[T_co, D_contra]:
         """Return a copy of the agent with another model, such as a scripted one in a test.
 
         With `format="auto"`, calls use the format of the chat template of that model. `override` replaces the model

@@ -10,7 +10,7 @@ from structkit.agent.run.state import RunSuspended
 from structkit.agent.tools.context import Context
 from structkit.errors import BudgetTooSmall, ToolError
 from structkit.generate.input.options import Settings
-from structkit.models.protocols import LogitsModel
+from structkit.models.text.protocol import AnyModel
 
 __all__ = ["drive_nested", "nested_limits"]
 
@@ -23,7 +23,7 @@ def nested_limits(settings: Settings, context: Context[object]) -> UsageLimits:
     )
 
 
-def drive_nested(run: Run, model: LogitsModel, context: Context[object], name: str) -> object:
+def drive_nested(run: Run, model: AnyModel, context: Context[object], name: str) -> object:
     """Return the result of a nested run; its usage counts as usage of the calling run.
 
     Args:

@@ -14,7 +14,8 @@ from structkit.agent.run.config import AgentConfig
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool
 from structkit.agent.tools.toolset import Toolset
-from structkit.models.protocols import HasScript, LogitsModel
+from structkit.models.protocols import HasScript
+from structkit.models.text.protocol import AnyModel
 
 __all__ = ["Configured"]
 
@@ -57,7 +58,7 @@ class Configured(Generic[D_contra]):
     def override(
         self,
         *,
-        model: LogitsModel | None = None,
+        model: AnyModel | None = None,
         tools: Iterable[AnyTool | Toolset] | None = None,
         deps: D_contra = UNSET,  # type: ignore[assignment]
     ) -> Iterator[None]:

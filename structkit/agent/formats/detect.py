@@ -20,10 +20,11 @@ from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.protocols import HasChatTemplate, LogitsModel, SupportsControlTokens
+from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.schema.markers.json_style import Whitespace
 from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_text, with_control_tokens
-from structkit.vocabulary.vocabulary import Vocabulary
+from structkit.vocabulary.vocabulary import Vocabulary, byte_vocabulary
 
 __all__ = [
     "FormatName",
@@ -78,7 +79,7 @@ class StepNotation:
 
 def choose_notation(
     name: FormatName,
-    model: LogitsModel,
+    model: AnyModel,
     tools: Sequence[str],
     output: Target[object],
     whitespace: Whitespace | None,
@@ -113,7 +114,7 @@ def choose_notation(
 
 def detect_format(
     name: FormatName,
-    model: LogitsModel,
+    model: AnyModel,
     whitespace: Whitespace | None,
     *,
     tools: bool,
@@ -131,7 +132,7 @@ def detect_format(
     if name == "json" or not tools:
         return plain, False
     for known, signature, format in _NATIVE:
-        if name in ("auto", known):
+        if name in ("auto", known) and not isinstance(model, TextModel):
             for native in _variants(model, format, allow_text):
                 if _renders(model, signature, native, allow_text):
                     return _with_whitespace(native, plain.whitespace), True
@@ -139,8 +140,13 @@ def detect_format(
     return plain if named is None else _with_whitespace(named, plain.whitespace), False
 
 
-def vocabulary_of(model: LogitsModel, format: Format) -> Vocabulary:
-    """Return the vocabulary of a model, with the delimiters of a format that are control tokens."""
+def vocabulary_of(model: AnyModel, format: Format) -> Vocabulary:
+    """Return the vocabulary of a model with the delimiters of a format that are control tokens.
+
+    That of a text model is the bytes.
+    """
+    if isinstance(model, TextModel):
+        return byte_vocabulary()
     markers = {(_control_token(model, name), name) for name in format.control_tokens}
     found = frozenset((token_id, name) for token_id, name in markers if token_id is not None)
     return with_control_tokens(model.vocabulary, found) if found else model.vocabulary

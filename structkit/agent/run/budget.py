@@ -184,18 +184,20 @@ class RunBudget:
             return "max_tool_calls"
         if self.is_spent:
             return "max_tokens"
-        context = config.model.context_length
+        context = config.context_length
+        if context is None:
+            return None
         needed = (
             usage.prompt_tokens + usage.generated_tokens + config.min_output_tokens + config.step_overhead
         )
-        return "context" if context is not None and context < needed else None
+        return "context" if context < needed else None
 
     def limit_of_tokens(self, plan: StepPlan, usage: Usage) -> LimitName:
         """Return the limit that a step reached while it was generated."""
         if self.is_overdue:
             return "timeout"
         most = DEFAULT_MAX_TOKENS if plan.settings.max_tokens is None else plan.settings.max_tokens
-        context = self._config.model.context_length
+        context = self._config.context_length
         read = usage.prompt_tokens + usage.thinking_tokens
         return "context" if context is not None and context - read < most else "max_tokens"
 
@@ -205,7 +207,7 @@ class RunBudget:
             "max_steps": self.max_steps,
             "max_tool_calls": self.max_tool_calls,
             "timeout": f"{self.timeout} seconds",
-            "context": f"{self._config.model.context_length} tokens of the model",
+            "context": f"{self._config.context_length} tokens of the model",
             "max_tokens": DEFAULT_MAX_TOKENS if self.max_tokens is None else self.max_tokens,
         }
         default = " for one step, the default" if limit == "max_tokens" and self.max_tokens is None else ""
@@ -243,12 +245,12 @@ class RunBudget:
             return self._plan(config.step_target(tools))
         most = None if self.max_tool_calls is None else self.max_tool_calls - calls
         plan = self._plan(config.step_target(tools, most))
-        left, context = plan.settings.max_tokens, config.model.context_length
+        left, context = plan.settings.max_tokens, config.context_length
         bounds: dict[LimitName, int] = {}
         if left is not None:
             bounds["max_tokens"] = left - config.min_output_tokens
         if context is not None:
-            read = len(config.model.encode(turns)) + plan.settings.max_thinking_tokens
+            read = len(config.logits_model.encode(turns)) + plan.settings.max_thinking_tokens
             bounds["context"] = context - read - config.min_output_tokens - config.step_overhead
         if not bounds:
             return plan
@@ -287,7 +289,7 @@ class RunBudget:
         Raises:
             GenerationError: Without it, the prompt leaves no room for the shortest result.
         """
-        config, context = self._config, self._config.model.context_length
+        config, context = self._config, self._config.context_length
         if context is None or not history:
             return history
         needed = self._prompt_length([*history, *messages], header)
@@ -315,24 +317,26 @@ class RunBudget:
         return history
 
     def _prompt_length(self, messages: Sequence[Message], header: PromptHeader) -> int:
-        return len(self._config.model.encode(self._config.turns(messages, header)))
+        return len(self._config.logits_model.encode(self._config.turns(messages, header)))
 
     def truncate_results(
         self, messages: Sequence[Message], results: Sequence[Output], header: PromptHeader | None = None
     ) -> list[Output]:
         """Truncate outputs that need more than half of the context that remains besides the result."""
         config = self._config
-        context = config.model.context_length
+        context = config.context_length
         if context is None:
             return list(results)
         empty = [replace(output, content="") for output in results]
         turns = config.turns([*messages, *with_note(empty, NO_MORE_CALLS)], header)
-        room = context - len(config.model.encode(turns)) - config.min_output_tokens - config.step_overhead
+        room = (
+            context - len(config.logits_model.encode(turns)) - config.min_output_tokens - config.step_overhead
+        )
         each = max(MIN_RESULT_TOKENS, room // (2 * len(results)))
         return [replace(output, content=self._truncate(output.content, each)) for output in results]
 
     def _truncate(self, text: str, max_tokens: int) -> str:
-        encode = self._config.model.encode_text
+        encode = self._config.logits_model.encode_text
         # A longer text has more than `max_tokens` tokens, and tokenizing it can take minutes.
         kept = text[: max_tokens * self._config.max_token_length + 1]
         tokens = len(encode(kept))

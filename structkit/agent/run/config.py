@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from structkit.agent.formats.base import Format
 from structkit.agent.formats.detect import (
@@ -33,6 +33,7 @@ from structkit.lru_cache import LruCache
 from structkit.messages import CallPart, Calls, Message, Output, User
 from structkit.models.protocols import LogitsModel, SupportsMessages
 from structkit.models.protocols import Message as Turn
+from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -89,7 +90,7 @@ class AgentConfig:
         prefix_cache: The prefix cache of finished runs.
     """
 
-    model: LogitsModel
+    model: AnyModel
     name: str | None
     tools: tuple[PreparedTool, ...]
     notation: StepNotation
@@ -113,6 +114,16 @@ class AgentConfig:
     )
 
     @property
+    def logits_model(self) -> LogitsModel:
+        """The model, which returns logits."""
+        return cast("LogitsModel", self.model)
+
+    @property
+    def context_length(self) -> int | None:
+        """Maximum number of tokens of a prompt and its answer; `None` if it is not known, as of a text model."""
+        return None if isinstance(self.model, TextModel) else self.model.context_length
+
+    @property
     def format(self) -> Format:
         """The format of calls."""
         return self.notation.format
@@ -122,7 +133,7 @@ class AgentConfig:
         """The target of the output."""
         return self.notation.output
 
-    def with_model(self, model: LogitsModel) -> AgentConfig:
+    def with_model(self, model: AnyModel) -> AgentConfig:
         """Return the configuration with another model, checked."""
         return self._with(model, self.tools)
 
@@ -132,7 +143,7 @@ class AgentConfig:
             each.check_deps_type(self.deps_type)
         return self._with(self.model, tools)
 
-    def _with(self, model: LogitsModel, tools: tuple[PreparedTool, ...]) -> AgentConfig:
+    def _with(self, model: AnyModel, tools: tuple[PreparedTool, ...]) -> AgentConfig:
         settings = self.settings.compile_settings
         notation = choose_notation(
             self.format_name,
@@ -202,8 +213,8 @@ class AgentConfig:
         outputs = (
             Output(id=call.id, name=call.name, content="", failed=True, note=NO_MORE_CALLS) for call in calls
         )
-        before = len(self.model.encode(self.turns(asked)))
-        after = len(self.model.encode(self.turns((*asked, Calls(calls=calls), *outputs))))
+        before = len(self.logits_model.encode(self.turns(asked)))
+        after = len(self.logits_model.encode(self.turns((*asked, Calls(calls=calls), *outputs))))
         return after - before + _MARGIN + MIN_RESULT_TOKENS * self.max_calls
 
     @cached_property
@@ -223,11 +234,18 @@ class AgentConfig:
                 messages, described.text, header.instructions, described.function_schemas
             )
         turns = self.format.turns(messages, described.text, header.instructions)
-        if not isinstance(self.model, SupportsMessages) or self.model.takes_messages:
+        if self._takes_messages:
             return turns
         return "\n\n".join(
             [*(_ROLE_PREFIXES[turn["role"]] + turn["content"] for turn in turns), "Assistant:"]
         )
+
+    @property
+    def _takes_messages(self) -> bool:
+        model = self.model
+        if isinstance(model, TextModel):
+            return model.capabilities.takes_messages
+        return not isinstance(model, SupportsMessages) or model.takes_messages
 
     def _describe(self, tools: tuple[PreparedTool, ...]) -> _Description:
         """Return the description of tools and of the output in the prompt, cached by the tools."""

@@ -30,6 +30,7 @@ from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
 from structkit.generate.run.request import Prepared, compile_request, encode_request, settle
 from structkit.generate.threads.event_loop import in_thread, using_event_loop
 from structkit.models.protocols import Batch, LogitsModel
+from structkit.models.text.protocol import AnyModel, TextModel
 
 __all__ = ["drive_async", "drive_events", "drive_events_async", "drive_sync"]
 
@@ -39,7 +40,7 @@ AsyncEvents: TypeAlias = "AsyncGenerator[AgentEvent[object] | StepEnd[object], N
 
 def drive_sync(
     run: Run,
-    model: LogitsModel,
+    model: AnyModel,
     decisions: Decisions | None = None,
     *,
     reuse_prefix: bool = True,
@@ -73,7 +74,7 @@ def _next_events(steps: _StepStream, _: Event) -> list[AgentEvent[object]] | Non
     return next(steps, None)  # StopIteration cannot cross a thread
 
 
-async def drive_async(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Outcome:
+async def drive_async(run: Run, model: AnyModel, decisions: Decisions | None = None) -> Outcome:
     """Run a run to its end; the model runs in a thread and does not block the event loop."""
     talk = _Driver(run, model, decisions)
     while (asked := talk.action) is not None:
@@ -86,7 +87,7 @@ async def drive_async(run: Run, model: LogitsModel, decisions: Decisions | None 
     return talk.result
 
 
-def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> Events:
+def drive_events(run: Run, model: AnyModel, decisions: Decisions | None = None) -> Events:
     """Run a run to its end, and yield its events."""
     talk = _Driver(run, model, decisions)
     yield from talk.new_results()
@@ -107,7 +108,7 @@ def drive_events(run: Run, model: LogitsModel, decisions: Decisions | None = Non
         yield _end_event(talk.result)
 
 
-async def drive_events_async(run: Run, model: LogitsModel, decisions: Decisions | None = None) -> AsyncEvents:
+async def drive_events_async(run: Run, model: AnyModel, decisions: Decisions | None = None) -> AsyncEvents:
     """Async version of `drive_events`; each step of the model runs in a thread."""
     talk = _Driver(run, model, decisions)
     for each in talk.new_results():
@@ -147,7 +148,7 @@ class _Driver:
     """
 
     def __init__(
-        self, run: Run, model: LogitsModel, decisions: Decisions | None, *, reuse_prefix: bool = True
+        self, run: Run, model: AnyModel, decisions: Decisions | None, *, reuse_prefix: bool = True
     ) -> None:
         self.run = run
         self.action: Action | None = None
@@ -178,8 +179,8 @@ class _Driver:
         self._reported += len(made)
         return [ToolResult(call) for call in made]
 
-    def start(self, action: GenerateStep) -> tuple[Request, Prepared | Exception, Batch]:
-        """Return the request of a step, the prepared request, and the batch for it."""
+    def start(self, action: GenerateStep) -> tuple[Request, Prepared | Exception, Batch | None]:
+        """Return the request of a step, the prepared request, and the batch for it; a text model has none."""
         request = Request(
             model=self._model,
             prompt=action.prompt,
@@ -190,17 +191,20 @@ class _Driver:
             requested_at=time.perf_counter(),
             parent_span=action.parent_span,
         )
-        prepared = settle(encode_request, settle(compile_request, request))
-        return request, prepared, self._batch(action, prepared)
+        prepared = settle(compile_request, request)
+        if isinstance(self._model, TextModel):
+            return request, prepared, None
+        prepared = settle(encode_request, prepared)
+        return request, prepared, self._batch(self._model, action, prepared)
 
-    def _batch(self, action: GenerateStep, prepared: Prepared | Exception) -> Batch:
+    def _batch(self, model: LogitsModel, action: GenerateStep, prepared: Prepared | Exception) -> Batch:
         """Return the batch of a step: the cached row of the last step or of an earlier run, or else a new batch."""
         if self._row is None:
             ids = () if isinstance(prepared, Exception) else prepared.prompt_ids
             if self._reuse_prefix and (begun := self.run.prefix_cache.take(ids)):
                 self._row = begun
                 return begun
-            rows = start_batch(self._model, action.settings)
+            rows = start_batch(model, action.settings)
             kept = with_cached_row(rows) if self._reuse_prefix else rows
             if not isinstance(kept, CachedRow):
                 return rows

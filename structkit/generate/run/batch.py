@@ -64,12 +64,12 @@ def run_samples(
         StructkitError: See `structkit.generate`; the first error ends the call.
         ValueError: All values would be the same.
     """
-    check_samples(request.settings, count)
     if count > 1 and isinstance(request.model, TextModel):
         raise GenerationError(
             f"{request.model.name} returns text, and n={count} samples of one prompt need a model that returns logits; "
             "call generate_many with the prompt several times"
         )
+    check_samples(request.settings, count)
     requested_at = request.requested_at or time.perf_counter()  # samples share one timeout
     requests = [replace(request, number=number, requested_at=requested_at) for number in range(count)]
     batch = BatchSettings(size=min(count, _MAX_ROWS), progress=False)
@@ -184,21 +184,24 @@ def _flow_results(
 
 
 def run_request(
-    request: Request, prepared: Prepared | Exception, batch: Batch, cancelled: threading.Event | None = None
+    request: Request,
+    prepared: Prepared | Exception,
+    batch: Batch | None,
+    cancelled: threading.Event | None = None,
 ) -> Result[object]:
     """Generate the value of one request; its models are locked during the call, except while validators run.
 
     Args:
         request: The request.
         prepared: The prepared request.
-        batch: A batch of its model, without rows; see `start_batch`.
+        batch: A batch of its model, without rows; see `start_batch`. By default a new batch.
         cancelled: See `run_flows`.
 
     Raises:
         StructkitError: See `structkit.generate`.
     """
     with (
-        MODEL_LOCKS.acquire(*request.models),
+        _locked(request),
         closing(run_steps(request, prepared, batch, cancelled)) as steps,
     ):
         *_, outcome = steps
