@@ -66,6 +66,25 @@ examples:
 """,
 )
 
+_DOCTOR = (
+    "say what this machine, a model or a server can do",
+    """
+
+Without MODEL: packages, kernels and cache of this machine. With a URL: which server it is, whether it replies,
+continues the start of an answer and obeys constraints, by requests of a few tokens. With a folder or a name: the
+model is loaded. Each `no` has its remedy.""",
+    """\
+exit status:
+  0  no check failed
+  1  a check failed
+
+examples:
+  structkit doctor
+  structkit doctor http://localhost:8000
+  structkit doctor https://api.example.com/v1 --model small --api-key-env EXAMPLE_API_KEY
+""",
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
@@ -81,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: With 2 after invalid arguments; with 0 after `--help` and `--version`.
     """
     parsed = _parser().parse_args(arguments)
-    run = _extract if parsed.command == "extract" else _run_target_command
+    run = {"extract": _extract, "doctor": _doctor}.get(parsed.command, _run_target_command)
     try:
         output, status = run(parsed)
     except structkit.StructkitError as error:
@@ -106,6 +125,12 @@ def _extract(parsed: argparse.Namespace) -> tuple[str, int]:
     return extract(parsed, prompt, options), 0
 
 
+def _doctor(parsed: argparse.Namespace) -> tuple[str, int]:
+    from structkit.cli.doctor import doctor
+
+    return doctor(parsed)
+
+
 def _run_target_command(parsed: argparse.Namespace) -> tuple[str, int]:
     from structkit.cli.prove import COMMANDS, target_from_arguments
 
@@ -128,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
         "check": (*_CHECK, _add_check),
         "explain": (*_EXPLAIN, _add_explain),
         "sample": (*_SAMPLE, _add_sample),
+        "doctor": (*_DOCTOR, _add_doctor),
     }.items():
         description = f"{help_text[0].upper()}{help_text[1:]}.{details}"
         command = commands.add_parser(
@@ -180,6 +206,13 @@ def _add_sample(command: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="seed of the random values, 0 by default"
     )
     _add_compile_options(command)
+
+
+def _add_doctor(command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", nargs="?", metavar="MODEL", help="the URL of a server, a folder or a name")
+    command.add_argument("--model", metavar="NAME", help="the model of the server, if it has several")
+    command.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable with the key")
+    command.add_argument("--json", action="store_true", help="print the checks as JSON")
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:

@@ -79,7 +79,8 @@ UPSTREAM = {
         "models",
         "generate",
     },
-    "cli": {"targets", "models", "generate", "testing", "api"},
+    "doctor": {"vocabulary", "index", "compile", "models", "generate", "agent"},
+    "cli": {"targets", "models", "generate", "testing", "api", "doctor"},
     "__main__": {"cli"},
     "build_kernels": {"automaton"},
 }

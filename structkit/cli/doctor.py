@@ -1,0 +1,55 @@
+"""`structkit doctor`: what this machine, a model or a server can do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from structkit.doctor.check import Check, format_checks
+from structkit.doctor.logits_model import check_logits_model
+from structkit.doctor.machine import check_machine
+from structkit.doctor.text_model import check_text_model
+from structkit.errors import StructkitError
+from structkit.models.servers.model import ServerModel, connect
+from structkit.models.text.protocol import AnyModel, TextModel
+from structkit.models.transformers.model import load
+
+__all__ = ["doctor"]
+
+
+def doctor(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Return the table of the checks, and 1 if one of them failed."""
+    checks = [*_checks(arguments)]
+    status = int(any(check.status == "no" for check in checks))
+    if arguments.json:
+        return json.dumps([asdict(check) for check in checks], ensure_ascii=False, indent=1), status
+    text = format_checks(checks)
+    return "".join(each if each.isprintable() or each == "\n" else "�" for each in text), status
+
+
+def _checks(arguments: argparse.Namespace) -> Iterator[Check]:
+    if arguments.source is None:
+        yield from check_machine()
+        return
+    try:
+        model = _model(arguments)
+    except (StructkitError, ValueError, ImportError) as error:
+        yield Check(name="model", status="no", found=str(error))
+        return
+    if not isinstance(model, TextModel):
+        yield from check_logits_model(model)
+        return
+    dialect = f"{model.dialect}: " if isinstance(model, ServerModel) else ""
+    yield Check(name="model", status="yes", found=f"{dialect}{model.name}")
+    yield from check_text_model(model)
+
+
+def _model(arguments: argparse.Namespace) -> AnyModel:
+    source: str = arguments.source
+    if not source.startswith(("http://", "https://")):
+        return load(source)
+    key = None if arguments.api_key_env is None else os.environ.get(arguments.api_key_env)
+    return connect(source, arguments.model, key, timeout=60.0)

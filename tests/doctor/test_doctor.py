@@ -1,0 +1,129 @@
+"""What `structkit doctor` says of machines, models and servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import structkit as sk
+from structkit.cli import main
+from structkit.doctor.check import Check
+from structkit.doctor.logits_model import check_logits_model
+from structkit.doctor.machine import check_machine
+from structkit.doctor.text_model import check_text_model
+from structkit.models.text.protocol import TextModel
+from structkit.testing import RandomModel
+from tests.models.servers.fake import Say, error, serve
+
+VALUE = '{"name": "Ana", "age": 34}'
+
+
+def found(model: TextModel) -> dict[str, Check]:
+    return {check.name: check for check in check_text_model(model)}
+
+
+def obeys(body: dict[str, Any]) -> str:
+    """Reply as a server that continues a start, and obeys its grammar."""
+    grammar = str(body.get("grammar", ""))
+    if "zq-7314" in grammar:
+        return "zq-7314"
+    if grammar:
+        return VALUE.removeprefix('{"name": "')
+    return " five, six" if body["messages"][-1]["role"] == "assistant" else "one, two, three"
+
+
+def test_a_server_that_does_all() -> None:
+    with serve(obeys, kind="llama.cpp") as server:
+        checks = found(sk.connect(server.url))
+    assert {name: check.status for name, check in checks.items()} == {
+        "reply": "yes",
+        "start of an answer": "yes",
+        "constraint grammar": "yes",
+        "value": "yes",
+    }
+    assert "constrained, 0 corrections" in checks["value"].found
+
+
+def test_a_server_that_ignores_all() -> None:
+    def reply(body: dict[str, Any]) -> str:
+        return VALUE if "Ana" in body["messages"][0]["content"] else "one, two, three, four, five"
+
+    with serve(reply, kind="llama.cpp") as server:
+        checks = found(sk.connect(server.url))
+    assert checks["start of an answer"].status == "no"
+    assert checks["start of an answer"].remedy == "pass continues=False"
+    assert checks["constraint grammar"].status == "no"
+    assert checks["constraint grammar"].found.startswith("ignored: the reply is 'one, two")
+    assert checks["value"].status == "yes"
+
+
+def test_a_server_that_refuses_what_it_does_not_know() -> None:
+    def reply(body: dict[str, Any]) -> str | Say:
+        if "response_format" in body:
+            return error(400, "response_format is not supported")
+        if body["messages"][-1]["role"] == "assistant":
+            return error(400, "prefill is not supported")
+        return VALUE if "Ana" in body["messages"][0]["content"] else "one, two"
+
+    with serve(reply, kind="Ollama") as server:
+        checks = found(sk.connect(server.url))
+    assert checks["start of an answer"].found == "refused, so a second message shows it"
+    assert checks["constraint json_schema"].found == "the server refuses it"
+
+
+def test_schemas_and_regexes_are_tried() -> None:
+    for kind, field in (("Ollama", "response_format"), ("SGLang", "regex")):
+        with serve(lambda body, field=field: "zq-7314" if field in body else "one", kind=kind) as server:
+            model = sk.connect(server.url)
+            (name,) = model.capabilities.constraints
+            assert found(model)[f"constraint {name}"].status == "yes"
+
+
+@pytest.mark.parametrize("reply", ["", " "])
+def test_empty_replies(reply: str) -> None:
+    checks = found(sk.from_function(lambda text: reply))
+    assert (checks["reply"].status, checks["value"].status) == ("no", "no")
+    assert checks["constraint"].status == "missing"
+
+
+def test_a_model_that_fails() -> None:
+    def fail(text: str) -> str:
+        raise OSError("no route")
+
+    (check,) = check_text_model(sk.from_function(fail))
+    assert (check.status, "no route" in check.found) == ("no", True)
+
+
+def test_a_model_with_logits() -> None:
+    checks = {check.name: check for check in check_logits_model(sk.load())}
+    assert {check.status for check in checks.values()} == {"yes"}
+    assert "masked" in checks["value"].found
+    assert {check.name for check in check_logits_model(RandomModel(seed=1))} >= {"model", "value"}
+
+
+def test_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(tmp_path / "cache"))
+    checks = {check.name: check for check in check_machine()}
+    assert checks["cache"].status == "yes"
+    assert checks["kernels"].found.startswith("the first mask after")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(tmp_path / "file"))
+    bad = {check.name: check for check in check_machine()}["cache"]
+    assert (bad.status, "STRUCTKIT_CACHE_DIR" in bad.remedy) == ("no", True)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(obeys, kind="llama.cpp", key="secret-key-of-mine") as server:
+        monkeypatch.setenv("EXAMPLE_KEY", "secret-key-of-mine")
+        assert main(["doctor", server.url, "--api-key-env", "EXAMPLE_KEY"]) == 0
+        shown = capsys.readouterr().out
+        assert "yes      model               llama.cpp: demo of http://" in shown
+        assert main(["doctor", server.url, "--json"]) == 1
+        (check,) = json.loads(capsys.readouterr().out)
+        assert "api_key" in check["found"]
+        assert "secret" not in shown
+    assert main(["doctor", "./no/such/folder"]) == 1
+    assert "the folder does not exist" in capsys.readouterr().out
