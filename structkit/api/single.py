@@ -24,10 +24,14 @@ from structkit.generate.run.batch import run, run_samples
 from structkit.generate.run.request import prepare_prompt
 from structkit.generate.run.text import first_text
 from structkit.generate.threads.event_loop import in_thread
+from structkit.models.hosted.anthropic import from_anthropic
+from structkit.models.hosted.gemini import from_gemini
+from structkit.models.hosted.openai import from_openai
+from structkit.models.names.load import load
 from structkit.models.servers.model import connect
 from structkit.models.text.function import from_function
 from structkit.models.text.protocol import AnyModel, TextModel
-from structkit.models.transformers.model import from_transformers, load
+from structkit.models.transformers.model import from_transformers
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget, read_target
 
@@ -37,7 +41,10 @@ __all__ = [
     "compile",
     "connect",
     "extract",
+    "from_anthropic",
     "from_function",
+    "from_gemini",
+    "from_openai",
     "from_transformers",
     "generate",
     "load",

@@ -269,7 +269,10 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
         "--start", metavar="RULE", help="the first rule of the grammar; by default `start` or `root`"
     )
     command.add_argument(
-        "--model", metavar="NAME", help="a folder or a Hugging Face name; by default the demo model"
+        "--model",
+        metavar="NAME",
+        help="a folder, a Hugging Face name, or a provider and its model, such as openai:gpt-5-mini or ollama:qwen3; "
+        "by default the demo model",
     )
     command.add_argument("--max-tokens", type=int, metavar="N", help="maximum number of tokens")
     command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")

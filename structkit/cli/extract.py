@@ -121,10 +121,9 @@ def read_options(arguments: argparse.Namespace) -> Options:
     if arguments.input and arguments.prompt != "-":
         raise ValueError("give a prompt or --input, not both")
     check_int("--batch-size", arguments.batch_size, 1)
-    options = Options(max_tokens=arguments.max_tokens, seed=arguments.seed)
-    if arguments.temperature is not None:
-        options["temperature"] = arguments.temperature
-    for name in ("order", "whitespace", "defaults", "null", "source"):
+    options = Options(max_tokens=arguments.max_tokens)
+    # A model that returns text refuses settings of sampling.
+    for name in ("seed", "temperature", "order", "whitespace", "defaults", "null", "source"):
         if (value := getattr(arguments, name)) is not None:
             options[name] = value
     Settings.read("extract", options)

@@ -93,7 +93,7 @@ FOLDERS = {
     "grammar": ["rules", "syntax", ""],
     "lowering": ["numbers", "strings", "containers", ""],
     "index": ["disk", "rows", ""],
-    "models": ["native", "", "text", "servers", "transformers"],
+    "models": ["native", "", "text", "servers", "hosted", "transformers", "names"],
     "generate": ["sample", "output", "input", "threads", "decode", "correct", "run"],
     "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
@@ -123,6 +123,9 @@ IMPORTERS = {
         "schema/view/rejection.py",
     },
     "hypothesis": {"testing/proof/search.py"},
+    "anthropic": {"models/hosted/anthropic.py"},
+    "google": {"models/hosted/gemini.py"},
+    "openai": {"models/hosted/openai.py"},
     "httpx2": {"mcp/endpoint.py", "models/servers/http.py"},
     "interegular": {"regex/pattern/parse.py"},
     "lark": {"grammar/syntax/lark_grammar.py", "grammar/syntax/expansions.py"},
@@ -160,10 +163,12 @@ IMPORTERS = {
 ALLOWED_EVERYWHERE = {"numpy", "typing_extensions"}
 
 FORBIDDEN = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
-"""structkit never unpickles bytes. Only transformers downloads files, only mcp and httpx2 connect to servers, and only
-mcp starts processes."""
+"""structkit never unpickles bytes. Only transformers downloads files, only mcp, httpx2 and the clients of hosted models
+connect to servers, and only mcp starts processes."""
 
 LAZY = {
+    "anthropic",
+    "google",
     "griffe",
     "httpx2",
     "hypothesis",
@@ -172,6 +177,7 @@ LAZY = {
     "llvmlite",
     "mcp",
     "numba",
+    "openai",
     "opentelemetry",
     "pydantic",
     "pydantic_ai",

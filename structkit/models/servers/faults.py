@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from structkit.errors import ModelError
+from structkit.models.capabilities import Capabilities
+from structkit.models.text.protocol import TextRequest
 
-__all__ = ["Fault", "Refused", "quotable"]
+__all__ = ["Fault", "Refused", "message_of", "quotable", "texts_of", "without_refused"]
 
 _MAX_QUOTE = 300
 """Maximum length of a quoted message of a server."""
@@ -75,3 +79,43 @@ def quotable(message: str, secrets: Iterable[str]) -> str:
         if flat and (flat in message or any(len(part) == _MIN_SECRET and part in flat for part in parts)):
             return ""
     return message
+
+
+def message_of(reply: object) -> str:
+    """Return the message of an error of a server; empty if it has none.
+
+    >>> message_of({"error": {"message": "no such model"}}), message_of({"detail": "no"}), message_of([])
+    ('no such model', 'no', '')
+    """
+    if not isinstance(reply, Mapping):
+        return ""
+    for key in ("error", "message", "detail"):
+        found = reply.get(key)
+        if isinstance(found, Mapping):
+            return message_of(found)
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+def texts_of(request: TextRequest) -> list[str]:
+    """Return the texts of a request, which no error shows."""
+    prompt = request.prompt
+    contents = [prompt] if isinstance(prompt, str) else [message["content"] for message in prompt]
+    return [*contents, request.prefix]
+
+
+def without_refused(
+    capabilities: Capabilities, request: TextRequest, refused: Refused
+) -> Capabilities | None:
+    """Return the capabilities without the one that the server refused; `None` if the request used none."""
+    if refused.status not in (400, 422, 501):
+        return None
+    has_prefix = capabilities.takes_messages and capabilities.continues_prefix and bool(request.prefix)
+    has_constraint = request.constraint is not None and request.constraint.kind in capabilities.constraints
+    is_about_constraint = re.search(
+        r"gramm|gbnf|structured|guided|schema|regex|response_format", refused.reply, re.IGNORECASE
+    )
+    if has_constraint and (is_about_constraint or not has_prefix):
+        return replace(capabilities, constraints=frozenset())
+    return replace(capabilities, continues_prefix=False) if has_prefix else None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from structkit.models.servers.faults import Fault, Refused, quotable
+from structkit.models.servers.faults import Fault, Refused, message_of, quotable
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -162,7 +162,7 @@ class HttpClient:
                 is_transient=False,
             )
         body = self._read(response)
-        reply = _message(_parse(body)) or body[:2_000].decode(errors="replace")
+        reply = message_of(_parse(body)) or body[:2_000].decode(errors="replace")
         is_html = b"<html" in body[:1_000].lower() or "html" in response.headers.get("content-type", "")
         quoted = "" if is_html else self._quotable(secrets)(reply)
         said = f": {quoted}" if quoted else ""
@@ -251,26 +251,9 @@ def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
 def _checked(reply: Json, quote: Callable[[str], str]) -> Json:
     """Return a reply that is not an error."""
     if reply.get("error"):
-        quoted = quote(_message(reply))
+        quoted = quote(message_of(reply))
         raise Fault(f"the server failed{f': {quoted}' if quoted else ''}", is_transient=True)
     return reply
-
-
-def _message(reply: object) -> str:
-    """Return the message of an error of a server; empty if it has none.
-
-    >>> _message({"error": {"message": "no such model"}}), _message({"detail": "no"}), _message([])
-    ('no such model', 'no', '')
-    """
-    if not isinstance(reply, Mapping):
-        return ""
-    for key in ("error", "message", "detail"):
-        found = reply.get(key)
-        if isinstance(found, Mapping):
-            return _message(found)
-        if isinstance(found, str) and found:
-            return found
-    return ""
 
 
 def _kind(response: Response) -> str:

@@ -6,14 +6,13 @@ import math
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 from urllib.parse import urlsplit
 
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.servers.dialects import Dialect, recognize
-from structkit.models.servers.faults import Fault, Refused
+from structkit.models.servers.faults import Fault, Refused, texts_of, without_refused
 from structkit.models.servers.http import HttpClient, Json
 from structkit.models.text.protocol import TextRequest
 from structkit.models.text.render import render_messages, render_text
@@ -180,7 +179,7 @@ class ServerModel:
             try:
                 first = next(pieces, None)
             except Refused as refused:
-                remaining = _without_refused(capabilities, request, refused)
+                remaining = without_refused(capabilities, request, refused)
                 if remaining is None:
                     raise
                 self.capabilities = remaining
@@ -190,7 +189,7 @@ class ServerModel:
     def _pieces(self, request: TextRequest, capabilities: Capabilities) -> Iterator[str]:
         path = "chat/completions" if capabilities.takes_messages else "completions"
         body = self._body(request, capabilities)
-        with self._client.post(path, body, _texts(request)) as replies:
+        with self._client.post(path, body, texts_of(request)) as replies:
             for reply in replies:
                 text = _text(reply)
                 if text:
@@ -227,22 +226,6 @@ class ServerModel:
             if self._model not in names:
                 return ModelError(_no_model(self._model, names), place=self._client.base)
         return fault.error(self.name)
-
-
-def _without_refused(
-    capabilities: Capabilities, request: TextRequest, refused: Refused
-) -> Capabilities | None:
-    """Return the capabilities without the one that the server refused; `None` if the request used none."""
-    if refused.status not in (400, 422, 501):
-        return None
-    has_prefix = capabilities.takes_messages and capabilities.continues_prefix and bool(request.prefix)
-    has_constraint = request.constraint is not None and request.constraint.kind in capabilities.constraints
-    is_about_constraint = re.search(
-        r"gramm|gbnf|structured|guided|schema|regex|response_format", refused.reply, re.IGNORECASE
-    )
-    if has_constraint and (is_about_constraint or not has_prefix):
-        return replace(capabilities, constraints=frozenset())
-    return replace(capabilities, continues_prefix=False) if has_prefix else None
 
 
 def _base(url: str) -> str:
@@ -316,13 +299,6 @@ def _no_model(model: str, names: Sequence[str]) -> str:
 def _shown(names: Sequence[str]) -> str:
     listed = ", ".join(repr(name[:80]) for name in names[:_MAX_LISTED])
     return listed if len(names) <= _MAX_LISTED else f"{listed} and {len(names) - _MAX_LISTED} more"
-
-
-def _texts(request: TextRequest) -> list[str]:
-    """Return the texts of a request, which no error shows."""
-    prompt = request.prompt
-    contents = [prompt] if isinstance(prompt, str) else [message["content"] for message in prompt]
-    return [*contents, request.prefix]
 
 
 def _text(reply: Json) -> str:

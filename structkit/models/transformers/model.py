@@ -32,42 +32,23 @@ if TYPE_CHECKING:
     from transformers import Cache, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
     from transformers.modeling_outputs import CausalLMOutputWithPast
 
-__all__ = ["TransformersModel", "TransformersSession", "from_transformers", "load"]
+__all__ = ["TransformersModel", "TransformersSession", "from_transformers", "load_transformers"]
 
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len")
 
 
-def load(
+def load_transformers(
     name_or_folder: str | Path | None = None,
     *,
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
     thinking_tags: tuple[str, str] | None = None,
 ) -> TransformersModel:
-    """Load a causal language model and its tokenizer.
-
-    Only safetensors weights are read, and code of the checkpoint is not run. For other models, load the model with
-    transformers and call `from_transformers`.
-
-    If nothing is frozen yet, `gc.freeze()` is called before the weights are read: the objects that exist then, such as
-    the imported packages, are not traversed by the garbage collector, which otherwise interrupts a token for up to
-    0.1 s. The model itself is not frozen. `gc.unfreeze()` undoes it.
-
-    Args:
-        name_or_folder: A folder in the Hugging Face format, or a name on the Hub; by default the demo model that
-            ships with structkit.
-        device: Device of the model, such as `"cuda"`; by default a CUDA device if available, else the CPU.
-        dtype: Type of the weights, such as `"bfloat16"`, or `"auto"` for the type of the checkpoint; by default
-            float32 on a CPU, where half precision is slow, and the type of the checkpoint elsewhere.
-        thinking_tags: See `from_transformers`.
+    """Load a causal language model and its tokenizer; see `structkit.load`.
 
     Raises:
         ModelError: A package or the model is missing, or the model is not a causal language model.
         VocabularyError: The tokenizer cannot be read as bytes.
-
-    >>> load("./no/such/folder")
-    Traceback (most recent call last):
-    structkit.errors.ModelError: the folder does not exist; give one that contains config.json at `no/such/folder`
     """
     source = _demo_folder() if name_or_folder is None else _resolve_folder(name_or_folder)
     _check_packages()

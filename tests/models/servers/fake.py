@@ -1,4 +1,4 @@
-"""A server in a thread that speaks the API of OpenAI, with the faults of real ones."""
+"""A server in a thread that speaks the API of OpenAI, Anthropic or Gemini, with the faults of real ones."""
 
 from __future__ import annotations
 
@@ -22,6 +22,49 @@ KINDS: dict[str, dict[str, object]] = {
     "an OpenAI-compatible server": {},
 }
 """What each kind of server answers at paths of its own."""
+
+
+def _event(data: object, name: str = "") -> bytes:
+    start = f"event: {name}\n" if name else ""
+    return f"{start}data: {json.dumps(data)}\n\n".encode()
+
+
+@dataclass(frozen=True)
+class Wire:
+    """The events of a reply."""
+
+    piece: Callable[[str], bytes]
+    start: bytes = b""
+    end: bytes = b""
+
+
+OPENAI = Wire(
+    piece=lambda text: _event({"choices": [{"index": 0, "delta": {"content": text}}]}),
+    end=b"data: [DONE]\n\n",
+)
+_MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [], "usage": {}}
+ANTHROPIC = Wire(
+    piece=lambda text: _event(
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+        "content_block_delta",
+    ),
+    start=_event({"type": "message_start", "message": _MESSAGE}, "message_start")
+    + _event(
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        "content_block_start",
+    )
+    + _event({"type": "ping"}, "ping"),
+    end=_event({"type": "content_block_stop", "index": 0}, "content_block_stop")
+    + _event(
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}},
+        "message_delta",
+    )
+    + _event({"type": "message_stop"}, "message_stop"),
+)
+GEMINI = Wire(
+    piece=lambda text: _event({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}),
+    end=_event({"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "STOP"}]}),
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +95,7 @@ class FakeServer:
     url: str
     replies: list[Reply]
     kind: str = "an OpenAI-compatible server"
+    wire: Wire = OPENAI
     models: Sequence[str] = (MODEL,)
     key: str | None = None
     is_html: bool = False
@@ -98,19 +142,20 @@ def serve(*replies: Reply, **settings: object) -> Iterator[FakeServer]:
             if say.is_cut:
                 self.send_header("Content-Length", "1000000")
             self.end_headers()
-            chat = self.path.endswith("/chat/completions")
+            chat = not self.path.endswith("/completions") or self.path.endswith("/chat/completions")
             try:
+                self.wfile.write(fake.wire.start)
                 for piece in say.pieces:
                     if isinstance(piece, bytes):
                         self.wfile.write(piece)
                         continue
-                    choice = {"delta": {"content": piece}} if chat else {"text": piece}
-                    self.wfile.write(b"data: %s\n\n" % json.dumps({"choices": [choice]}).encode())
+                    event = fake.wire.piece(piece) if chat else _event({"choices": [{"text": piece}]})
+                    self.wfile.write(event)
                     self.wfile.flush()
                 if say.hangs:
                     fake.released.wait(10)
                 if not say.is_cut:
-                    self.wfile.write(b"data: [DONE]\n\n")
+                    self.wfile.write(fake.wire.end)
             except OSError:
                 pass  # the client closed the stream
             self.close_connection = True
@@ -119,8 +164,8 @@ def serve(*replies: Reply, **settings: object) -> Iterator[FakeServer]:
             if fake.is_html:
                 self._send(200, "<html><body>Welcome</body></html>", ("Content-Type", "text/html"))
                 return True
-            if fake.key is not None and self.headers.get("Authorization") != f"Bearer {fake.key}":
-                given = self.headers.get("Authorization", "")
+            given = self.headers.get("X-Goog-Api-Key") or self.headers.get("Authorization", "")
+            if fake.key is not None and given.removeprefix("Bearer ") != fake.key:
                 self._send(401, json.dumps({"error": {"message": f"Incorrect API key provided: {given}"}}))
                 return True
             return False

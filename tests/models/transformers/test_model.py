@@ -12,7 +12,8 @@ import pytest
 
 from structkit.errors import ModelError, VocabularyError
 from structkit.models.protocols import LogitsModel, Message
-from structkit.models.transformers.model import TransformersModel, from_transformers, load
+from structkit.models.transformers.model import TransformersModel, from_transformers
+from structkit.models.transformers.model import load_transformers as load
 from tests.models.tiny import byte_level
 
 torch = pytest.importorskip("torch", reason="needs torch")

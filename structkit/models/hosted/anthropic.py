@@ -1,0 +1,187 @@
+"""The door to the package anthropic: its clients as text models."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from structkit.errors import ModelError
+from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.hosted.faults import Service
+from structkit.models.hosted.model import (
+    MAX_REPLY_TOKENS,
+    HostedModel,
+    ReplyPart,
+    client_timeout,
+    hosted_capabilities,
+    merged,
+)
+from structkit.models.native.profiles import ANTHROPIC
+from structkit.models.text.protocol import TextRequest
+from structkit.models.text.render import render_messages
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic, AsyncAnthropic
+
+__all__ = ["anthropic_from_environment", "from_anthropic"]
+
+_KEY = "ANTHROPIC_API_KEY"
+
+
+def from_anthropic(
+    client: Anthropic | AsyncAnthropic,
+    model: str,
+    *,
+    continues: bool | None = None,
+    constrain: bool | Constraint = True,
+    options: Mapping[str, object] | None = None,
+    timeout: float = 120.0,
+    max_calls: int = 32,
+) -> HostedModel:
+    """Make a model of a client of the package `anthropic`.
+
+    Its replies are corrected as those of `from_function`. The first request has the part of the target that Anthropic
+    enforces, in `output_config.format` (`structkit.explain(target, model)` shows it). After a correction, models up to
+    Claude 4.5 continue the accepted text, and later ones get it in a second message.
+
+    The client tries requests again, as its `max_retries` says. A reply that breaks off is continued from the text that
+    was accepted.
+
+    Args:
+        client: `anthropic.Anthropic()` or `AsyncAnthropic()`, or a client of the package for another cloud.
+        model: The name of the model.
+        continues: Whether the model continues a last message of the assistant; by default what its version says.
+        constrain: Whether the part of the target that Anthropic enforces is sent.
+        options: Arguments of each `client.messages.create`, such as `{"output_config": {"effort": "low"}}`;
+            `max_tokens`, which the API requires, is at most 4,096 without it.
+        timeout: Maximum number of seconds of one reply, with all tries.
+        max_calls: Maximum number of replies for one value.
+
+    Raises:
+        ImportError: The extra `anthropic` is not installed.
+        TypeError: The client is not one of the package.
+        ValueError: An argument is not valid.
+
+    >>> from anthropic import Anthropic  # doctest: +SKIP
+    >>> model = from_anthropic(Anthropic(), "claude-opus-5")  # doctest: +SKIP
+    >>> model.capabilities.continues_prefix  # doctest: +SKIP
+    False
+    """
+    resources = _package().resources
+    messages = getattr(client, "messages", None)
+    # The clients for other clouds do not derive from `Anthropic`, but have the same messages.
+    if not isinstance(messages, (resources.Messages, resources.AsyncMessages)):
+        raise TypeError(
+            f"from_anthropic takes a client such as anthropic.Anthropic(), not {type(client).__name__}"
+        )
+    is_async = isinstance(messages, resources.AsyncMessages)
+    return HostedModel(
+        _AnthropicClient(client, model, options or {}, timeout, is_async=is_async),
+        model=model,
+        capabilities=hosted_capabilities(
+            ANTHROPIC,
+            constrain=constrain,
+            continues=_takes_prefix(model) if continues is None else continues,
+            timeout=timeout,
+            max_calls=max_calls,
+            fallback=ANTHROPIC,
+        ),
+        timeout=timeout,
+        max_calls=max_calls,
+    )
+
+
+def anthropic_from_environment(model: str) -> HostedModel:
+    """Return a model of Anthropic with the key of the environment.
+
+    Raises:
+        ModelError: There is no key.
+        ImportError: The extra `anthropic` is not installed.
+    """
+    client = _package().Anthropic()
+    # Without a key the client fails only when it sends a request.
+    if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
+        raise ModelError(
+            f"Anthropic needs a key; set the environment variable {_KEY} to one of "
+            "https://platform.claude.com/settings/keys",
+            place=f"anthropic:{model}",
+        )
+    return from_anthropic(client, model)
+
+
+def _package() -> Any:
+    """Return the package."""
+    try:
+        import anthropic
+    except ImportError as error:
+        raise ImportError(
+            "models of Anthropic require the package anthropic; pip install 'structkit[anthropic]'"
+        ) from error
+    return anthropic
+
+
+def _takes_prefix(model: str) -> bool:
+    """Whether a model continues a last message of the assistant: Claude does up to version 4.5.
+
+    >>> _takes_prefix("claude-sonnet-4-5-20250929"), _takes_prefix("claude-3-haiku-20240307")
+    (True, True)
+    >>> _takes_prefix("claude-opus-4-6"), _takes_prefix("claude-sonnet-5")
+    (False, False)
+    """
+    found = re.search(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)", model)
+    return found is None or (int(found[1]), int(found[2] or 0)) <= (4, 5)
+
+
+class _AnthropicClient:
+    """Messages of a client; see `HostedClient`."""
+
+    def __init__(
+        self,
+        client: Anthropic | AsyncAnthropic,
+        model: str,
+        options: Mapping[str, object],
+        timeout: float,
+        *,
+        is_async: bool,
+    ) -> None:
+        self.service = Service("Anthropic", f"the environment variable {_KEY}", "max_retries")
+        self.is_async = is_async
+        self._client: Any = client
+        self._model = model
+        self._options = dict(options)
+        self._timeout = timeout
+
+    def secrets(self) -> Iterable[str]:
+        """Return the keys."""
+        keys = (getattr(self._client, name, None) for name in ("api_key", "auth_token"))
+        return tuple(key for key in keys if isinstance(key, str))
+
+    def send(self, request: TextRequest, capabilities: Capabilities) -> object:
+        """Send a request; see `HostedClient.send`."""
+        messages = render_messages(request, continues=capabilities.continues_prefix)
+        system = [each["content"] for each in messages if each["role"] == "system"]
+        fields: dict[str, object] = {
+            "model": self._model,
+            "messages": [each for each in messages if each["role"] != "system"],
+            "max_tokens": min(request.max_tokens or MAX_REPLY_TOKENS, MAX_REPLY_TOKENS),
+            "stream": True,
+        }
+        if system:
+            fields["system"] = "\n\n".join(system)
+        constraint = request.constraint
+        if constraint is not None and constraint.kind in capabilities.constraints:
+            fields["output_config"] = {"format": {"type": "json_schema", "schema": constraint.schema}}
+        timeout = client_timeout(self._client.timeout, self._timeout)
+        if timeout is not None:
+            fields["timeout"] = timeout
+        return self._client.messages.create(**merged(fields, self._options))
+
+    def read(self, event: Any) -> ReplyPart:
+        """Return what an event says; see `HostedClient.read`."""
+        if event.type == "content_block_delta" and event.delta.type == "text_delta":
+            return ReplyPart(event.delta.text)
+        if event.type == "message_delta" and event.delta.stop_reason == "refusal":
+            details = getattr(event.delta, "stop_details", None)
+            return ReplyPart(refusal=getattr(details, "explanation", None) or "")
+        return ReplyPart()

@@ -1,0 +1,191 @@
+"""The door to the package google-genai: its client as a text model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from structkit.errors import ModelError
+from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.hosted.faults import Service
+from structkit.models.hosted.model import (
+    HostedModel,
+    ReplyPart,
+    client_timeout,
+    hosted_capabilities,
+    merged,
+)
+from structkit.models.native.profiles import GEMINI
+from structkit.models.text.protocol import TextRequest
+from structkit.models.text.render import render_messages
+
+if TYPE_CHECKING:
+    from google.genai import Client
+
+__all__ = ["from_gemini", "gemini_from_environment"]
+
+_ENDS = {"FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", "STOP", "OTHER", "CONTINUATION", "LANGUAGE"}
+"""Reasons for the end of a reply that do not refuse to answer."""
+
+
+def from_gemini(
+    client: Client,
+    model: str,
+    *,
+    continues: bool | None = None,
+    constrain: bool | Constraint = True,
+    options: Mapping[str, object] | None = None,
+    timeout: float = 120.0,
+    max_calls: int = 32,
+) -> HostedModel:
+    """Make a model of a client of the package `google-genai`.
+
+    Its replies are corrected as those of `from_function`. The first request has the part of the target that Gemini
+    enforces, in `response_json_schema` (`structkit.explain(target, model)` shows it). After a correction, models up to
+    Gemini 3.5 Flash continue the accepted text, and later ones get it in a second message.
+
+    The client tries requests again as its `http_options` say; by default it does not. A reply that breaks off is
+    continued from the text that was accepted.
+
+    Args:
+        client: `google.genai.Client()`. Async functions use it, too, in a thread.
+        model: The name of the model.
+        continues: Whether the model continues a last message of the model; by default what its version says.
+        constrain: Whether the part of the target that Gemini enforces is sent.
+        options: Fields of the `config` of each request, such as `{"temperature": 0}`.
+        timeout: Maximum number of seconds of one reply, with all tries.
+        max_calls: Maximum number of replies for one value.
+
+    Raises:
+        ImportError: The extra `gemini` is not installed.
+        TypeError: The client is not one of the package.
+        ValueError: An argument is not valid.
+
+    >>> from google import genai  # doctest: +SKIP
+    >>> model = from_gemini(genai.Client(), "gemini-3.5-flash")  # doctest: +SKIP
+    >>> model.capabilities.continues_prefix  # doctest: +SKIP
+    True
+    """
+    if not isinstance(client, _package().Client):
+        raise TypeError(f"from_gemini takes a google.genai.Client(), not {type(client).__name__}")
+    return HostedModel(
+        _GeminiClient(client, model, options or {}, timeout),
+        model=model,
+        capabilities=hosted_capabilities(
+            GEMINI,
+            constrain=constrain,
+            continues=_takes_prefix(model) if continues is None else continues,
+            timeout=timeout,
+            max_calls=max_calls,
+            fallback=GEMINI,
+        ),
+        timeout=timeout,
+        max_calls=max_calls,
+    )
+
+
+def gemini_from_environment(model: str) -> HostedModel:
+    """Return a model of Gemini with the key of the environment.
+
+    Raises:
+        ModelError: There is no key.
+        ImportError: The extra `gemini` is not installed.
+    """
+    genai = _package()
+    try:
+        client = genai.Client(http_options={"retry_options": {"attempts": 3}})
+    except ValueError:
+        raise ModelError(
+            "Gemini needs a key; set the environment variable GEMINI_API_KEY to one of "
+            "https://aistudio.google.com/apikey",
+            place=f"google:{model}",
+        ) from None
+    return from_gemini(client, model)
+
+
+def _package() -> Any:
+    """Return the package."""
+    try:
+        from google import genai
+    except ImportError as error:
+        raise ImportError(
+            "models of Gemini require the package google-genai; pip install 'structkit[gemini]'"
+        ) from error
+    return genai
+
+
+def _takes_prefix(model: str) -> bool:
+    """Whether a model continues a last message of its own: Gemini does up to 3.5 Flash, but not 3.5 Flash-Lite.
+
+    >>> _takes_prefix("gemini-2.5-flash-lite"), _takes_prefix("models/gemini-3.5-flash")
+    (True, True)
+    >>> _takes_prefix("gemini-3.5-flash-lite"), _takes_prefix("gemini-3.6-flash"), _takes_prefix("gemini-4-pro")
+    (False, False, False)
+    """
+    found = re.search(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?", model)
+    version = (0, 0) if found is None else (int(found[1]), int(found[2] or 0))
+    return version < (3, 5) or (version == (3, 5) and "lite" not in model)
+
+
+class _GeminiClient:
+    """Streams of contents of a client; see `HostedClient`."""
+
+    is_async = False
+
+    def __init__(self, client: Client, model: str, options: Mapping[str, object], timeout: float) -> None:
+        self.service = Service("Gemini", "the environment variable GEMINI_API_KEY", "retry_options")
+        self._client: Any = client
+        self._model = model
+        self._options = dict(options)
+        self._timeout = timeout
+
+    def secrets(self) -> Iterable[str]:
+        """Return the key."""
+        key = getattr(getattr(self._client, "_api_client", None), "api_key", None)
+        return (key,) if isinstance(key, str) else ()
+
+    def send(self, request: TextRequest, capabilities: Capabilities) -> object:
+        """Send a request; see `HostedClient.send`."""
+        messages = render_messages(request, continues=capabilities.continues_prefix)
+        system = [each["content"] for each in messages if each["role"] == "system"]
+        config: dict[str, object] = {}
+        if system:
+            config["system_instruction"] = "\n\n".join(system)
+        constraint = request.constraint
+        if constraint is not None and constraint.kind in capabilities.constraints:
+            config["response_mime_type"] = "application/json"
+            config["response_json_schema"] = constraint.schema
+        own = getattr(getattr(self._client, "_api_client", None), "_http_options", None)
+        milliseconds = client_timeout(getattr(own, "timeout", None), 1_000 * self._timeout)
+        if milliseconds is not None:
+            config["http_options"] = {"timeout": round(milliseconds)}
+        contents = [
+            {
+                "role": "model" if each["role"] == "assistant" else each["role"],
+                "parts": [{"text": each["content"]}],
+            }
+            for each in messages
+            if each["role"] != "system"
+        ]
+        return self._client.models.generate_content_stream(
+            model=self._model, contents=contents, config=merged(config, self._options)
+        )
+
+    def read(self, event: Any) -> ReplyPart:
+        """Return what a chunk says; see `HostedClient.read`."""
+        feedback = event.prompt_feedback
+        if feedback is not None and feedback.block_reason is not None:
+            return ReplyPart(refusal=f"Gemini blocks the prompt ({_name(feedback.block_reason)})")
+        if not event.candidates:
+            return ReplyPart()
+        candidate = event.candidates[0]
+        parts = (candidate.content and candidate.content.parts) or ()
+        text = "".join(part.text for part in parts if part.text and not part.thought)
+        reason = candidate.finish_reason and _name(candidate.finish_reason)
+        is_refused = bool(reason) and reason not in _ENDS
+        return ReplyPart(text, f"Gemini ended the reply ({reason})" if is_refused else None)
+
+
+def _name(reason: Any) -> str:
+    return str(getattr(reason, "value", reason))

@@ -1,0 +1,272 @@
+"""Models of hosted services, reached by the official clients."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.hosted.faults import Service, fault_of
+from structkit.models.native.profiles import SchemaProfile
+from structkit.models.servers.faults import Fault, Refused, quotable, texts_of, without_refused
+from structkit.models.text.protocol import TextRequest
+
+__all__ = [
+    "MAX_REPLY_TOKENS",
+    "HostedClient",
+    "HostedModel",
+    "ReplyPart",
+    "client_timeout",
+    "hosted_capabilities",
+]
+
+MAX_REPLY_TOKENS = 4_096
+"""Maximum number of tokens of a reply, where a service asks for one. A longer answer takes more replies."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyPart:
+    """What one event of a reply says.
+
+    Attributes:
+        text: The text; empty if the event has none. Reasoning is no part of it.
+        refusal: A part of the words in which the model or a filter refuses to answer; `None` if neither does.
+    """
+
+    text: str = ""
+    refusal: str | None = None
+
+
+class ReplyStream(Protocol):
+    """The events of a reply: iterable, sync or async."""
+
+    def close(self) -> object:
+        """Close the connection; a coroutine if the stream is async."""
+        ...
+
+
+class HostedClient(Protocol):
+    """An official client: how a request is sent, and what the events of its reply say."""
+
+    @property
+    def service(self) -> Service:
+        """The service, as errors name it."""
+        ...
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the client is async."""
+        ...
+
+    def secrets(self) -> Iterable[str]:
+        """Return the keys, which no error may show."""
+        ...
+
+    def send(self, request: TextRequest, capabilities: Capabilities) -> object:
+        """Send a request; return the `ReplyStream`, or an awaitable of it if the client is async."""
+        ...
+
+    def read(self, event: object) -> ReplyPart:
+        """Return what an event of the reply says."""
+        ...
+
+
+def hosted_capabilities(
+    profile: SchemaProfile | None,
+    *,
+    constrain: bool | Constraint,
+    continues: bool,
+    timeout: float,
+    max_calls: int,
+    fallback: SchemaProfile,
+) -> Capabilities:
+    """Return the capabilities of a hosted model.
+
+    Args:
+        profile: What the service is known to enforce of a JSON Schema; `None` if nothing is known.
+        constrain: The argument of the user.
+        continues: Whether the model continues a last message of the assistant.
+        timeout: The argument of the user.
+        max_calls: The argument of the user.
+        fallback: What is assumed if the user asks for a JSON Schema, and nothing is known.
+
+    Raises:
+        ValueError: An argument is not valid.
+
+    >>> from structkit.models.native.profiles import GEMINI
+    >>> settings = {"continues": True, "timeout": 60.0, "max_calls": 8, "fallback": GEMINI}
+    >>> sorted(hosted_capabilities(GEMINI, constrain=True, **settings).constraints)
+    ['json_schema']
+    """
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
+    if operator.index(max_calls) < 1:
+        raise ValueError(f"max_calls must be at least 1, not {max_calls!r}")
+    if not isinstance(constrain, bool) and constrain != "json_schema":
+        raise ValueError(
+            f"constrain must be True, False or 'json_schema', not {constrain!r}: the API takes no other notation"
+        )
+    if constrain == "json_schema":
+        profile = profile or fallback
+    return Capabilities(
+        continues_prefix=continues,
+        takes_messages=True,
+        constraints=frozenset({"json_schema"} if profile and constrain else ()),
+        schema_profile=profile,
+    )
+
+
+def client_timeout(own: object, timeout: float) -> float | None:
+    """Return the timeout that a request gets; `None` if that of the client is as short.
+
+    A request that nobody waits for ends with it.
+
+    Args:
+        own: The timeout of the client: seconds, or an object with a `read` timeout.
+        timeout: Maximum number of seconds of a reply.
+
+    >>> client_timeout(600, 120.0), client_timeout(20, 120.0), client_timeout(None, 120.0)
+    (120.0, None, 120.0)
+    """
+    read = getattr(own, "read", own)
+    return None if isinstance(read, (int, float)) and read <= timeout else timeout
+
+
+class HostedModel:
+    """A hosted model as a `TextModel`; returned by `from_openai`, `from_anthropic` and `from_gemini`.
+
+    Attributes:
+        name: The name of the model and the service in messages.
+        capabilities: What the model can do. Less, after the service refused a constraint, or the start of an answer.
+        timeout: Maximum number of seconds of one reply.
+        max_calls: Maximum number of replies for one value.
+        lock: `None`: replies can be made side by side.
+    """
+
+    def __init__(
+        self,
+        client: HostedClient,
+        *,
+        model: str,
+        capabilities: Capabilities,
+        timeout: float,
+        max_calls: int,
+    ) -> None:
+        self.name = f"{model} of {client.service.name}"
+        self.capabilities = capabilities
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.lock = None
+        self._client = client
+        self._model = model
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether the model takes messages; see `SupportsMessages`."""
+        return self.capabilities.takes_messages
+
+    def request(self, request: TextRequest) -> Iterator[str] | AsyncIterator[str]:
+        """Ask for a reply, and return its pieces as they arrive; see `TextModel.request`.
+
+        The client tries again what it tries again by itself. What the service refuses is left out of the next request:
+        the constraint first, then the start of the answer.
+
+        Raises:
+            ModelError: The service failed, or refuses to answer.
+        """
+        return self._async_pieces(request) if self._client.is_async else self._pieces(request)
+
+    def _pieces(self, request: TextRequest) -> Iterator[str]:
+        while True:
+            reply = _Reply(self.capabilities)
+            try:
+                sent = cast("Iterator[object]", self._client.send(request, reply.capabilities))
+                with closing(cast("ReplyStream", sent)):
+                    for event in sent:
+                        text = reply.text(self._client.read(event))
+                        if text:
+                            yield text
+                reply.check(self._secrets(request))
+                return
+            except Exception as error:  # the exceptions depend on the client and its HTTP library
+                self._leave_out_refused(error, request, reply)
+
+    async def _async_pieces(self, request: TextRequest) -> AsyncIterator[str]:
+        while True:
+            reply = _Reply(self.capabilities)
+            try:
+                sent = await cast(
+                    "Awaitable[AsyncIterator[object]]", self._client.send(request, reply.capabilities)
+                )
+                try:
+                    async for event in sent:
+                        text = reply.text(self._client.read(event))
+                        if text:
+                            yield text
+                finally:
+                    await cast("Awaitable[object]", cast("ReplyStream", sent).close())
+                reply.check(self._secrets(request))
+                return
+            except Exception as error:  # as above
+                self._leave_out_refused(error, request, reply)
+
+    def _leave_out_refused(self, error: Exception, request: TextRequest, reply: _Reply) -> None:
+        """Leave out what the service refused, if the request can do without it.
+
+        Raises:
+            ModelError: It cannot, or the service failed.
+        """
+        fault = fault_of(error, self._client.service, self._model, self._secrets(request))
+        remaining = (
+            without_refused(reply.capabilities, request, fault)
+            if isinstance(fault, Refused) and not reply.has_text
+            else None
+        )
+        if remaining is None:
+            # The exception of the client quotes the prompt, so it is no cause.
+            raise fault.error(self.name) from None
+        self.capabilities = remaining
+
+    def _secrets(self, request: TextRequest) -> tuple[str, ...]:
+        return (*self._client.secrets(), *texts_of(request))
+
+
+@dataclass(slots=True)
+class _Reply:
+    """What is known of a reply while it is read."""
+
+    capabilities: Capabilities
+    has_text: bool = False
+    refusals: list[str] = field(default_factory=list)
+
+    def text(self, part: ReplyPart) -> str:
+        """Return the text of a part; keep what refuses to answer."""
+        self.has_text |= bool(part.text)
+        if part.refusal is not None:
+            self.refusals.append(part.refusal)
+        return part.text
+
+    def check(self, secrets: Iterable[str]) -> None:
+        """Raise the fault of a refusal to answer."""
+        if self.refusals:
+            quoted = quotable("".join(self.refusals), secrets)
+            said = f": {quoted}" if quoted else ""
+            raise Fault(f"the model refuses to answer{said}; change the prompt", is_transient=False)
+
+
+def merged(fields: Mapping[str, object], options: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a request with the options of the user; objects in both are joined.
+
+    >>> merged({"output_config": {"format": 1}}, {"output_config": {"effort": "low"}, "top_k": 1})
+    {'output_config': {'format': 1, 'effort': 'low'}, 'top_k': 1}
+    """
+    both = {**fields, **options}
+    for name, value in fields.items():
+        other = options.get(name)
+        if isinstance(value, Mapping) and isinstance(other, Mapping):
+            both[name] = {**value, **other}
+    return both

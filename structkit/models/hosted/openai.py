@@ -1,0 +1,195 @@
+"""The door to the package openai: its clients as text models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from structkit.errors import ModelError
+from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.hosted.faults import Service
+from structkit.models.hosted.model import (
+    MAX_REPLY_TOKENS,
+    HostedModel,
+    ReplyPart,
+    client_timeout,
+    hosted_capabilities,
+    merged,
+)
+from structkit.models.native.profiles import OPENAI_STRICT
+from structkit.models.servers.dialects import Dialect, recognize
+from structkit.models.text.protocol import TextRequest
+from structkit.models.text.render import render_messages
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
+
+__all__ = ["from_openai", "openai_from_environment"]
+
+_KEY = "OPENAI_API_KEY"
+
+
+def from_openai(
+    client: OpenAI | AsyncOpenAI,
+    model: str,
+    *,
+    continues: bool | None = None,
+    constrain: bool | Constraint = True,
+    options: Mapping[str, object] | None = None,
+    timeout: float = 120.0,
+    max_calls: int = 32,
+) -> HostedModel:
+    """Make a model of a client of the package `openai`.
+
+    Its replies are corrected as those of `from_function`. OpenAI also gets the part of the target that it enforces, as
+    a strict JSON Schema (`structkit.explain(target, model)` shows it). Another server, to which the client has a
+    `base_url`, gets the prompt alone; use `connect`, which asks the server what it can do.
+
+    The client tries requests again, as its `max_retries` says. A reply that breaks off is continued from the text that
+    was accepted.
+
+    Args:
+        client: `openai.OpenAI()`, `AsyncOpenAI()`, `AzureOpenAI()` or `AsyncAzureOpenAI()`.
+        model: The name of the model, or of the deployment on Azure.
+        continues: Whether the server continues a last message of the assistant. OpenAI does not.
+        constrain: Whether the part of the target that OpenAI enforces is sent; `"json_schema"` sends it to another
+            server, too.
+        options: Arguments of each `client.chat.completions.create`, such as `{"reasoning_effort": "low"}`.
+        timeout: Maximum number of seconds of one reply, with all tries.
+        max_calls: Maximum number of replies for one value.
+
+    Raises:
+        ImportError: The extra `openai` is not installed.
+        TypeError: The client is not one of the package.
+        ValueError: An argument is not valid.
+
+    >>> from openai import OpenAI  # doctest: +SKIP
+    >>> model = from_openai(OpenAI(), "gpt-5-mini")  # doctest: +SKIP
+    >>> sorted(model.capabilities.constraints)  # doctest: +SKIP
+    ['json_schema']
+    """
+    openai = _package()
+    if not isinstance(client, (openai.OpenAI, openai.AsyncOpenAI)):
+        raise TypeError(f"from_openai takes a client such as openai.OpenAI(), not {type(client).__name__}")
+    is_azure = isinstance(client, (openai.AzureOpenAI, openai.AsyncAzureOpenAI))
+    dialect = _dialect(str(client.base_url), is_azure=is_azure)
+    return HostedModel(
+        _OpenAIClient(
+            client, dialect, model, options or {}, timeout, is_async=isinstance(client, openai.AsyncOpenAI)
+        ),
+        model=model,
+        capabilities=hosted_capabilities(
+            dialect.schema_profile,
+            constrain=constrain,
+            continues=dialect.continues if continues is None else continues,
+            timeout=timeout,
+            max_calls=max_calls,
+            fallback=OPENAI_STRICT,
+        ),
+        timeout=timeout,
+        max_calls=max_calls,
+    )
+
+
+def openai_from_environment(model: str) -> HostedModel:
+    """Return a model of OpenAI with the key of the environment.
+
+    Raises:
+        ModelError: There is no key.
+        ImportError: The extra `openai` is not installed.
+    """
+    openai = _package()
+    try:
+        client = openai.OpenAI()
+    except openai.OpenAIError:
+        raise ModelError(
+            f"OpenAI needs a key; set the environment variable {_KEY} to one of "
+            "https://platform.openai.com/api-keys",
+            place=f"openai:{model}",
+        ) from None
+    return from_openai(client, model)
+
+
+def _package() -> Any:
+    """Return the package."""
+    try:
+        import openai
+    except ImportError as error:
+        raise ImportError(
+            "models of OpenAI require the package openai; pip install 'structkit[openai]'"
+        ) from error
+    return openai
+
+
+def _dialect(base_url: str, *, is_azure: bool) -> Dialect:
+    """Return what a server is known to do, without asking the server.
+
+    >>> _dialect("https://eu.api.openai.com/v1", is_azure=False).name
+    'OpenAI'
+    >>> _dialect("http://localhost:8000/v1", is_azure=False).name
+    'an OpenAI-compatible server'
+    """
+    host = urlsplit(base_url).hostname or ""
+    is_openai = is_azure or host.endswith((".api.openai.com", ".openai.azure.com"))
+    return recognize("https://api.openai.com" if is_openai else base_url, lambda path: None, set())
+
+
+class _OpenAIClient:
+    """Chat completions of a client; see `HostedClient`."""
+
+    def __init__(
+        self,
+        client: OpenAI | AsyncOpenAI,
+        dialect: Dialect,
+        model: str,
+        options: Mapping[str, object],
+        timeout: float,
+        *,
+        is_async: bool,
+    ) -> None:
+        parts = urlsplit(str(client.base_url))
+        name = "OpenAI" if dialect.name == "OpenAI" else parts.netloc.rpartition("@")[2]
+        self.service = Service(name, f"the environment variable {_KEY}", "max_retries")
+        self.is_async = is_async
+        self._client: Any = client
+        self._dialect = dialect
+        self._model = model
+        self._options = dict(options)
+        self._timeout = timeout
+
+    def secrets(self) -> Iterable[str]:
+        """Return the key."""
+        key = self._client.api_key
+        return (key,) if isinstance(key, str) else ()
+
+    def send(self, request: TextRequest, capabilities: Capabilities) -> object:
+        """Send a request; see `HostedClient.send`."""
+        dialect, continues = self._dialect, capabilities.continues_prefix
+        messages: list[dict[str, object]] = [
+            dict(each) for each in render_messages(request, continues=continues)
+        ]
+        fields: dict[str, object] = {"model": self._model, "messages": messages, "stream": True}
+        if continues and request.prefix and dialect.prefix_field:
+            messages[-1][dialect.prefix_field] = True
+        # The reasoning of a model of OpenAI counts, too: a limit for the answer would end it before the answer.
+        if request.max_tokens is not None and dialect.length_field == "max_tokens":
+            fields["max_tokens"] = min(request.max_tokens, MAX_REPLY_TOKENS)
+        constraint = request.constraint
+        if constraint is not None and constraint.kind in capabilities.constraints:
+            fields |= dialect.forced_to("json_schema").constraint(constraint)
+        timeout = client_timeout(self._client.timeout, self._timeout)
+        if timeout is not None:
+            fields["timeout"] = timeout
+        return self._client.chat.completions.create(**merged(fields, self._options))
+
+    def read(self, event: Any) -> ReplyPart:
+        """Return what a chunk says; see `HostedClient.read`."""
+        if not event.choices:
+            return ReplyPart()
+        choice = event.choices[0]
+        delta = choice.delta
+        refusal = getattr(delta, "refusal", None)
+        if refusal is None and choice.finish_reason == "content_filter":
+            refusal = "a content filter ended the reply"
+        return ReplyPart((delta and delta.content) or "", refusal or None)

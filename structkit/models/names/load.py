@@ -1,0 +1,179 @@
+"""Models by their names: a folder, a name on the Hub, or a provider and its model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, overload
+
+from structkit.errors import ModelError
+from structkit.models.hosted.anthropic import anthropic_from_environment
+from structkit.models.hosted.gemini import gemini_from_environment
+from structkit.models.hosted.model import HostedModel
+from structkit.models.hosted.openai import openai_from_environment
+from structkit.models.servers.model import ServerModel, connect
+from structkit.models.transformers.model import TransformersModel, load_transformers
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["load"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A kind of server: its usual address, and how it starts."""
+
+    url: str
+    start: str
+
+
+_HOSTED: Mapping[str, Callable[[str], HostedModel]] = MappingProxyType(
+    {
+        "openai": openai_from_environment,
+        "anthropic": anthropic_from_environment,
+        "google": gemini_from_environment,
+        "gemini": gemini_from_environment,
+    }
+)
+
+_SERVERS: Mapping[str, _Server] = MappingProxyType(
+    {
+        "ollama": _Server(
+            "http://localhost:11434", "`ollama serve` starts Ollama, and `ollama pull {name}` gets the model"
+        ),
+        "vllm": _Server("http://localhost:8000", "`vllm serve {name}` starts vLLM"),
+        "sglang": _Server(
+            "http://localhost:30000", "`python -m sglang.launch_server --model-path {name}` starts SGLang"
+        ),
+        "llama.cpp": _Server("http://localhost:8080", "`llama-server -m FILE.gguf` starts llama.cpp"),
+        "lmstudio": _Server(
+            "http://localhost:1234", "`lms server start` starts LM Studio, and `lms load {name}` the model"
+        ),
+    }
+)
+
+
+@overload
+def load(
+    name_or_folder: Path | None = None,
+    *,
+    device: str | None = None,
+    dtype: str | torch.dtype | None = None,
+    thinking_tags: tuple[str, str] | None = None,
+) -> TransformersModel: ...
+@overload
+def load(
+    name_or_folder: str | Path | None,
+    *,
+    device: str | None = None,
+    dtype: str | torch.dtype | None = None,
+    thinking_tags: tuple[str, str] | None = None,
+) -> TransformersModel | Any: ...  # a text model, if the name has a provider
+def load(
+    name_or_folder: str | Path | None = None,
+    *,
+    device: str | None = None,
+    dtype: str | torch.dtype | None = None,
+    thinking_tags: tuple[str, str] | None = None,
+) -> TransformersModel | HostedModel | ServerModel:
+    """Load a causal language model and its tokenizer, or reach a model by the name of its provider.
+
+    Only safetensors weights are read, and code of the checkpoint is not run. For other models, load the model with
+    transformers and call `from_transformers`.
+
+    If nothing is frozen yet, `gc.freeze()` is called before the weights are read: the objects that exist then, such as
+    the imported packages, are not traversed by the garbage collector, which otherwise interrupts a token for up to
+    0.1 s. The model itself is not frozen. `gc.unfreeze()` undoes it.
+
+    A name with a provider gives a model that returns text. Hosted models get the key from the environment variable of
+    the official client, and servers are reached at their usual address, or at the one after `@`:
+
+    | name | model |
+    |---|---|
+    | `openai:gpt-5-mini` | `from_openai`; the key is in `OPENAI_API_KEY` |
+    | `anthropic:claude-opus-5` | `from_anthropic`; the key is in `ANTHROPIC_API_KEY` |
+    | `google:gemini-3.5-flash`, `gemini:...` | `from_gemini`; the key is in `GEMINI_API_KEY` or `GOOGLE_API_KEY` |
+    | `ollama:qwen3` | `connect`; likewise `vllm`, `sglang`, `llama.cpp` and `lmstudio` |
+    | `vllm:org/name@http://host:8000` | `connect("http://host:8000", "org/name")` |
+    | `llama.cpp:` | the only model of the server |
+
+    Args:
+        name_or_folder: A folder in the Hugging Face format, a name on the Hub, or a provider and its model; by default
+            the demo model that ships with structkit.
+        device: Device of the model, such as `"cuda"`; by default a CUDA device if available, else the CPU.
+        dtype: Type of the weights, such as `"bfloat16"`, or `"auto"` for the type of the checkpoint; by default
+            float32 on a CPU, where half precision is slow, and the type of the checkpoint elsewhere.
+        thinking_tags: See `from_transformers`.
+
+    Raises:
+        ModelError: A package, a key, the server or the model is missing, or the model is not a causal language model.
+        VocabularyError: The tokenizer cannot be read as bytes.
+
+    >>> load("./no/such/folder")
+    Traceback (most recent call last):
+    structkit.errors.ModelError: the folder does not exist; give one that contains config.json at `no/such/folder`
+    """
+    found = None if name_or_folder is None else _split(name_or_folder)
+    if found is None:
+        return load_transformers(name_or_folder, device=device, dtype=dtype, thinking_tags=thinking_tags)
+    provider, model = found
+    name = f"{provider}:{model}"
+    for setting, value in (("device", device), ("dtype", dtype), ("thinking_tags", thinking_tags)):
+        if value is not None:
+            raise ModelError(
+                f"{setting} is a setting of models that run in this process; leave it out", place=name
+            )
+    try:
+        if provider in _SERVERS:
+            return _connect(provider, model)
+        if not model:
+            raise ModelError(f"the name of the model is missing; write {provider}:MODEL", place=name)
+        return _HOSTED[provider](model)
+    except ImportError as error:
+        raise ModelError(str(error), place=name) from error
+
+
+def _split(name: str | Path) -> tuple[str, str] | None:
+    """Return the provider and the model of a name; `None` for a path and a name on the Hub.
+
+    Raises:
+        ModelError: The provider is unknown.
+
+    >>> _split("openai:gpt-5-mini"), _split("org/name"), _split("C:/models/qwen")
+    (('openai', 'gpt-5-mini'), None, None)
+    """
+    # One letter before the colon is a drive of Windows.
+    found = re.fullmatch(r"([A-Za-z][\w.-]+):(.*)", name) if isinstance(name, str) else None
+    if found is None:
+        return None
+    provider = found[1].lower()
+    if provider in _HOSTED or provider in _SERVERS:
+        return provider, found[2]
+    if Path(found[0]).exists():
+        return None
+    known = ", ".join((*_HOSTED, *_SERVERS))
+    raise ModelError(f"the provider {found[1]!r} is unknown; it is one of {known}", place=found[0])
+
+
+def _connect(provider: str, model: str) -> ServerModel:
+    """Return a model of a server.
+
+    Raises:
+        ModelError: The server does not answer, or does not have the model.
+    """
+    server = _SERVERS[provider]
+    # Models of LM Studio have names such as qwen3@q4_k_m, so not each @ precedes an address.
+    name, separator, address = model.rpartition("@http")
+    name, url = (name, f"http{address}") if separator else (model, server.url)
+    try:
+        return connect(url, name or None)
+    except ValueError as error:
+        raise ModelError(str(error), place=f"{provider}:{name}") from None
+    except ModelError as error:
+        start = server.start.format(name=name or "MODEL")
+        remedy = f"{start}; for another address give {provider}:{name}@http://HOST:PORT"
+        raise ModelError(f"{error.message}; {remedy}", place=error.place) from error

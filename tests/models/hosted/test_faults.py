@@ -1,0 +1,149 @@
+"""Faults of hosted services: a clear error each, without key and prompt."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+import traceback
+
+import pytest
+
+import structkit as sk
+from structkit.errors import ModelError
+from tests.models.hosted.services import KEY, Kind, each_kind
+from tests.models.servers.fake import Say, error
+
+WHOLE = '{"a": 1}'
+Target = dict[str, int]
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("status", "said", "expected"),
+    [
+        (401, f"Incorrect API key provided: {KEY[:8]}", r"refuses the key \(status 401\); give the client a valid"),
+        (403, "no access", r"does not allow the request \(status 403\): no access; has the key access to"),
+        (404, "no such model", r"does not have the model '.*' \(status 404\): no such model; check its name"),
+        (429, "slow down", r"allows no more requests .*\(status 429\): slow down; wait, send fewer"),
+        (500, "internal", r"failed \(status 500\): internal; try again later"),
+        (529, "Overloaded", r"failed \(status 529\): Overloaded; try again later"),
+        (400, "prompt is too long: 9 tokens", r"the prompt is too long for .*: prompt is too long: 9 tokens; shorten"),
+        (400, "API key not valid", r"refuses the key \(status 400\); give the client"),
+        (400, "Your credit balance is too low", r"\(status 400\): Your credit balance is too low; .*check the quota"),
+    ],
+)  # fmt: skip
+def test_a_status_becomes_an_error_with_its_remedy(kind: Kind, status: int, said: str, expected: str) -> None:
+    with kind.serving(error(status, said)) as (model, server):
+        with pytest.raises(ModelError, match=expected) as raised:
+            sk.extract(model, "one", Target)
+        assert len(server.requests) == 1
+        assert model.name in str(raised.value)
+        assert KEY[:8] not in str(raised.value)
+
+
+@each_kind
+def test_the_client_tries_again_and_nobody_else(kind: Kind) -> None:
+    with kind.serving(error(500, "internal", ("Retry-After", "0"), ("retry-after-ms", "1")), WHOLE) as (
+        _,
+        server,
+    ):
+        client = kind.make(server.url)
+        if kind.package == "google.genai":
+            options = {
+                "base_url": server.url,
+                "retry_options": {"attempts": 2, "initial_delay": 0.01, "jitter": 0.0},
+            }
+            client = type(client)(api_key=KEY, http_options=options)
+        else:
+            client = client.with_options(max_retries=1)
+        assert sk.extract(kind.wrap(client, "m"), "one", Target) == {"a": 1}
+        assert len(server.requests) == 2
+
+
+@each_kind
+def test_a_refusal_that_has_no_remedy(kind: Kind) -> None:
+    with kind.serving(error(400, "messages must not be empty"), constrain=False) as (model, server):
+        with pytest.raises(
+            ModelError, match=r"refuses the request \(status 400\): messages must not be empty"
+        ):
+            sk.extract(model, "one", Target)
+        assert len(server.requests) == 1
+
+
+@each_kind
+def test_no_server(kind: Kind) -> None:
+    pytest.importorskip(kind.package, reason=f"the package {kind.package} is not installed")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    model = kind.wrap(kind.make(url), "m")
+    with pytest.raises(ModelError, match=r"the connection to .* failed .*is the network up"):
+        sk.extract(model, "one", Target)
+
+
+@each_kind
+def test_a_server_that_hangs(kind: Kind) -> None:
+    with kind.serving(Say(hangs=True), timeout=0.5) as (model, _):
+        started = time.monotonic()
+        with pytest.raises(ModelError, match=r"did not (reply|answer) within"):
+            sk.extract(model, "one", Target)
+        assert time.monotonic() - started < 5
+
+
+@each_kind
+@pytest.mark.parametrize("reply", [Say(is_cut=True), Say([b"data: nonsense\n\n"])], ids=["cut", "json"])
+def test_a_stream_that_breaks_before_its_first_text(kind: Kind, reply: Say) -> None:
+    with kind.serving(reply) as (model, _), pytest.raises(sk.GenerationError) as raised:
+        sk.extract(model, "one", Target, max_corrections=1)
+    assert isinstance(raised.value, (ModelError, sk.CorrectionsExhausted))
+
+
+ERRORS = {
+    "openai": b'data: {"error": {"message": "Overloaded", "code": "server_error"}}\n\n',
+    "anthropic": b'event: error\ndata: {"type": "error", '
+    b'"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n',
+    "google.genai": b'data: {"error": {"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"}}\n\n',
+}
+
+
+@each_kind
+def test_an_error_inside_of_a_stream(kind: Kind) -> None:
+    with (
+        kind.serving(Say([ERRORS[kind.package]])) as (model, _),
+        pytest.raises(ModelError, match=r"failed.*: Overloaded; try again later"),
+    ):
+        sk.extract(model, "one", Target)
+    with kind.serving(Say(['{"a": 1', ERRORS[kind.package]]), ', "b": 2}') as (model, _):
+        assert sk.extract(model, "one", Target) == {"a": 1, "b": 2}
+
+
+@each_kind
+def test_options_that_do_not_exist(kind: Kind) -> None:
+    with kind.serving(WHOLE, options={"temprature": 0}) as (model, server):
+        with pytest.raises(
+            ModelError, match=r"the client cannot send the request .*temprature.*check options"
+        ):
+            sk.extract(model, "one", Target)
+        assert not server.requests
+
+
+@each_kind
+def test_no_key_and_no_prompt_in_errors_and_logs(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+    prompt = "Ana Souza has the card number 1234"
+    with caplog.at_level(logging.DEBUG, "structkit"), kind.serving(WHOLE) as (model, server):
+        for said in (
+            f"bad key {KEY}",
+            f"cannot read '{prompt[:20]}'",
+            prompt,
+            "cannot read 'Ana Souza has t'",
+        ):
+            for status in (400, 401, 403, 404, 422, 429, 500):
+                server.replies[:] = [error(status, said)]
+                with pytest.raises(ModelError) as raised:
+                    sk.extract(model, prompt, Target)
+                shown = "".join(traceback.format_exception(raised.value)) + repr(model) + model.name
+                assert "secret" not in shown
+                assert "Souza" not in shown
+    assert "secret" not in caplog.text
+    assert "Souza" not in caplog.text

@@ -1,0 +1,285 @@
+"""How the official clients ask, and what becomes of their replies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+import structkit as sk
+from structkit.errors import ModelError
+from tests.models.hosted.services import KEY, KINDS, Kind, each_kind, prefixing
+from tests.models.servers.fake import Say, error
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+class Adult(BaseModel):
+    name: str
+    age: Annotated[int, Field(ge=18, multiple_of=2)]
+
+
+ANA = Person(name="Ana", age=34)
+WHOLE = '{"name": "Ana", "age": 34}'
+
+
+@each_kind
+def test_a_constraint_that_is_obeyed(kind: Kind) -> None:
+    with kind.serving(WHOLE) as (model, server):
+        result = sk.generate(model, "Ana, 34", Person)
+        assert (result.value, result.guarantee) == (ANA, "constrained")
+        assert kind.schema(server.requests[0])["required"] == ["name", "age"]
+        assert kind.last(server.requests[0])[0] == "user"
+
+
+@each_kind
+def test_a_constraint_that_is_ignored_is_corrected(kind: Kind) -> None:
+    with kind.serving('{"name": "Ana", "years": 3}', "34}") as (model, server):
+        result = sk.generate(model, "Ana, 34", Person)
+        assert (result.value, result.guarantee) == (ANA, "corrected")
+        assert kind.schema(server.requests[1]) is None
+        assert kind.last(server.requests[1])[0] == "user"
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"Sure! Here is the JSON:\n```json\n{WHOLE}\n```\nAnything else?",
+        '{\n  "name": "\\u0041na",\n  "age": 34\n}',
+        Say([WHOLE[:5], WHOLE[5:], "\n", "I hope this helps."]),
+    ],
+    ids=["prose", "escapes", "pieces"],
+)
+def test_forms_of_a_reply(kind: Kind, reply: Any) -> None:
+    with kind.serving(reply) as (model, server):
+        assert sk.extract(model, "Ana, 34", Person) == ANA
+        assert len(server.requests) == 1
+
+
+@prefixing
+def test_models_that_continue_get_the_start(kind: Kind) -> None:
+    with kind.serving('{"name": "Ana", "years": 3}', "34}", model=kind.prefixed) as (model, server):
+        assert sk.extract(model, "Ana, 34", Person) == ANA
+        assert kind.last(server.requests[1]) == ("assistant", '{"name": "Ana", "age":')
+
+
+@prefixing
+def test_a_start_that_is_refused_becomes_a_second_message(kind: Kind) -> None:
+    def reply(body: dict[str, Any]) -> str | Say:
+        if kind.last(body)[0] == "assistant":
+            return error(400, "This model does not support assistant message prefill.")
+        return WHOLE
+
+    with kind.serving(reply, model=kind.prefixed, constrain=False) as (model, server):
+        assert sk.extract(model, "Ana, 34", Person) == ANA
+        assert not model.capabilities.continues_prefix
+        assert [kind.last(request)[0] for request in server.requests] == ["assistant", "user"]
+
+
+@each_kind
+def test_a_reply_that_starts_over(kind: Kind) -> None:
+    with kind.serving('{"name": "Ana", "years": 3}', WHOLE, continues=True) as (model, server):
+        assert sk.extract(model, "Ana, 34", Person) == ANA
+        assert kind.last(server.requests[1])[0] == "assistant"
+
+
+@each_kind
+def test_a_constraint_that_is_refused_is_left_out(kind: Kind) -> None:
+    def reply(body: dict[str, Any]) -> str | Say:
+        return error(400, "The schema has too many states") if kind.schema(body) else WHOLE
+
+    with kind.serving(reply) as (model, server):
+        result = sk.generate(model, "Ana, 34", Person)
+        assert (result.value, result.guarantee) == (ANA, "corrected")
+        assert model.capabilities.constraints == frozenset()
+        assert len(server.requests) == 2
+
+
+@each_kind
+def test_no_constraint_where_it_is_not_wanted(kind: Kind) -> None:
+    with kind.serving(WHOLE, constrain=False) as (model, server):
+        assert sk.generate(model, "Ana, 34", Person).guarantee == "corrected"
+        assert kind.schema(server.requests[0]) is None
+    with kind.serving(WHOLE) as (model, server), pytest.raises(ValueError, match="takes no other notation"):
+        kind.wrap(kind.make(server.url), "m", constrain="grammar")
+
+
+@each_kind
+def test_only_the_enforced_part_is_sent_and_the_rest_is_checked(kind: Kind) -> None:
+    with kind.serving('{"name": "Ana", "age": 35}', "34}") as (model, server):
+        assert sk.extract(model, "Ana, 34", Adult) == Adult(name="Ana", age=34)
+        sent = kind.schema(server.requests[0])["properties"]["age"]
+        assert ("multipleOf" in sent) == (kind.package == "openai")
+        rows = {row.keyword: row.server for row in sk.explain(Adult, model).rows}
+        assert rows["multipleOf"] == ("enforced" if kind.package == "openai" else "checked")
+
+
+@each_kind
+def test_all_ways_to_call(kind: Kind) -> None:
+    with kind.serving(WHOLE) as (model, _):
+        assert sk.extract_many(model, ["Ana"] * 4, Person) == [ANA] * 4
+        *_, last = sk.stream(model, "Ana", Person)
+        assert isinstance(last, sk.StreamEnd)
+        assert last.result.value == ANA
+
+    async def calls() -> list[Person]:
+        with kind.serving(WHOLE) as (model, _):
+            values = await asyncio.gather(*(sk.aextract(model, "Ana", Person) for _ in range(3)))
+            values += await sk.aextract_many(model, ["Ana"] * 2, Person)
+            async for event in sk.astream(model, "Ana", Person):
+                if isinstance(event, sk.StreamEnd):
+                    values.append(event.result.value)
+            return values
+
+    assert asyncio.run(calls()) == [ANA] * 6
+
+
+@each_kind
+def test_system_messages_and_options(kind: Kind) -> None:
+    option = ("service_tier", "auto") if kind.package == "anthropic" else ("temperature", 0.5)
+    with kind.serving(WHOLE, options=dict([option])) as (model, server):
+        sk.extract(model, "Ana, 34", Person, system="Be brief.")
+        (request,) = server.requests
+        assert json.dumps(request).count("Be brief.") == 1
+        assert request.get("generationConfig", request)[option[0]] == option[1]
+        if kind.package == "anthropic":
+            assert request["system"].startswith("Be brief.")
+            assert request["max_tokens"] == 4_096
+        if kind.package == "google.genai":
+            assert request["systemInstruction"]["parts"][0]["text"].startswith("Be brief.")
+
+
+def test_objects_of_options_are_joined() -> None:
+    kind = next(kind for kind in KINDS if kind.name == "anthropic")
+    options = {"output_config": {"effort": "low"}, "max_tokens": 99}
+    with kind.serving(WHOLE, options=options) as (model, server):
+        sk.extract(model, "Ana, 34", Person)
+        assert set(server.requests[0]["output_config"]) == {"effort", "format"}  # type: ignore[call-overload]
+        assert server.requests[0]["max_tokens"] == 99
+
+
+@each_kind
+def test_the_stream_is_closed_at_the_first_byte_that_cannot_follow(kind: Kind) -> None:
+    with kind.serving(Say(['{"name": "Ana", "years": 3', "4}"], hangs=True), "34}", timeout=5) as (model, _):
+        assert sk.extract(model, "Ana, 34", Person) == ANA
+
+
+@each_kind
+def test_a_reply_that_breaks_off_is_continued(kind: Kind) -> None:
+    with kind.serving(Say(['{"name": "An', "a"], is_cut=True), '", "age": 34}') as (model, _):
+        result = sk.generate(model, "Ana, 34", Person)
+        assert result.value == ANA
+        assert [draft.end for draft in result.trace.drafts] == ["failed", "complete"]  # type: ignore[union-attr]
+
+
+@each_kind
+def test_a_reply_of_nothing_or_of_another_object(kind: Kind) -> None:
+    with (
+        kind.serving("", "I cannot help.", "\n" * 1_000, WHOLE, max_calls=3) as (model, server),
+        pytest.raises(sk.CorrectionsExhausted, match="max_calls=3"),
+    ):
+        sk.extract(model, "Ana, 34", Person)
+    assert len(server.requests) == 3
+
+
+REFUSALS: dict[str, list[str]] = {
+    "openai": [
+        '{"choices": [{"index": 0, "delta": {"refusal": "I cannot "}}]}',
+        '{"choices": [{"index": 0, "delta": {"refusal": "do that."}, "finish_reason": "stop"}]}',
+    ],
+    "anthropic": [
+        '{"type": "message_delta", "delta": {"stop_reason": "refusal", "stop_details": {"type": "refusal", '
+        '"explanation": "I cannot do that."}}, "usage": {"output_tokens": 1}}'
+    ],
+    "google.genai": ['{"promptFeedback": {"blockReason": "SAFETY"}}'],
+}
+FILTERS: dict[str, list[str]] = {
+    "openai": ['{"choices": [{"index": 0, "delta": {}, "finish_reason": "content_filter"}]}'],
+    "anthropic": [
+        '{"type": "message_delta", "delta": {"stop_reason": "refusal"}, "usage": {"output_tokens": 1}}'
+    ],
+    "google.genai": ['{"candidates": [{"finishReason": "PROHIBITED_CONTENT"}]}'],
+}
+WORDS = {"openai": "I cannot do that.", "anthropic": "I cannot do that.", "google.genai": r"\(SAFETY\)"}
+
+
+def events(kind: Kind, data: list[str]) -> Say:
+    name = "event: message_delta\n" if kind.package == "anthropic" else ""
+    return Say([f"{name}data: {each}\n\n".encode() for each in data])
+
+
+@each_kind
+def test_a_refusal_ends_with_its_words(kind: Kind) -> None:
+    with kind.serving(events(kind, REFUSALS[kind.package])) as (model, server):
+        with pytest.raises(
+            ModelError, match=f"refuses to answer: .*{WORDS[kind.package]}.*; change the prompt"
+        ):
+            sk.extract(model, "Ana, 34", Person)
+        assert len(server.requests) == 1
+    with (
+        kind.serving(events(kind, FILTERS[kind.package])) as (model, _),
+        pytest.raises(ModelError, match="the model refuses to answer"),
+    ):
+        sk.extract(model, "Ana, 34", Person)
+
+
+LENGTH: dict[str, str] = {
+    "openai": '{"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}',
+    "anthropic": '{"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 1}}',
+    "google.genai": '{"candidates": [{"finishReason": "MAX_TOKENS"}]}',
+}
+THOUGHT: dict[str, str] = {
+    "openai": '{"choices": []}',
+    "anthropic": '{"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "35?"}}',
+    "google.genai": '{"candidates": [{"content": {"parts": [{"text": "35?", "thought": true}]}}]}',
+}
+
+
+@each_kind
+def test_a_reply_of_the_maximum_length_is_continued(kind: Kind) -> None:
+    end = events(kind, [LENGTH[kind.package]])
+    with kind.serving(Say(['{"name": "An', *end.pieces]), 'a", "age": 34}') as (model, _):
+        result = sk.generate(model, "Ana, 34", Person)
+        assert result.value == ANA
+        assert result.trace.drafts[0].end == "ended"  # type: ignore[union-attr]
+
+
+@each_kind
+def test_reasoning_is_no_part_of_the_answer(kind: Kind) -> None:
+    thought = events(kind, [THOUGHT[kind.package]])
+    with kind.serving(Say([*thought.pieces, WHOLE])) as (model, _):
+        assert sk.generate(model, "Ana, 34", Person).guarantee == "constrained"
+
+
+@pytest.mark.parametrize("kind", KINDS[::2], ids=lambda kind: kind.name)
+def test_other_objects_are_no_clients(kind: Kind) -> None:
+    pytest.importorskip(kind.package, reason=f"the package {kind.package} is not installed")
+    with pytest.raises(TypeError, match=r"takes a .*\(\), not str"):
+        kind.wrap(KEY, "m")
+    for settings in ({"timeout": 0}, {"timeout": float("nan")}, {"max_calls": 0}):
+        with pytest.raises(ValueError, match="must be"):
+            kind.wrap(kind.make("http://localhost:1"), "m", **settings)
+
+
+def test_what_is_known_of_a_server_of_an_openai_client() -> None:
+    openai = pytest.importorskip("openai", reason="the package openai is not installed")
+    known = {
+        "https://api.openai.com/v1": {"json_schema"},
+        "https://eu.api.openai.com/v1": {"json_schema"},
+        "http://localhost:8000/v1": set(),
+        "https://api.mistral.ai/v1": set(),
+    }
+    for url, constraints in known.items():
+        model = sk.from_openai(openai.OpenAI(base_url=url, api_key=KEY), "m")
+        assert model.capabilities.constraints == constraints
+        assert model.capabilities.continues_prefix == ("mistral" in url)
+    azure = openai.AzureOpenAI(azure_endpoint="https://a.example", api_version="2026-01-01", api_key=KEY)
+    assert sk.from_openai(azure, "deployment").capabilities.constraints == {"json_schema"}
+    assert sk.from_openai(azure, "deployment").name == "deployment of OpenAI"

@@ -1,0 +1,195 @@
+"""Models by their names: which model a name means, and what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import structkit as sk
+from structkit.cli import main
+from structkit.errors import ModelError
+from tests.models.servers.fake import ANTHROPIC, GEMINI, OPENAI, Wire, serve
+
+KEY = "a-very-secret-key-of-mine"
+Target = dict[str, int]
+WHOLE = '{"a": 1}'
+
+HOSTED: list[tuple[str, str, Wire, dict[str, str], dict[str, str]]] = [
+    ("openai:gpt-5-mini", "openai", OPENAI, {"OPENAI_BASE_URL": "/v1"}, {"OPENAI_API_KEY": KEY}),
+    ("anthropic:claude-opus-5", "anthropic", ANTHROPIC, {"ANTHROPIC_BASE_URL": ""}, {"ANTHROPIC_API_KEY": KEY}),
+    ("google:gemini-4", "google.genai", GEMINI, {"GOOGLE_GEMINI_BASE_URL": ""}, {"GEMINI_API_KEY": KEY}),
+    ("gemini:gemini-4", "google.genai", GEMINI, {"GOOGLE_GEMINI_BASE_URL": ""}, {"GOOGLE_API_KEY": KEY}),
+]  # fmt: skip
+hosted = pytest.mark.parametrize(("name", "package", "wire", "urls", "keys"), HOSTED)
+
+
+@pytest.fixture(autouse=True)
+def without_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in (
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+    ):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@hosted
+def test_a_hosted_model_gets_its_key_from_the_environment(
+    name: str,
+    package: str,
+    wire: Wire,
+    urls: dict[str, str],
+    keys: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip(package, reason=f"the package {package} is not installed")
+    with serve(WHOLE, wire=wire, key=KEY) as server:
+        for variable, path in urls.items():
+            monkeypatch.setenv(variable, server.url + path)
+        for variable, key in keys.items():
+            monkeypatch.setenv(variable, key)
+        model = sk.load(name)
+        assert sk.extract(model, "one", Target) == {"a": 1}
+        assert model.name.startswith(name.partition(":")[2])
+
+
+@hosted
+def test_a_key_that_is_missing_is_named(
+    name: str, package: str, wire: Wire, urls: dict[str, str], keys: dict[str, str]
+) -> None:
+    pytest.importorskip(package, reason=f"the package {package} is not installed")
+    with pytest.raises(
+        ModelError, match=r"needs a key; set the environment variable \w+_API_KEY to one of http"
+    ):
+        sk.load(name)
+
+
+@hosted
+def test_a_package_that_is_missing_is_named(
+    name: str,
+    package: str,
+    wire: Wire,
+    urls: dict[str, str],
+    keys: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    if "." in package and package.partition(".")[0] in sys.modules:
+        monkeypatch.delattr(sys.modules[package.partition(".")[0]], "genai", raising=False)
+    with pytest.raises(ModelError, match=r"require the package .*; pip install 'structkit\[\w+\]'"):
+        sk.load(name)
+
+
+@pytest.mark.parametrize(
+    ("provider", "kind"),
+    [
+        ("ollama", "Ollama"),
+        ("vllm", "vLLM"),
+        ("sglang", "SGLang"),
+        ("llama.cpp", "llama.cpp"),
+        ("lmstudio", "LM Studio"),
+    ],
+)
+def test_a_server_at_an_address(provider: str, kind: str) -> None:
+    rest = WHOLE if kind == "LM Studio" else WHOLE.removeprefix("{")
+    with serve(rest, kind=kind, models=("org/name@q4",)) as server:
+        for name in (f"{provider}:org/name@q4@{server.url}/v1", f"{provider.upper()}:@{server.url}"):
+            model = sk.load(name)
+            assert model.dialect == kind
+            assert sk.extract(model, "one", Target) == {"a": 1}
+        with pytest.raises(
+            ModelError, match=r"does not have the model 'other'; it has 'org/name@q4'.*starts"
+        ):
+            sk.load(f"{provider}:other@{server.url}")
+
+
+def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, object]] = []
+
+    def connect(url: str, model: object) -> Any:
+        asked.append((url, model))
+        raise ModelError(f"no server answers at {url}")
+
+    monkeypatch.setattr("structkit.models.names.load.connect", connect)
+    for name, expected in {
+        "ollama:qwen3": "no server answers at http://localhost:11434; `ollama serve` starts Ollama, and `ollama pull "
+        "qwen3` gets the model; for another address give ollama:qwen3@http://HOST:PORT",
+        "lmstudio:qwen3@q4_k_m": "`lms server start` starts LM Studio, and `lms load qwen3@q4_k_m` the model",
+        "vllm:": "`vllm serve MODEL` starts vLLM",
+        "llama.cpp:@https://host": "no server answers at https://host; `llama-server -m FILE.gguf` starts",
+    }.items():
+        with pytest.raises(ModelError) as raised:
+            sk.load(name)
+        assert expected in str(raised.value)
+    assert asked == [
+        ("http://localhost:11434", "qwen3"),
+        ("http://localhost:1234", "qwen3@q4_k_m"),
+        ("http://localhost:8000", None),
+        ("https://host", None),
+    ]
+
+
+def test_an_address_that_is_none() -> None:
+    with pytest.raises(ModelError, match="url must be an address"):
+        sk.load("vllm:name@http://")
+
+
+@pytest.mark.parametrize("name", ["C:/models/qwen", "C:\\models\\qwen", "D:", "./openai:x", "/tmp/ollama:x"])
+def test_paths_stay_paths(name: str) -> None:
+    with pytest.raises(ModelError, match="the folder does not exist"):
+        sk.load(name)
+    with pytest.raises(ModelError, match="the folder does not exist"):
+        sk.load(Path("openai:x"))
+
+
+@pytest.mark.parametrize("name", ["org/name", "gpt2", "openai", "openai/gpt-oss-20b"])
+def test_names_on_the_hub_stay_names_on_the_hub(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
+    with pytest.raises(ModelError, match="downloads from the Hub are disabled"):
+        sk.load(name)
+
+
+def test_mistakes_in_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        ModelError, match=r"the provider 'mistral' is unknown; it is one of openai, anthropic"
+    ):
+        sk.load("mistral:large")
+    with pytest.raises(ModelError, match="the name of the model is missing; write openai:MODEL"):
+        sk.load("openai:")
+    with pytest.raises(
+        ModelError, match="device is a setting of models that run in this process; leave it out"
+    ):
+        sk.load("openai:gpt-5-mini", device="cuda")
+    monkeypatch.chdir(tmp_path)
+    if sys.platform != "win32":
+        Path("mistral:large").mkdir()
+        with pytest.raises(ModelError, match=r"the folder contains no model"):
+            sk.load("mistral:large")
+
+
+def test_the_command_line_takes_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object", "additionalProperties": {"type": "integer"}}', encoding="utf-8")
+    with serve(WHOLE) as server:
+        model = ["--schema", str(schema), "--model", f"vllm:@{server.url}"]
+        assert main(["extract", "one", *model, "--json"]) == 0
+        assert capsys.readouterr().out == f"{WHOLE}\n"
+        prompts, values = tmp_path / "prompts.jsonl", tmp_path / "values.jsonl"
+        prompts.write_text('"one"\n"two"\n', encoding="utf-8")
+        assert main(["extract", *model, "--input", str(prompts), "--output", str(values)]) == 0
+        assert values.read_text(encoding="utf-8") == '{"value": {"a": 1}}\n' * 2
+    assert main(["extract", "one", "--schema", str(schema), "--model", "mistral:large"]) == 1
+    assert "the provider 'mistral' is unknown" in capsys.readouterr().err
+
+
+def test_names_import_no_client() -> None:
+    code = "import structkit, sys; structkit.load; print({'openai', 'anthropic', 'google.genai'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout == "set()\n"
