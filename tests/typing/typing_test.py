@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
 
 from hypothesis.strategies import SearchStrategy
 from pydantic import BaseModel, Field
@@ -16,6 +17,7 @@ from typing_extensions import TypedDict, assert_type
 
 import structkit as sk
 from structkit.models.protocols import Message
+from structkit.models.transformers.model import TransformersModel
 from structkit.testing.pytest_plugin import MakeModel
 
 T = TypeVar("T")
@@ -79,6 +81,18 @@ def text_models() -> None:
     assert_type(result, sk.Result[list[int]])
     assert_type(result.trace, sk.Trace | None)
     sk.classify(sk.from_function(any_function), "x", bool)  # type: ignore[call-overload]
+
+
+def models_by_name() -> None:
+    assert_type(sk.load(), TransformersModel)
+    assert_type(sk.load(Path("folder"), device="cpu"), TransformersModel)
+    # A name can be that of a text model, so checkers infer the attributes of one, and accept both everywhere.
+    by_name = sk.load("openai:gpt-5-mini")
+    assert_type(by_name, Union[TransformersModel, Any])
+    assert_type(sk.extract(by_name, "x", Person), Person)
+    sk.classify(by_name, "x", bool)
+    sk.Agent(by_name)
+    sk.load(3)  # type: ignore[call-overload]
 
 
 def special_forms(model: sk.testing.ScriptedModel) -> None:

@@ -164,7 +164,8 @@ def serve(*replies: Reply, **settings: object) -> Iterator[FakeServer]:
             if fake.is_html:
                 self._send(200, "<html><body>Welcome</body></html>", ("Content-Type", "text/html"))
                 return True
-            given = self.headers.get("X-Goog-Api-Key") or self.headers.get("Authorization", "")
+            headers = (self.headers.get(each) for each in ("X-Goog-Api-Key", "X-Api-Key", "Authorization"))
+            given = next((header for header in headers if header), "")
             if fake.key is not None and given.removeprefix("Bearer ") != fake.key:
                 self._send(401, json.dumps({"error": {"message": f"Incorrect API key provided: {given}"}}))
                 return True
