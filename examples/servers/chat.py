@@ -1,4 +1,4 @@
-"""A server that speaks the API of OpenAI, as llama.cpp does, and writes fixed replies in place of a model."""
+"""A server that speaks the APIs of llama.cpp, OpenAI, Anthropic and Gemini, and writes fixed replies."""
 
 from __future__ import annotations
 
@@ -14,6 +14,18 @@ ANSWERS = {
 }
 
 
+def event(path: str, text: str) -> str:
+    """Return the event of a stream that says a text."""
+    name = ""
+    data: dict[str, object] = {"choices": [{"index": 0, "delta": {"content": text}}]}
+    if path.endswith("/messages"):
+        name, delta = "event: content_block_delta\n", {"type": "text_delta", "text": text}
+        data = {"type": "content_block_delta", "index": 0, "delta": delta}
+    elif ":streamGenerateContent" in path:
+        data = {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}
+    return f"{name}data: {json.dumps(data)}\n\n"
+
+
 @contextmanager
 def serve(*replies: str) -> Iterator[str]:
     """Start the server, and return its address; it writes each reply once."""
@@ -26,8 +38,7 @@ def serve(*replies: str) -> Iterator[str]:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            event = {"choices": [{"delta": {"content": remaining.pop(0)}}]}
-            self.send(200, "text/event-stream", f"data: {json.dumps(event)}\n\ndata: [DONE]\n\n")
+            self.send(200, "text/event-stream", event(self.path, remaining.pop(0)))
 
         def send(self, status: int, content: str, body: str) -> None:
             self.send_response(status)

@@ -114,6 +114,12 @@ def needs_pydantic_ai() -> None:
     pytest.importorskip("pydantic_ai", reason="pip install 'structkit[pydantic-ai]'")
 
 
+def needs_clients() -> None:
+    """Skip the test if a client of hosted models is missing."""
+    for package in ("anthropic", "google.genai", "openai"):
+        pytest.importorskip(package, reason=f"the package {package} is not installed")
+
+
 def needs_recipe_packages() -> None:
     pytest.importorskip("fastapi", reason="pip install fastapi")
     pytest.importorskip("pydantic_evals", reason="pip install pydantic-evals")

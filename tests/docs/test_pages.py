@@ -11,6 +11,7 @@ from tests.docs.blocks import (
     ROOT,
     check_page,
     find_blocks,
+    needs_clients,
     needs_demo,
     needs_mcp,
     needs_pydantic_ai,
@@ -28,6 +29,8 @@ def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -
         needs_demo()
     if any("sk.mcp" in block.source for block in find_blocks(page, "python")):
         needs_mcp()
+    if any("import openai" in block.source for block in find_blocks(page, "python")):
+        needs_clients()
     if any("pydantic_ai" in block.source for block in find_blocks(page, "python")):
         needs_pydantic_ai()
     if any("fastapi" in block.source for block in find_blocks(page, "python")):

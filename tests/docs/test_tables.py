@@ -7,6 +7,7 @@ import re
 import runpy
 
 import structkit as sk
+from structkit.models.native.profiles import ANTHROPIC, GEMINI, OPENAI_STRICT, SchemaProfile
 from structkit.schema.ir.keywords import IMPLEMENTED
 from tests.shared import ROOT
 
@@ -32,3 +33,23 @@ def test_the_drawings_are_up_to_date() -> None:
     drawings = runpy.run_path(str(ROOT / "scripts/draw.py"))["drawings"]()
     for name, svg in drawings.items():
         assert (ROOT / "docs/assets" / name).read_text(encoding="utf-8") == svg
+
+
+def test_the_page_of_hosted_models_says_what_the_profiles_say() -> None:
+    page = (ROOT / "docs/how-to/hosted.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \| (.*) \| (.*) \| (.*) \|$", page, flags=re.M)
+    cells = {word: row[1:] for row in rows for word in re.findall(r"`(.+?)`", row[0])}
+    profiles = (OPENAI_STRICT, ANTHROPIC, GEMINI)
+    for keyword in frozenset[str]().union(*(profile.keywords for profile in profiles)):
+        assert cells[keyword] == tuple(_cell(keyword, profile) for profile in profiles), keyword
+
+
+def _cell(keyword: str, profile: SchemaProfile) -> str:
+    """What the page says of a keyword."""
+    if keyword == "format":
+        return f"{len(profile.formats)} formats"
+    if keyword == "minItems" and profile.least_items is not None:
+        return " and ".join(map(str, sorted(profile.least_items)))
+    if keyword not in profile.keywords:
+        return "as `enum`" if keyword == "const" else "no"
+    return "as `anyOf`" if keyword == "oneOf" else "yes"

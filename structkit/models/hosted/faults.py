@@ -68,6 +68,11 @@ def fault_of(error: Exception, service: Service, model: str, secrets: Iterable[s
             "client's key and version",
             is_transient=False,
         )
+    if isinstance(error, ValueError):
+        return Fault(
+            f"the reply is not one of the API of {name} ({kind}); is the client's address right?",
+            is_transient=True,
+        )
     cause = type(error.__cause__).__name__ if error.__cause__ is not None else kind
     return Fault(
         f"the connection to {name} failed ({cause}); is the network up, and the client's address right?",
