@@ -13,9 +13,9 @@ from structkit.doctor.logits_model import check_logits_model
 from structkit.doctor.machine import check_machine
 from structkit.doctor.text_model import check_text_model
 from structkit.errors import StructkitError
+from structkit.models.names.load import load
 from structkit.models.servers.model import ServerModel, connect
 from structkit.models.text.protocol import AnyModel, TextModel
-from structkit.models.transformers.model import load
 
 __all__ = ["doctor"]
 

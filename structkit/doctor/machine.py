@@ -16,6 +16,9 @@ __all__ = ["check_machine"]
 _EXTRAS = {
     "transformers": ("torch", "transformers"),
     "servers": ("httpx2", "tenacity"),
+    "openai": ("openai",),
+    "anthropic": ("anthropic",),
+    "gemini": ("google-genai",),
     "jsonschema": ("jsonschema",),
     "check": ("hypothesis",),
     "mcp": ("mcp",),

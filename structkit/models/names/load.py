@@ -155,6 +155,8 @@ def _split(name: str | Path) -> tuple[str, str] | None:
         return provider, found[2]
     if Path(found[0]).exists():
         return None
+    if provider in ("http", "https"):
+        raise ModelError("an address is no name of a model; pass it to structkit.connect", place=found[0])
     known = ", ".join((*_HOSTED, *_SERVERS))
     raise ModelError(f"the provider {found[1]!r} is unknown; it is one of {known}", place=found[0])
 

@@ -161,6 +161,8 @@ def test_mistakes_in_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ModelError, match=r"the provider 'mistral' is unknown; it is one of openai, anthropic"
     ):
         sk.load("mistral:large")
+    with pytest.raises(ModelError, match=r"an address is no name of a model; pass it to structkit.connect"):
+        sk.load("http://localhost:8000/v1")
     with pytest.raises(ModelError, match="the name of the model is missing; write openai:MODEL"):
         sk.load("openai:")
     with pytest.raises(
@@ -177,7 +179,7 @@ def test_mistakes_in_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_command_line_takes_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schema = tmp_path / "schema.json"
     schema.write_text('{"type": "object", "additionalProperties": {"type": "integer"}}', encoding="utf-8")
-    with serve(WHOLE) as server:
+    with serve(WHOLE, kind="vLLM") as server:
         model = ["--schema", str(schema), "--model", f"vllm:@{server.url}"]
         assert main(["extract", "one", *model, "--json"]) == 0
         assert capsys.readouterr().out == f"{WHOLE}\n"
@@ -185,6 +187,8 @@ def test_the_command_line_takes_names(tmp_path: Path, capsys: pytest.CaptureFixt
         prompts.write_text('"one"\n"two"\n', encoding="utf-8")
         assert main(["extract", *model, "--input", str(prompts), "--output", str(values)]) == 0
         assert values.read_text(encoding="utf-8") == '{"value": {"a": 1}}\n' * 2
+        assert main(["doctor", f"vllm:@{server.url}"]) in (0, 1)
+        assert f"vLLM: demo of {server.url}" in capsys.readouterr().out
     assert main(["extract", "one", "--schema", str(schema), "--model", "mistral:large"]) == 1
     assert "the provider 'mistral' is unknown" in capsys.readouterr().err
 
