@@ -12,6 +12,7 @@ __all__ = ["Service", "fault_of"]
 
 _ABOUT_KEY = r"api.?key"
 _ABOUT_LENGTH = r"context.?(length|limit|window)|too long|token count"
+_ABOUT_NETWORK = r"Connect|Network|Protocol|Proxy|Read|Transport|Write"
 _ABOUT_MONEY = r"credit|billing|quota"
 
 
@@ -62,7 +63,7 @@ def fault_of(error: Exception, service: Service, model: str, secrets: Iterable[s
             f"{name} did not answer within the timeout of the client ({kind}); allow more seconds, or try again later",
             is_transient=True,
         )
-    if kind in ("TypeError", "ValidationError"):
+    if kind in ("TypeError", "ValidationError", "ValueError"):
         return Fault(
             f"the client cannot send the request ({kind}){_said(str(error), secrets)}; check options=... and the "
             "client's key and version",
@@ -73,6 +74,8 @@ def fault_of(error: Exception, service: Service, model: str, secrets: Iterable[s
             f"the reply is not one of the API of {name} ({kind}); is the client's address right?",
             is_transient=True,
         )
+    if not isinstance(error, OSError) and not re.search(_ABOUT_NETWORK, kind):
+        return Fault(f"the client of {name} failed ({kind}){_said(str(error), secrets)}", is_transient=False)
     cause = type(error.__cause__).__name__ if error.__cause__ is not None else kind
     return Fault(
         f"the connection to {name} failed ({cause}); is the network up, and the client's address right?",

@@ -181,30 +181,30 @@ class HostedModel:
         return self._async_pieces(request) if self._client.is_async else self._pieces(request)
 
     def _pieces(self, request: TextRequest) -> Iterator[str]:
+        reply = _Reply(self.capabilities)
         while True:
-            reply = _Reply(self.capabilities)
             try:
                 sent = cast("Iterator[object]", self._client.send(request, reply.capabilities))
                 with closing(cast("ReplyStream", sent)):
                     for event in sent:
-                        text = reply.text(self._client.read(event))
+                        text = self._text(event, reply)
                         if text:
                             yield text
                 reply.check(self._secrets(request))
                 return
             except Exception as error:  # the exceptions depend on the client and its HTTP library
-                self._leave_out_refused(error, request, reply)
+                reply = self._without_refused(error, request, reply)
 
     async def _async_pieces(self, request: TextRequest) -> AsyncIterator[str]:
+        reply = _Reply(self.capabilities)
         while True:
-            reply = _Reply(self.capabilities)
             try:
                 sent = await cast(
                     "Awaitable[AsyncIterator[object]]", self._client.send(request, reply.capabilities)
                 )
                 try:
                     async for event in sent:
-                        text = reply.text(self._client.read(event))
+                        text = self._text(event, reply)
                         if text:
                             yield text
                 finally:
@@ -212,24 +212,29 @@ class HostedModel:
                 reply.check(self._secrets(request))
                 return
             except Exception as error:  # as above
-                self._leave_out_refused(error, request, reply)
+                reply = self._without_refused(error, request, reply)
 
-    def _leave_out_refused(self, error: Exception, request: TextRequest, reply: _Reply) -> None:
-        """Leave out what the service refused, if the request can do without it.
+    def _text(self, event: object, reply: _Reply) -> str:
+        """Return the text of an event."""
+        if reply.is_reduced:
+            # Now it is known that the service refused what was left out, and nothing else.
+            self.capabilities = reply.capabilities
+        return reply.text(self._client.read(event))
+
+    def _without_refused(self, error: Exception, request: TextRequest, reply: _Reply) -> _Reply:
+        """Return the next try of a reply, without what the service refused.
 
         Raises:
-            ModelError: It cannot, or the service failed.
+            ModelError: The request cannot do without it, or the service failed.
         """
         fault = fault_of(error, self._client.service, self._model, self._secrets(request))
-        remaining = (
-            without_refused(reply.capabilities, request, fault)
-            if isinstance(fault, Refused) and not reply.has_text
-            else None
-        )
+        remaining = None
+        if isinstance(fault, Refused) and not reply.has_text:
+            remaining = without_refused(reply.capabilities, request, fault)
         if remaining is None:
             # The exception of the client quotes the prompt, so it is no cause.
             raise fault.error(self.name) from None
-        self.capabilities = remaining
+        return _Reply(remaining, is_reduced=True)
 
     def _secrets(self, request: TextRequest) -> tuple[str, ...]:
         return (*self._client.secrets(), *texts_of(request))
@@ -240,6 +245,7 @@ class _Reply:
     """What is known of a reply while it is read."""
 
     capabilities: Capabilities
+    is_reduced: bool = False
     has_text: bool = False
     refusals: list[str] = field(default_factory=list)
 

@@ -8,6 +8,7 @@ import time
 import traceback
 
 import pytest
+from pydantic import BaseModel
 
 import structkit as sk
 from structkit.errors import ModelError
@@ -16,6 +17,10 @@ from tests.models.servers.fake import Say, error
 
 WHOLE = '{"a": 1}'
 Target = dict[str, int]
+
+
+class Pair(BaseModel):
+    a: int
 
 
 @each_kind
@@ -69,6 +74,15 @@ def test_a_refusal_that_has_no_remedy(kind: Kind) -> None:
         ):
             sk.extract(model, "one", Target)
         assert len(server.requests) == 1
+
+
+@each_kind
+def test_a_refusal_of_something_else_keeps_the_constraint(kind: Kind) -> None:
+    with kind.serving(error(400, "messages must not be empty")) as (model, server):
+        with pytest.raises(ModelError, match="messages must not be empty"):
+            sk.extract(model, "one", Pair)
+        assert [kind.schema(request) is None for request in server.requests] == [False, True]
+        assert model.capabilities.constraints == {"json_schema"}
 
 
 @each_kind

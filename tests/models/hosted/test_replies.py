@@ -142,6 +142,19 @@ def test_all_ways_to_call(kind: Kind) -> None:
 
 
 @each_kind
+def test_agents(kind: Kind) -> None:
+    def age(name: str) -> int:
+        """Return the age of a person."""
+        return 34
+
+    call = '{"name": "age", "arguments": {"name": "Ana"}}'
+    with kind.serving(call, WHOLE) as (model, server):
+        result = sk.Agent(model, tools=[age], output_type=Person).run("How old is Ana?")
+        assert result.value == ANA
+        assert "34" in json.dumps(server.requests[1])
+
+
+@each_kind
 def test_system_messages_and_options(kind: Kind) -> None:
     option = ("service_tier", "auto") if kind.package == "anthropic" else ("temperature", 0.5)
     with kind.serving(WHOLE, options=dict([option])) as (model, server):
