@@ -42,6 +42,14 @@ def test_the_page_of_hosted_models_says_what_the_profiles_say() -> None:
     profiles = (OPENAI_STRICT, ANTHROPIC, GEMINI)
     for keyword in frozenset[str]().union(*(profile.keywords for profile in profiles)):
         assert cells[keyword] == tuple(_cell(keyword, profile) for profile in profiles), keyword
+    assert f"| none | at most {ANTHROPIC.max_optional} | any |" in page
+    openai = OPENAI_STRICT
+    sizes = (
+        f"{openai.max_properties:,} properties, {openai.max_enum:,} values of enums, depth {openai.max_depth}"
+    )
+    assert f"| {sizes} | {ANTHROPIC.max_unions} unions | |" in page
+    recursive = ["yes" if profile.is_recursive else "no" for profile in profiles]
+    assert f"| A schema that refers to itself | {' | '.join(recursive)} |" in page
 
 
 def _cell(keyword: str, profile: SchemaProfile) -> str:

@@ -185,11 +185,12 @@ class _OpenAIClient:
 
     def read(self, event: Any) -> ReplyPart:
         """Return what a chunk says; see `HostedClient.read`."""
-        if not event.choices:
+        # Other servers leave out fields that are never missing at OpenAI.
+        choices = getattr(event, "choices", None)
+        if not choices:
             return ReplyPart()
-        choice = event.choices[0]
-        delta = choice.delta
+        delta = getattr(choices[0], "delta", None)
         refusal = getattr(delta, "refusal", None)
-        if refusal is None and choice.finish_reason == "content_filter":
+        if refusal is None and getattr(choices[0], "finish_reason", None) == "content_filter":
             refusal = "a content filter ended the reply"
-        return ReplyPart((delta and delta.content) or "", refusal or None)
+        return ReplyPart(getattr(delta, "content", None) or "", refusal or None)

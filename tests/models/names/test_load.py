@@ -123,6 +123,7 @@ def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
         "qwen3` gets the model; for another address give ollama:qwen3@http://HOST:PORT",
         "lmstudio:qwen3@q4_k_m": "`lms server start` starts LM Studio, and `lms load qwen3@q4_k_m` the model",
         "vllm:": "`vllm serve MODEL` starts vLLM",
+        "ollama:qwen3:4b": "`ollama pull qwen3:4b` gets the model",
         "llama.cpp:@https://host": "no server answers at https://host; `llama-server -m FILE.gguf` starts",
     }.items():
         with pytest.raises(ModelError) as raised:
@@ -132,6 +133,7 @@ def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://localhost:11434", "qwen3"),
         ("http://localhost:1234", "qwen3@q4_k_m"),
         ("http://localhost:8000", None),
+        ("http://localhost:11434", "qwen3:4b"),
         ("https://host", None),
     ]
 
