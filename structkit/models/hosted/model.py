@@ -22,6 +22,7 @@ __all__ = [
     "ReplyPart",
     "client_timeout",
     "hosted_capabilities",
+    "merged",
 ]
 
 MAX_REPLY_TOKENS = 4_096
@@ -217,7 +218,7 @@ class HostedModel:
     def _text(self, event: object, reply: _Reply) -> str:
         """Return the text of an event."""
         if reply.is_reduced:
-            # Now it is known that the service refused what was left out, and nothing else.
+            # The reply shows that the service refused what was left out, and nothing else.
             self.capabilities = reply.capabilities
         return reply.text(self._client.read(event))
 
