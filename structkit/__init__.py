@@ -93,8 +93,9 @@ if TYPE_CHECKING:
     )
     from structkit.functions.call import Call
     from structkit.generate.output.confidence import Confidence, LowAgreementWarning
-    from structkit.generate.output.result import Result, Token, Usage
+    from structkit.generate.output.result import Result, Usage
     from structkit.generate.output.spans import Span
+    from structkit.generate.output.token import Token
     from structkit.generate.output.trace import Draft, Trace
     from structkit.generate.run.events import FieldEnd, FieldRetracted, FieldStart, StreamEnd, TextDelta
     from structkit.generate.run.rule_events import RuleEnd, RuleStart
@@ -292,7 +293,7 @@ _HOMES = {
     "TextDelta": "structkit.generate.run.events",
     "PreambleDelta": "structkit.agent.run.events",
     "ThinkingEvent": "structkit.agent.run.events",
-    "Token": "structkit.generate.output.result",
+    "Token": "structkit.generate.output.token",
     "Tool": "structkit.agent.tools.tool",
     "ToolCall": "structkit.agent.run.state",
     "Toolset": "structkit.agent.tools.toolset",

@@ -43,6 +43,10 @@ class Span:
         """Set attributes."""
         self._span.set_attributes({name: value for name, value in attributes.items() if value is not None})
 
+    def add_event(self, name: str, attributes: Mapping[str, Attribute]) -> None:
+        """Add an event at this time."""
+        self._span.add_event(name, {name: value for name, value in attributes.items() if value is not None})
+
     def set_json(self, name: str, value: object) -> None:
         """Set an attribute to the JSON of a value."""
         self._span.set_attribute(name, json.dumps(value, ensure_ascii=False, default=str))
@@ -104,7 +108,7 @@ def start_span(
 
 
 def captures_content(explicit: bool | None) -> bool:
-    """Whether spans contain messages, arguments and results: as given, or as the environment variable says."""
+    """Whether spans and traces contain messages, arguments and results: as given, or as the variable says."""
     return os.environ.get(_CONTENT_VARIABLE, "").lower() in _CAPTURES if explicit is None else explicit
 
 

@@ -39,7 +39,9 @@ UPSTREAM = {
     "grammars": {"functions", "targets"},
     "models": {"vocabulary", "demo"},
     "messages": {"schema"},
+    "trace": set[str](),
     "generate": {
+        "trace",
         "tracing",
         "vocabulary",
         "schema",

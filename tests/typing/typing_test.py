@@ -79,7 +79,7 @@ def text_models() -> None:
     assert_type(sk.extract(sk.from_function(any_function), "x", Person), Person)
     result = sk.generate(sk.from_function(any_chat, chat=True), "x", list[int], finish="shortest")
     assert_type(result, sk.Result[list[int]])
-    assert_type(result.trace, sk.Trace | None)
+    assert_type(result.trace, sk.Trace)
     sk.classify(sk.from_function(any_function), "x", bool)  # type: ignore[call-overload]
 
 

@@ -7,7 +7,7 @@ input or output itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, cast
 
@@ -54,6 +54,7 @@ class Correction:
         budget: The maximum number of bytes of the answer.
         generated: The record that receives the bytes.
         drafts: The replies of previous answers to the same request; new replies are added.
+        observe: Receives each reply with its number.
 
     Attributes:
         whole: The constraint of the whole answer for the first reply; `None` for others.
@@ -72,6 +73,7 @@ class Correction:
         budget: int,
         generated: GeneratedTokens,
         drafts: list[Draft],
+        observe: Callable[[int, Draft], None],
     ) -> None:
         cursor, target = compiled.guide.cursor(), compiled.target
         if not cursor.fits(budget):
@@ -84,6 +86,7 @@ class Correction:
         self.deadline = request.deadline()
         self.generated = generated
         self.drafts = drafts
+        self.observe = observe
         self.attempt = drafts[-1].attempt + 1 if drafts else 0
         self.text = bytearray()
         self.is_forced = bytearray()
@@ -157,14 +160,17 @@ class Correction:
         forced = b"" if end == "complete" else self.forced()
         self.append(forced, forced=True)
         self.publish(self.text, self.settled(bytes(self.text)))
-        rest = matcher.data if reading is None else matcher.data[max(reading.start, reading.position - cut) :]
+        skipped, rest = self.around(reading, end, matcher.data, cut)
+        is_read = end in ("complete", "ended")
         enforced = self.model.capabilities.constraints  # without those that the server refused
         draft = Draft(
             attempt=self.attempt,
             prefix=before[:kept].decode(errors="replace"),
             reply=matcher.data.decode(errors="replace"),
+            skipped=skipped.decode(errors="replace"),
             accepted=added.decode(errors="replace"),
-            refused="" if end in ("complete", "ended") else rest.decode(errors="replace"),
+            refused="" if is_read else rest.decode(errors="replace"),
+            rest=rest.decode(errors="replace") if is_read else "",
             forced=forced.decode(errors="replace"),
             choices=choices,
             hint=hint,
@@ -173,6 +179,7 @@ class Correction:
             constraint=constraint.kind if constraint and constraint.kind in enforced else None,
         )
         self.drafts.append(draft)
+        self.observe(len(self.drafts), draft)
         self.corrections += draft.is_correction
         self.is_stuck = draft.is_correction and len(forced) <= cut
         self.seconds += time.perf_counter() - begin
@@ -228,6 +235,15 @@ class Correction:
         if self.text == before:
             return "empty"
         return "refused" if reading is not None and reading.state == "refused" else "ended"
+
+    def around(
+        self, reading: Reading | None, end: DraftEnd, reply: bytearray, cut: int
+    ) -> tuple[bytearray, bytearray]:
+        """Return the bytes of a reply before and after those that were added to the text."""
+        if reading is None:  # a text that the reply only names, if any, was added
+            return (reply, bytearray()) if end == "ended" else (bytearray(), reply)
+        rest_start = max(reading.start, reading.position - cut)
+        return reply[: min(reading.begin, rest_start)], reply[rest_start:]
 
     def with_received(self, error: ModelError, reply: bytearray) -> ModelError:
         """Return an error with everything that was received."""

@@ -46,6 +46,7 @@ class Reading:
 
     Attributes:
         text: The bytes of the answer so far.
+        begin: The first byte of the reply that may add to the answer, after those that repeat it.
         position: The first byte of the reply that is not read.
         is_shortened: Whether the budget refused a byte.
         state: `"complete"` if the value ends at `position`; `"refused"` if the byte there cannot follow.
@@ -55,6 +56,7 @@ class Reading:
         self.cursor = cursor
         self.text = bytearray(text)
         self.start = start
+        self.begin = start + len(repeats)
         self.position = start
         self.budget = budget
         self.repeats = repeats

@@ -140,6 +140,7 @@ class Decoded:
         seconds: Time in the flow itself (masks, cursor, sampling, forced text) in this and the previous attempt.
         value: The value that `Validate` returned for the text.
         rejected: The texts that were rejected, those of the previous attempt included.
+        rejections: For each of these texts, why it was rejected.
         rejected_texts: The texts that must not be written again.
         rejection: The last rejection, if no other text could be written; `token_ids` and `value` are then not a result.
         cause: The error that prevented another text, if there was one.
@@ -156,6 +157,7 @@ class Decoded:
     seconds: float
     value: object
     rejected: tuple[str, ...]
+    rejections: tuple[RejectedSpan, ...]
     rejected_texts: RejectedTexts
     rejection: RejectedSpan | None
     cause: Exception | None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -101,6 +102,7 @@ class Attempt:
         self.rejected_texts = previous.rejected_texts.for_retry() if previous else RejectedTexts()
         self.rejected_paths: dict[int, Path] = {}
         self.rejected = [*previous.rejected] if previous else []
+        self.rejections = [*previous.rejections] if previous else []
         self.rejection = previous.rejection if previous else None
         self.is_restricted = False
         self.is_cut_short = False
@@ -393,7 +395,9 @@ class Attempt:
         self.rejection = rejection
         self.rejected.append(text)
         self.rejected_texts.add(bytes(self.generated.text), rejection.start, rejection.end)
-        if rejection.starts_over or len(self.rejected) >= self.settings.retries:
+        starts_over = rejection.starts_over or len(self.rejected) >= self.settings.retries
+        self.rejections.append(replace(rejection, starts_over=starts_over))
+        if starts_over:
             return False
         self.rejected_paths[rejection.start] = rejection.path
         self.rewind(rejection.start)
@@ -447,6 +451,7 @@ class Attempt:
             seconds=time.perf_counter() - self.started_at,
             value=value,
             rejected=tuple(self.rejected),
+            rejections=tuple(self.rejections),
             rejected_texts=self.rejected_texts,
             rejection=self.rejection,
             cause=cause,

@@ -8,7 +8,15 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from structkit.errors import GenerationError
 from structkit.models.protocols import Conversation, LogitsModel, Message, SupportsMessages, SupportsThinking
 
-__all__ = ["Prompt", "build_prompt", "continues_text", "encode_prompt", "prompt_text", "user_text"]
+__all__ = [
+    "Prompt",
+    "build_prompt",
+    "continues_text",
+    "encode_prompt",
+    "prompt_text",
+    "transcript",
+    "user_text",
+]
 
 Prompt: TypeAlias = "str | Sequence[Message]"
 
@@ -100,6 +108,17 @@ def user_text(prompt: Prompt) -> str:
         return prompt
     messages = [_read_message(message, position) for position, message in enumerate(_check_messages(prompt))]
     return "\n\n".join(message["content"] for message in messages if message["role"] == "user")
+
+
+def transcript(prompt: Prompt) -> str:
+    """Return the prompt, or its messages after their roles.
+
+    >>> transcript([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
+    'system: Be brief.\\nuser: Hi'
+    """
+    if isinstance(prompt, str):
+        return prompt
+    return "\n".join(f"{message['role']}: {message['content']}" for message in prompt)
 
 
 def prompt_text(model: LogitsModel, prompt: Prompt) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from structkit.generate.output.confidence import Confidence
 from structkit.generate.output.spans import Span
-from structkit.generate.output.trace import Trace
+from structkit.generate.output.token import Token
+from structkit.generate.output.trace import Guarantee, Trace
 
-__all__ = ["FinishReason", "Guarantee", "Result", "Token", "Usage"]
+__all__ = ["FinishReason", "Result", "Usage"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 FinishReason: TypeAlias = Literal["stop", "budget"]
-Guarantee: TypeAlias = Literal["masked", "constrained", "corrected"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,25 +74,6 @@ class Usage:
         )
 
 
-class Token(NamedTuple):
-    """One token of an answer."""
-
-    token_id: int
-    """The token id."""
-
-    text: bytes
-    """Bytes that the token adds to the answer; a character can be split between tokens."""
-
-    forced: bool
-    """Whether the token was appended without sampling, as the only continuation."""
-
-    logprob: float
-    """Log-probability among the allowed tokens; 0 if forced, or without `confidence`."""
-
-    masked_probability: float
-    """Probability of the forbidden tokens before masking; 0 if forced, or without `confidence`."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Result(Generic[T_co]):
     """What `structkit.generate` returns: a value, its text and tokens, and the usage of its generation."""
@@ -122,8 +103,8 @@ class Result(Generic[T_co]):
     the target allows. `"constrained"`: a server enforced the target, and structkit checked its text. `"corrected"`: the
     replies of a text model were cut where they left the target, and continued from there."""
 
-    trace: Trace | None = None
-    """The replies of a text model; `None` for a model with logits."""
+    trace: Trace = field(default_factory=Trace)
+    """What happened: the replies of a text model, or the tokens of a model with logits. `print(result.trace)` draws it."""
 
     thinking: str | None = None
     """Text of the thinking before the answer; `None` without `thinking=...`."""

@@ -1,13 +1,33 @@
-"""What happened while the replies of a model were corrected."""
+"""What happened in a generation: the replies of a text model, or the tokens of a model with logits."""
 
 from __future__ import annotations
 
+import codecs
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
 
+from structkit.generate.output.token import Token
 from structkit.models.capabilities import Constraint
+from structkit.trace.html import draw_html, draw_page
+from structkit.trace.picture import (
+    Note,
+    Picture,
+    SpanKind,
+    Step,
+    TraceSpan,
+    common_length,
+    replace_text,
+    text_of,
+)
+from structkit.trace.text import draw_text, line_width
+from structkit.vocabulary.control_tokens import display_text
 
-__all__ = ["Draft", "DraftEnd", "Trace"]
+__all__ = ["Draft", "DraftEnd", "Guarantee", "RejectedText", "Trace"]
+
+Guarantee: TypeAlias = Literal["masked", "constrained", "corrected"]
 
 DraftEnd: TypeAlias = Literal["complete", "ended", "refused", "empty", "failed", "timeout"]
 
@@ -25,11 +45,18 @@ class Draft:
     reply: str
     """The reply, as far as it was read."""
 
+    skipped: str
+    """The start of the reply that adds nothing: prose, the opening of a code fence, reasoning, or the end of `prefix`,
+    which the reply repeats."""
+
     accepted: str
     """What the reply added to `prefix`, in the spelling of the target."""
 
     refused: str
     """The rest of the reply, from the first character that cannot follow; empty if there is none."""
+
+    rest: str
+    """The rest of the reply, as far as it was read, if nothing of it is refused, such as the end of a code fence."""
 
     forced: str
     """The only text that can follow, which was appended after the reply."""
@@ -57,16 +84,77 @@ class Draft:
         return self.end in ("refused", "empty")
 
 
+class RejectedText(NamedTuple):
+    """An answer that validators rejected."""
+
+    text: str
+    """The text."""
+
+    start: int
+    """The first character that was taken back and generated again; 0 if the next attempt started over."""
+
+    reason: str
+    """Why the answer was rejected."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The replies from which a value was made; see `structkit.Result.trace`."""
+    """What happened in a generation; see `structkit.Result.trace`.
+
+    `print(trace)` draws it with plain characters, `trace.save("run.html")` writes a page, and a notebook shows the
+    drawing of the page. A trace consists of the replies, the texts of the answer, and the texts that a request offered.
+    It contains the prompt only with `trace_content=True`, and never a key.
+
+    >>> import structkit as sk
+    >>> replies = iter(["yes", "no", "5"])
+    >>> result = sk.generate(sk.from_function(lambda text: next(replies), name="a function"), "How many?", int)
+    >>> print(result.trace)
+    a function, int: corrected, 3 replies, 2 corrections
+    <BLANKLINE>
+      1  refused    |yes|
+         ended      the reply added nothing
+      2  offered    -?\\d+
+    """
+
+    model: str = ""
+    """The name of the model."""
+
+    target: str = ""
+    """The name of the target."""
+
+    guarantee: Guarantee = "masked"
+    """See `structkit.Result.guarantee`."""
+
+    text: str = ""
+    """The answer."""
+
+    rejected: tuple[RejectedText, ...] = ()
+    """The answers before, which validators rejected."""
 
     drafts: tuple[Draft, ...] = ()
-    """The replies, in order."""
+    """The replies of a text model, in order."""
+
+    tokens: tuple[Token, ...] = ()
+    """The tokens of the answer of a model with logits."""
+
+    healed_bytes: int = 0
+    """The bytes at the end of the prompt that the first token repeats (token healing)."""
+
+    drafted_tokens: int = 0
+    """See `structkit.Usage.drafted_tokens`."""
+
+    accepted_tokens: int = 0
+    """See `structkit.Usage.accepted_tokens`."""
 
     forced_fields: tuple[str, ...] = ()
     """The paths of the values that `finish="shortest"` wrote, such as `items[2].name`; the model did not write them, or
     not to their end."""
+
+    seconds: float = 0.0
+    """Time in the model."""
+
+    prompt: str | None = None
+    """The prompt, as it was given; `None` without `trace_content=True`."""
 
     @property
     def corrections(self) -> int:
@@ -85,3 +173,143 @@ class Trace:
                 for draft in self.drafts
             )
         )
+
+    @property
+    def spans(self) -> tuple[TraceSpan, ...]:
+        """The parts of the answer by their origin; their texts join to the answer."""
+        return self.picture().spans
+
+    def picture(self) -> Picture:
+        """Return the steps and spans that are drawn."""
+        steps: list[Step] = []
+        spans: list[TraceSpan] = []
+        for attempt in range(1 + len(self.rejected)):
+            spans = [] if self.drafts else list(token_spans(self.tokens))
+            for number, draft in enumerate(self.drafts, 1):
+                if draft.attempt == attempt:
+                    if not spans and draft.prefix:
+                        spans = [TraceSpan("forced", draft.prefix)]
+                        steps.append(Step(spans=tuple(spans)))
+                    step, spans = _read_draft(str(number), draft, spans)
+                    steps.append(step)
+            if attempt < len(self.rejected):
+                steps.append(_reject(self.rejected[attempt], has_drafts=bool(self.drafts)))
+        if not self.tokens:
+            length = len(text_of(spans))
+            spans, _ = replace_text(spans, self.text, "completed" if self.forced_fields else "forced")
+            if self.drafts and len(self.text) > length:
+                steps.append(Step(spans=(TraceSpan("completed", self.text[length:]),)))
+        return Picture(
+            title=self._title(),
+            prompt=self.prompt,
+            steps=tuple(steps),
+            spans=tuple(spans),
+            notes=tuple(self._notes()),
+            seconds=self.seconds,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the drawing as an HTML file, which needs no other file and runs no script.
+
+        Raises:
+            OSError: The file cannot be written.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Trace(model="a model").save(Path(folder, "run.html"))
+        ...     Path(folder, "run.html").read_text()[:15]
+        '<!DOCTYPE html>'
+        """
+        Path(path).write_text(draw_page(self.picture()), encoding="utf-8")
+
+    def __str__(self) -> str:
+        return draw_text(self.picture(), line_width())
+
+    def _repr_html_(self) -> str:
+        return draw_html(self.picture())
+
+    def _title(self) -> str:
+        """Return the names and the counts."""
+        counts: list[str] = [self.guarantee]
+        if self.drafts:
+            counts.append(_count(len(self.drafts), "reply", "replies"))
+            counts += [_count(self.corrections, "correction")] if self.corrections else []
+        if self.tokens:
+            forced = sum(token.forced for token in self.tokens)
+            counts += [_count(len(self.tokens), "token"), f"{forced} forced"]
+        if self.drafted_tokens:
+            counts.append(f"{self.accepted_tokens} of {self.drafted_tokens} drafted tokens accepted")
+        if self.rejected:
+            counts.append(f"{1 + len(self.rejected)} attempts")
+        names = ", ".join(name for name in (self.model, self.target) if name)
+        return f"{names}: {', '.join(counts)}"
+
+    def _notes(self) -> Iterator[Note]:
+        if self.healed_bytes:
+            yield Note("healed", f"the first token repeats {_count(self.healed_bytes, 'byte')} of the prompt")
+        if self.forced_fields:
+            yield Note("completed", f"without the model: {', '.join(self.forced_fields)}")
+
+
+def token_spans(tokens: Sequence[Token]) -> Iterator[TraceSpan]:
+    r"""Yield the span of each token. A character that is split between tokens belongs to the last of them.
+
+    >>> [span.text for span in token_spans([Token(7, b"caf\xc3", True, 0, 0), Token(9, b"\xa9", False, 0, 0)])]
+    ['caf', 'é']
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    for number, token in enumerate(tokens, 1):
+        kind: SpanKind = "forced" if token.forced else "sampled"
+        detail = f"token {token.token_id}"
+        if token.logprob:
+            detail += f", log-probability {token.logprob:.2f}"
+        if token.masked_probability:
+            detail += f", {token.masked_probability:.0%} masked"
+        text = decoder.decode(token.text, final=number == len(tokens))
+        yield TraceSpan(kind, display_text(text), detail)
+
+
+_ENDS = {
+    "empty": "without anything to add",
+    "failed": "because the model failed",
+    "timeout": "because it took too long",
+}
+
+
+def _read_draft(title: str, draft: Draft, spans: list[TraceSpan]) -> tuple[Step, list[TraceSpan]]:
+    """Return the step of a reply, and the spans of the answer after it."""
+    before, text = text_of(spans), draft.prefix + draft.accepted
+    spans, withdrawn = replace_text(spans, text, "accepted")
+    common = len(before) - len(withdrawn)
+    shown = (
+        TraceSpan("healed", before[len(before.rstrip(" \t\r\n")) :]),
+        TraceSpan("skipped", draft.skipped),
+        TraceSpan("repeated", text[len(draft.prefix) : common]),
+        TraceSpan("withdrawn", withdrawn),
+        TraceSpan("accepted", text[common:]),
+        TraceSpan("refused", draft.refused),
+        TraceSpan("skipped", draft.rest),
+        TraceSpan("forced", draft.forced),
+    )
+    asked = [Note("enforced", draft.constraint)] if draft.constraint else []
+    if draft.choices or draft.hint:
+        asked.append(Note("offered", " | ".join(draft.choices) or draft.hint))
+    ended = [Note("ended", _ENDS[draft.end])] if draft.end in _ENDS else []
+    step = Step(title=title, asked=tuple(asked), spans=shown, ended=tuple(ended), seconds=draft.seconds)
+    return step, [*spans, *([TraceSpan("forced", draft.forced)] if draft.forced else [])]
+
+
+def _reject(rejected: RejectedText, *, has_drafts: bool) -> Step:
+    """Return the step that takes a rejected answer back; the replies of a text model show its text."""
+    kept = TraceSpan("repeated", "" if has_drafts else rejected.text[: rejected.start])
+    withdrawn = TraceSpan("withdrawn", rejected.text[rejected.start :])
+    return Step(spans=(kept, withdrawn), ended=(Note("rejected", rejected.reason),))
+
+
+def _count(number: int, name: str, plural: str = "") -> str:
+    """Return a number with its name.
+
+    >>> _count(1, "reply", "replies"), _count(2, "token")
+    ('1 reply', '2 tokens')
+    """
+    return f"{number} {name if number == 1 else plural or name + 's'}"

@@ -8,6 +8,7 @@ import time
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
+from structkit.generate.output.trace import Draft
 from structkit.generate.run.outcome import Outcome
 from structkit.tracing import Attribute, captures_content, start_span
 from structkit.vocabulary.control_tokens import to_text
@@ -33,6 +34,47 @@ class GenerationObserver:
             request_attributes(request.model.name, request.settings),
             parent=request.parent_span,
         )
+
+    def reply(self, number: int, draft: Draft) -> None:
+        """Observe a reply of a text model: an event of the span, and a message."""
+        is_logged = _log.isEnabledFor(logging.DEBUG)
+        if self._span is None and not is_logged:
+            return
+        has_content = captures_content(self._request.settings.trace_content)
+        if is_logged:
+            content = f": accepted {draft.accepted!r}, refused {draft.refused!r}" if has_content else ""
+            _log.debug(
+                "%s, reply %d: %s, %d characters accepted, %d refused, %d forced, in %.3f s%s",
+                self._request.model.name,
+                number,
+                draft.end,
+                len(draft.accepted),
+                len(draft.refused),
+                len(draft.forced),
+                draft.seconds,
+                content,
+            )
+        if self._span is None:
+            return
+        attributes: dict[str, Attribute] = {
+            "structkit.reply.number": number,
+            "structkit.reply.end": draft.end,
+            "structkit.reply.is_correction": draft.is_correction,
+            "structkit.reply.seconds": draft.seconds,
+            "structkit.reply.constraint": draft.constraint,
+            "structkit.reply.accepted_characters": len(draft.accepted),
+            "structkit.reply.refused_characters": len(draft.refused),
+            "structkit.reply.forced_characters": len(draft.forced),
+            "structkit.reply.choices": len(draft.choices),
+        }
+        if has_content:
+            attributes |= {
+                "structkit.reply.accepted": draft.accepted,
+                "structkit.reply.refused": draft.refused,
+                "structkit.reply.forced": draft.forced,
+                "structkit.reply.offered": draft.choices or ((draft.hint,) if draft.hint else ()),
+            }
+        self._span.add_event("structkit.reply", attributes)
 
     def end(self, outcome: Outcome) -> None:
         """Observe the end of the generation, with a value or a rejection."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from structkit.errors import OutputValidationError
 from structkit.generate.decode.config import Decoded, GeneratedTokens, RejectedSpan
 from structkit.generate.input.guide_cache import CompiledTarget
+from structkit.generate.input.prompt import transcript
 from structkit.generate.input.request import Request
 from structkit.generate.output.confidence import (
     Confidence,
@@ -16,12 +17,14 @@ from structkit.generate.output.confidence import (
     warn_low_agreement,
 )
 from structkit.generate.output.json_reader import Field
-from structkit.generate.output.result import Guarantee, Result, Token, Usage
+from structkit.generate.output.result import Result, Usage
 from structkit.generate.output.spans import find_spans
-from structkit.generate.output.trace import Trace
+from structkit.generate.output.token import Token
+from structkit.generate.output.trace import Guarantee, RejectedText, Trace
 from structkit.generate.threads.flows import FlowResult
 from structkit.models.protocols import RandomLogits
-from structkit.vocabulary.control_tokens import display_text, to_text
+from structkit.tracing import captures_content
+from structkit.vocabulary.control_tokens import display_text, to_bytes, to_text
 
 __all__ = ["Outcome", "result_of"]
 
@@ -61,7 +64,7 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
     text = to_text(bytes(generated.text))
     if outcome.request.own_vocabulary is None:  # an agent reads the control tokens of its format
         text = display_text(text)
-    fields = generated.values(is_json=target.is_json)
+    fields, events = generated.values(is_json=target.is_json), _events(generated)
     result = Result(
         value=decoded.value,
         text=text,
@@ -71,8 +74,8 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
         attempts=(*decoded.rejected, text),
         thinking=decoded.thinking,
         guarantee=_guarantee(decoded.trace),
-        trace=decoded.trace,
-        events=_events(generated),
+        trace=_trace(outcome, text, events, usage),
+        events=events,
         spans=find_spans(target, bytes(generated.text), fields, outcome.source),
         confidence=_confidence(outcome, fields) if outcome.request.settings.confidence else {},
     )
@@ -85,6 +88,32 @@ def _guarantee(trace: Trace | None) -> Guarantee:
     if trace is None:
         return "masked"
     return "constrained" if trace.is_constrained else "corrected"
+
+
+def _trace(outcome: Outcome, text: str, tokens: tuple[Token, ...], usage: Usage) -> Trace:
+    """Return what happened in a request that ended with a value."""
+    decoded, request, trace = outcome.decoded, outcome.request, outcome.decoded.trace
+    healed = 0
+    if trace is None and tokens:
+        first = outcome.compiled.guide.vocabulary.tokens[tokens[0].token_id]
+        healed = len(first) - len(tokens[0].text)
+    return replace(
+        Trace(tokens=tokens, healed_bytes=healed) if trace is None else trace,
+        model=request.model.name,
+        target=outcome.compiled.target.name,
+        guarantee=_guarantee(trace),
+        text=display_text(text),
+        rejected=tuple(map(_rejected_text, decoded.rejected, decoded.rejections)),
+        drafted_tokens=usage.drafted_tokens,
+        accepted_tokens=usage.accepted_tokens,
+        seconds=usage.model_seconds,
+        prompt=transcript(request.prompt) if captures_content(request.settings.trace_content) else None,
+    )
+
+
+def _rejected_text(text: str, span: RejectedSpan) -> RejectedText:
+    kept = "" if span.starts_over else display_text(to_text(to_bytes(text)[: span.start]))
+    return RejectedText(display_text(text), len(kept), span.rejected.message)
 
 
 def _validation_error(outcome: Outcome, rejection: RejectedSpan, usage: Usage) -> OutputValidationError:

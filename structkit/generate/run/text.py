@@ -14,7 +14,7 @@ from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.decode.retokenize import complete_characters
 from structkit.generate.input.examples import Example
 from structkit.generate.input.guide_cache import CompiledTarget
-from structkit.generate.input.prompt import Prompt, user_text
+from structkit.generate.input.prompt import Prompt, transcript, user_text
 from structkit.generate.input.request import Request
 from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import format_path
@@ -87,7 +87,7 @@ def write_text(prepared: Prepared | Exception, generated: GeneratedTokens | None
         raise prepared
     observer = GenerationObserver(prepared.request)
     try:
-        outcome = yield from _write(prepared, GeneratedTokens() if generated is None else generated)
+        outcome = yield from _write(prepared, GeneratedTokens() if generated is None else generated, observer)
     except BaseException as error:
         observer.fail(error)
         raise
@@ -95,7 +95,7 @@ def write_text(prepared: Prepared | Exception, generated: GeneratedTokens | None
     return outcome
 
 
-def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
+def _write(prepared: Prepared, generated: GeneratedTokens, observer: GenerationObserver) -> TextFlow[Outcome]:
     check_options(prepared.request)
     settings = replace(prepared.request.settings, confidence=False)
     request = replace(prepared.request, settings=settings)
@@ -108,11 +108,12 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
     budget = _budget(request, compiled)
     drafts: list[Draft] = []
     rejected: list[str] = []
+    rejections: list[RejectedSpan] = []
     rejection: RejectedSpan | None = None
     cause: GenerationError | None = None
     while True:
         generated.truncate(0, 0)
-        correction = Correction(request, asked, compiled, budget, generated, drafts)
+        correction = Correction(request, asked, compiled, budget, generated, drafts, observer.reply)
         try:
             yield from correction.run()
         except GenerationError as error:
@@ -126,6 +127,7 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
         if rejection is None:
             break
         rejected.append(text)
+        rejections.append(replace(rejection, starts_over=True))
         if len(rejected) > settings.retries:
             break
         asked = _on_own_line(request, retry_prompt(prompt, text, rejection.rejected.message))
@@ -137,6 +139,7 @@ def _write(prepared: Prepared, generated: GeneratedTokens) -> TextFlow[Outcome]:
         seconds=correction.seconds,
         value=value,
         rejected=tuple(rejected),
+        rejections=tuple(rejections),
         rejected_texts=RejectedTexts(),
         rejection=rejection,
         cause=cause,
@@ -182,7 +185,7 @@ def first_text(request: Request, examples: Sequence[Example] = ()) -> str:
     if isinstance(prompt, str):
         return render_text(TextRequest(prompt=prompt, prefix=prefix), continues=continues)
     messages = render_messages(TextRequest(prompt=tuple(prompt), prefix=prefix), continues=continues)
-    return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+    return transcript(messages)
 
 
 def text_prompt(request: Request, target: Target[object], examples: Sequence[Example] = ()) -> Prompt:
