@@ -12,7 +12,6 @@ __all__ = [
     "SpanKind",
     "Step",
     "TraceSpan",
-    "common_length",
     "join_spans",
     "replace_text",
     "text_of",

@@ -111,10 +111,10 @@ def user_text(prompt: Prompt) -> str:
 
 
 def transcript(prompt: Prompt) -> str:
-    """Return the prompt, or its messages after their roles.
+    r"""Return the prompt, or its messages after their roles.
 
     >>> transcript([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
-    'system: Be brief.\\nuser: Hi'
+    'system: Be brief.\nuser: Hi'
     """
     if isinstance(prompt, str):
         return prompt

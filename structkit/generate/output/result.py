@@ -104,7 +104,7 @@ class Result(Generic[T_co]):
     replies of a text model were cut where they left the target, and continued from there."""
 
     trace: Trace = field(default_factory=Trace)
-    """What happened: the replies of a text model, or the tokens of a model with logits. `print(result.trace)` draws it."""
+    """What happened: the replies of a text model, or the tokens of another model. `print(result.trace)` draws it."""
 
     thinking: str | None = None
     """Text of the thinking before the answer; `None` without `thinking=...`."""

@@ -18,7 +18,6 @@ from structkit.trace.picture import (
     SpanKind,
     Step,
     TraceSpan,
-    common_length,
     replace_text,
     text_of,
 )
@@ -106,14 +105,27 @@ class Trace:
     It contains the prompt only with `trace_content=True`, and never a key.
 
     >>> import structkit as sk
-    >>> replies = iter(["yes", "no", "5"])
-    >>> result = sk.generate(sk.from_function(lambda text: next(replies), name="a function"), "How many?", int)
-    >>> print(result.trace)
-    a function, int: corrected, 3 replies, 2 corrections
+    >>> replies = iter(["soon", "on Monday"])
+    >>> target = sk.Regex("on (Monday|Friday), (morning|evening)")
+    >>> model = sk.from_function(lambda text: next(replies, "evening"), name="a function")
+    >>> print(sk.generate(model, "When?", target).trace)
+    a function, Regex('on (Monday|Friday), (morning|evening)'): corrected, 3 replies, 1 correction
     <BLANKLINE>
-      1  refused    |yes|
-         ended      the reply added nothing
-      2  offered    -?\\d+
+         forced     |on |
+      1  healed     | |
+         refused    |soon|
+         ended      without anything to add
+      2  offered    Friday, evening | Friday, morning | Monday, evening | Monday, morning
+         healed     | |
+         skipped    |on |
+         accepted   |Monday|
+         forced     |, |
+      3  healed     | |
+         accepted   |evening|
+    <BLANKLINE>
+    on Monday, evening
+    ===------==-------
+    = forced   - accepted
     """
 
     model: str = ""

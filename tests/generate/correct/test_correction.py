@@ -95,7 +95,6 @@ def test_a_wrong_key_is_corrected() -> None:
 
     result = sk.generate(sk.from_function(function), "Ana is 34.", Person)
     assert result.value == ANA
-    assert result.trace is not None
     first, second = result.trace.drafts
     assert (first.prefix, first.accepted, first.refused, first.forced) == (
         '{"name": "',
@@ -135,7 +134,7 @@ def test_choices_are_offered_where_a_reply_is_cut() -> None:
 
     model = sk.from_function(function, chat=True, continues=False)
     result = sk.generate(model, "It burns!", Ticket)
-    assert (result.value.level, result.trace and result.trace.corrections) == (Level.high, 1)
+    assert (result.value.level, result.trace.corrections) == (Level.high, 1)
     assert requests[1][-1]["content"].endswith('is wrong; only one of these: `high"`, `low"`')
 
 
@@ -146,7 +145,6 @@ def test_a_bound_is_an_error_or_the_shortest_end() -> None:
     assert (len(caught.value.drafts), caught.value.prefix, caught.value.place) == (3, "", "$")
     result = sk.generate(model, "Ana is 34.", Person, max_corrections=2, finish="shortest")
     assert result.value == Person(name="", age=0)
-    assert result.trace is not None
     assert (result.finish_reason, result.trace.forced_fields) == ("budget", ("$", "name", "age"))
 
 
@@ -246,7 +244,6 @@ def test_a_part_of_a_word_or_a_number_chooses_nothing(reply: str, accepted: str)
         max_corrections=0,
         finish="shortest",
     )
-    assert result.trace is not None
     assert result.trace.drafts[0].accepted == accepted
     assert result.trace.drafts[0].refused == reply[len(accepted) :][: len(result.trace.drafts[0].refused)]
 

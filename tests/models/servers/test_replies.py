@@ -126,7 +126,7 @@ def test_a_schema_that_is_ignored_is_corrected_without_it() -> None:
         assert "response_format" in first
         assert "response_format" not in second
         assert last_message(second) == ("assistant", '{"name": "Ana", "age":')
-        assert [draft.constraint for draft in result.trace.drafts] == ["json_schema", None]  # type: ignore[union-attr]
+        assert [draft.constraint for draft in result.trace.drafts] == ["json_schema", None]
 
 
 def test_white_space_of_the_server_is_no_correction() -> None:

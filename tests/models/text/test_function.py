@@ -206,7 +206,6 @@ def test_an_error_after_text_continues_and_one_without_text_is_raised() -> None:
         yield "34}"
 
     result = sk.generate(sk.from_function(function), "Ana is 34.", Person)
-    assert result.trace is not None
     assert (result.value, [draft.end for draft in result.trace.drafts]) == (ANA, ["failed", "complete"])
 
     def broken(text: str) -> str:
