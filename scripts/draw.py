@@ -1,4 +1,4 @@
-"""Draw the diagrams of the docs: the pipeline, automata of a type and a grammar, and sequences of calls and agent runs.
+"""Draw the diagrams of the docs: the pipeline, automata, sequences of calls and agent runs, and a corrected answer.
 
     python scripts/draw.py
 
@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from pydantic import Field
 
-from structkit import AgentResult, Call, Grammar, to_regex
+from structkit import AgentResult, Call, Grammar, Result, to_regex
 from structkit.automaton.core.dfa import DEAD, Dfa
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.link import link
@@ -28,6 +28,7 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.stack import Frame, return_frames
 from structkit.messages import Answer, Calls, Message, Output, User
 from structkit.targets.targets import read_target
+from structkit.trace.picture import SpanKind, TraceSpan, join_spans
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs/assets"
@@ -61,6 +62,7 @@ def drawings() -> dict[str, str]:
         "call.svg": draw_sequence(exchanges_of_call(names_after("docs/tutorial/7-tools.md", 1))),
         "agent-run.svg": draw_sequence(exchanges_of_run(names_after("docs/tutorial/8-agents.md", 1))),
         "agent-error.svg": draw_sequence(exchanges_of_run(names_after("docs/tutorial/8-agents.md", 3))),
+        "correction.svg": draw_correction(names_after("docs/tutorial/11-any-model.md", 1)),
     }
 
 
@@ -343,6 +345,47 @@ def draw_sequence(sequence: list[Exchange]) -> str:
                 text((start + end) / 2, y - 7 - 15 * line_number, line, ERROR if each.is_error else INK, 12)
             )
     return page(180 + BETWEEN * (len(lanes) - 1), bottom + 20, shapes)
+
+
+FILLS: dict[SpanKind, str] = {"accepted": "#d6ecf7", "forced": "#e4eae8", "refused": "#f9d9d3"}
+CELL, ROW, MARGIN = 8.6, 44, 120
+"""Width of a character, height of a row, and width of the names of the rows."""
+
+
+def draw_correction(names: dict[str, object]) -> str:
+    """Draw how an answer grew: a row for each reply and each forced text, at its place in the answer."""
+    result = names["result"]
+    assert isinstance(result, Result)
+    picture = result.trace.picture()
+    rows: list[tuple[str, list[TraceSpan]]] = []
+    for step in picture.steps:
+        shown = [span for span in join_spans(step.spans) if span.kind in FILLS]
+        replies = [span for span in shown if span.kind != "forced"]
+        rows += [(f"reply {step.title}", replies)] if replies else []
+        rows += [("forced", [span]) for span in shown if span.kind == "forced"]
+    shapes, start, widest = [], 0, 0
+    for number, (name, spans) in enumerate([*rows, ("the answer", join_spans(picture.spans))]):
+        y, at = 16 + ROW * number, start if number < len(rows) else 0
+        shapes.append(text(MARGIN / 2, y + 20, name, MARK if name == "the answer" else LINE, 13, "bold"))
+        for span in spans:
+            shapes.append(draw_span(MARGIN + at * CELL, y, span))
+            at += len(span.text)
+            start += 0 if span.kind == "refused" else len(span.text)
+        widest = max(widest, at)
+    return page(int(MARGIN + widest * CELL + 20), 16 + ROW * (1 + len(rows)), shapes)
+
+
+def draw_span(x: float, y: float, span: TraceSpan) -> str:
+    """Draw a text in a box, crossed out if it is refused."""
+    width = len(span.text) * CELL
+    box = f'x="{x:.1f}" y="{y}" width="{width:.1f}" height="30" rx="4"'
+    words = (
+        f'<text x="{x:.1f}" y="{y + 20}" font-family="ui-monospace, monospace" font-size="14" fill="{INK}" '
+        f'xml:space="preserve" textLength="{width:.1f}">{escape(span.text)}</text>'
+    )
+    line = f'<path d="M {x:.1f} {y + 15} h {width:.1f}" stroke="{ERROR}" stroke-width="1.5"/>'
+    shape = f'<rect {box} fill="{FILLS[span.kind]}" stroke="#ffffff"/>{words}'
+    return shape + line if span.kind == "refused" else shape
 
 
 def text(x: float, y: float, words: str, color: str = INK, size: int = 14, weight: str = "normal") -> str:

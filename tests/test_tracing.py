@@ -131,6 +131,44 @@ def test_every_function_makes_a_span_for_each_prompt(spans: Spans) -> None:
     assert spans.tree() == [("outer", None), *[("chat scripted", "outer")] * 8]
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_each_reply_of_a_text_model_is_an_event(spans: Spans, asked: bool) -> None:
+    replies = iter([f'{SECRET}", "years": 3}}', "34}"])
+    model = sk.from_function(lambda text: next(replies), name="a function")
+    target = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+        "required": ["name", "age"],
+        "additionalProperties": False,
+    }
+    options: Any = {"trace_content": True} if asked else {}
+    sk.extract(model, SECRET, target, **options)
+    span = spans.named("chat a function")
+    first, second = [dict(event.attributes or {}) for event in span.events]
+    assert {event.name for event in span.events} == {"structkit.reply"}
+    seconds = [attributes.pop("structkit.reply.seconds") for attributes in (first, second)]
+    assert all(isinstance(each, float) and each > 0 for each in seconds)
+    expected = {
+        "structkit.reply.number": 1,
+        "structkit.reply.end": "refused",
+        "structkit.reply.is_correction": True,
+        "structkit.reply.accepted_characters": len(SECRET) + 3,
+        "structkit.reply.refused_characters": 11,
+        "structkit.reply.forced_characters": 7,
+        "structkit.reply.choices": 0,
+    }
+    contents = {
+        "structkit.reply.accepted": f'{SECRET}", ',
+        "structkit.reply.refused": '"years": 3}',
+        "structkit.reply.forced": '"age": ',
+        "structkit.reply.offered": (),
+    }
+    assert first == (expected | contents if asked else expected)
+    assert (second["structkit.reply.number"], second["structkit.reply.end"]) == (2, "complete")
+    assert dict(span.attributes or {})["structkit.corrections"] == 1
+    assert (SECRET in spans.everything()) == asked
+
+
 def test_a_stream_that_is_closed_ends_its_span(spans: Spans) -> None:
     with sk.stream(ScriptedModel(['"A long text."']), "x", str) as stream:
         next(stream)

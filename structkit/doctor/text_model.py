@@ -135,8 +135,7 @@ def _check_value(model: TextModel) -> Check:
         remedy = "describe the answer in the prompt, or use a larger model"
         return Check(name="value", status="no", found=str(error), remedy=remedy)
     seconds = time.perf_counter() - started
-    trace = result.trace
-    corrections = 0 if trace is None else trace.corrections
+    corrections = result.trace.corrections
     found = f"{result.text[:60]}, {result.guarantee}, {corrections} corrections, {seconds:.2f} s"
     return Check(name="value", status="yes", found=found)
 

@@ -102,4 +102,4 @@ def _answer_lines(spans: Sequence[TraceSpan], width: int) -> Iterator[str]:
         yield f"... {hidden:,} more characters"
     used = dict.fromkeys(span.kind for span in spans if span.text)
     signs = {**_MARKS, "sampled": f"{_START}{_MARKS['sampled']}"}
-    yield "   ".join(f"{signs[kind]} {kind}" for kind in used if kind in signs)
+    yield from divide("   ".join(f"{signs[kind]} {kind}" for kind in used if kind in signs), width)

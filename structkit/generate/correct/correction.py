@@ -243,6 +243,8 @@ class Correction:
         if reading is None:  # a text that the reply only names, if any, was added
             return (reply, bytearray()) if end == "ended" else (bytearray(), reply)
         rest_start = max(reading.start, reading.position - cut)
+        while reply[rest_start : rest_start + 1] and reply[rest_start] & 0xC0 == 0x80:
+            rest_start -= 1  # the character of which only the first bytes can follow
         return reply[: min(reading.begin, rest_start)], reply[rest_start:]
 
     def with_received(self, error: ModelError, reply: bytearray) -> ModelError:

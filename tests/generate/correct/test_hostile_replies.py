@@ -213,6 +213,13 @@ def check_text(target: AnyTarget, result: sk.Result[object]) -> None:
         text = draft.prefix + draft.accepted + draft.forced
     assert result.text.startswith(text)
     assert result.text == text or result.finish_reason == "budget" or not result.trace.drafts
+    assert "".join(span.text for span in result.trace.spans) == result.text
+    for draft in result.trace.drafts:
+        assert draft.reply.startswith(draft.skipped)
+        assert draft.reply.endswith(draft.refused or draft.rest)
+        assert len(draft.skipped + draft.refused + draft.rest) <= len(draft.reply)
+    lines = str(result.trace).split("\n")
+    assert all(line.isprintable() and len(line) <= 100 for line in lines)
 
 
 @pytest.mark.parametrize("start", range(0, RUNS, 50))
