@@ -45,7 +45,7 @@ _STYLE = """
 .sk-trace .refused, .sk-trace .withdrawn { background: var(--bad); text-decoration: line-through; }
 .sk-trace .skipped, .sk-trace .repeated, .sk-trace .healed { color: var(--soft); border: 1px dotted var(--line); }
 .sk-trace .token { box-shadow: inset 1px 0 0 var(--page); }
-.sk-trace .legend span { margin-right: .8em; padding: 1px .4em; }
+.sk-trace .legend span { margin-right: .8em; padding: 1px .4em; text-decoration: none; }
 """
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -65,8 +65,8 @@ def draw_html(picture: Picture) -> str:
         rows += _step_rows(step)
     rows.append(_row("answer", "".join(map(_shown, picture.spans)), is_first=True))
     rows += [_row(note.label, _safe(note.text), kind="note") for note in picture.notes]
-    used = dict.fromkeys(span.kind for step in picture.steps for span in step.spans)
-    used.update(dict.fromkeys(span.kind for span in picture.spans))
+    used = {span.kind for step in picture.steps for span in step.spans if span.text}
+    used |= {span.kind for span in picture.spans}
     legend = "".join(
         f'<span class="{kind}" title="{escape(meaning)}">{kind}</span>'
         for kind, meaning in _MEANINGS.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from structkit.errors import OutputValidationError
 from structkit.generate.decode.config import Decoded, GeneratedTokens, RejectedSpan
@@ -93,12 +93,15 @@ def _guarantee(trace: Trace | None) -> Guarantee:
 def _trace(outcome: Outcome, text: str, tokens: tuple[Token, ...], usage: Usage) -> Trace:
     """Return what happened in a request that ended with a value."""
     decoded, request, trace = outcome.decoded, outcome.request, outcome.decoded.trace
-    healed = 0
-    if trace is None and tokens:
+    is_masked, healed = trace is None, 0
+    if is_masked and tokens:
         first = outcome.compiled.guide.vocabulary.tokens[tokens[0].token_id]
         healed = len(first) - len(tokens[0].text)
-    return replace(
-        Trace(tokens=tokens, healed_bytes=healed) if trace is None else trace,
+    return Trace(
+        drafts=() if trace is None else trace.drafts,
+        forced_fields=() if trace is None else trace.forced_fields,
+        tokens=tokens if is_masked else (),
+        healed_bytes=healed,
         model=request.model.name,
         target=outcome.compiled.target.name,
         guarantee=_guarantee(trace),
