@@ -119,8 +119,9 @@ class CommonOptions(TypedDict, total=False):
     """Limits on the size of what is compiled for the target."""
 
     trace_content: bool | None
-    """Whether spans of OpenTelemetry contain prompts, answers, and the arguments and results of calls. Default: the
-    environment variable `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, or else no."""
+    """Whether spans of OpenTelemetry contain prompts, answers, and the arguments and results of calls, log messages the
+    texts of replies, and `Result.trace` the prompt. Default: the environment variable
+    `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, or else no."""
 
 
 class ClassifyOptions(CommonOptions, total=False):

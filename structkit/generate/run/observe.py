@@ -61,7 +61,7 @@ class GenerationObserver:
             "structkit.reply.end": draft.end,
             "structkit.reply.is_correction": draft.is_correction,
             "structkit.reply.seconds": draft.seconds,
-            "structkit.reply.constraint": draft.constraint,
+            "structkit.reply.constraint": draft.constraint or None,
             "structkit.reply.accepted_characters": len(draft.accepted),
             "structkit.reply.refused_characters": len(draft.refused),
             "structkit.reply.forced_characters": len(draft.forced),
