@@ -102,8 +102,8 @@ class Trace:
 
     `print(trace)` draws it with plain characters, `trace.save("run.html")` writes a page, and a notebook shows the
     drawing of the page. A trace consists of the replies, the texts of the answer, and the texts that a request offered.
-    It contains the prompt only with `trace_content=True`, and never a key; but a reply can repeat the prompt, and so does
-    every text of a target that quotes it.
+    It contains the prompt only with `trace_content=True`, and never a key; but a reply can repeat the prompt, and the
+    texts of a target that quotes the prompt are parts of it.
 
     >>> import structkit as sk
     >>> replies = iter(["soon", "on Monday"])
