@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structkit.errors import ModelError, StructkitError
 from structkit.models.protocols import Batch, ChecksText, Logits, LogitsModel, Session, SupportsBatching
 
-__all__ = ["SingleRowBatch", "call_model", "checked_logits", "new_batch"]
+__all__ = ["SingleRowBatch", "call_model", "checked_logits", "log_probability", "new_batch"]
 
 R = TypeVar("R")
 
@@ -51,6 +51,19 @@ def checked_logits(call: Callable[[], Logits], rows: int) -> Logits:
             f"the model returned logits of shape {[*shape]} for {rows} rows; expected float32[rows, width]"
         )
     return logits
+
+
+def log_probability(logits: NDArray[np.float32], token_id: int) -> float:
+    """Return the log-probability of a token, given the logits of a step.
+
+    >>> round(log_probability(np.log(np.array([0.25, 0.75], np.float32)), 1), 4)  # log(0.75)
+    -0.2877
+    """
+    if token_id >= len(logits):  # the model cannot generate it
+        return -np.inf
+    exact = logits.astype(np.float64)
+    top = exact.max()
+    return float(exact[token_id] - top - np.log(np.exp(exact - top).sum()))
 
 
 @runtime_checkable
@@ -110,11 +123,7 @@ class SingleRowBatch:
         for branch in branches:
             score = np.zeros(len(branch), np.float32)
             for position in range(1, len(branch)):
-                logits = self._logits([branch[position - 1]]).astype(np.float64)
-                top = logits.max()
-                total = top + np.log(np.exp(logits - top).sum())
-                token = branch[position]  # the model cannot generate a token past the width
-                score[position] = logits[token] - total if token < len(logits) else -np.inf
+                score[position] = log_probability(self._logits([branch[position - 1]]), branch[position])
             self._active_session.crop(length)
             scores.append(score)
         return scores

@@ -16,7 +16,7 @@ __all__ = ["CachedRow", "PrefixCache", "with_cached_row"]
 
 def with_cached_row(batch: Batch) -> Batch:
     """Return a `CachedRow` if the batch can roll back at little cost; otherwise, return the batch."""
-    return CachedRow(batch) if batch.max_rows is None and isinstance(batch, SupportsLookahead) else batch
+    return CachedRow(batch) if batch.max_rows != 1 and isinstance(batch, SupportsLookahead) else batch
 
 
 class CachedRow:

@@ -14,6 +14,7 @@ from structkit.models.hosted.anthropic import anthropic_from_environment
 from structkit.models.hosted.gemini import gemini_from_environment
 from structkit.models.hosted.model import HostedModel
 from structkit.models.hosted.openai import openai_from_environment
+from structkit.models.llama_cpp.model import LlamaCppModel, load_gguf
 from structkit.models.servers.model import ServerModel, connect
 from structkit.models.transformers.model import TransformersModel, load_transformers
 
@@ -59,7 +60,7 @@ _SERVERS: Mapping[str, _Server] = MappingProxyType(
 
 @overload
 def load(
-    name_or_folder: Path | None = None,
+    name_or_path: None = None,
     *,
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
@@ -67,25 +68,26 @@ def load(
 ) -> TransformersModel: ...
 @overload
 def load(
-    name_or_folder: str | Path | None,
+    name_or_path: str | Path | None,
     *,
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
     thinking_tags: tuple[str, str] | None = None,
-) -> TransformersModel | Any: ...  # a text model, if the name has a provider
+) -> TransformersModel | Any: ...  # a model of llama.cpp, or a text model if the name has a provider
 def load(
-    name_or_folder: str | Path | None = None,
+    name_or_path: str | Path | None = None,
     *,
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
     thinking_tags: tuple[str, str] | None = None,
-) -> TransformersModel | HostedModel | ServerModel:
+) -> TransformersModel | LlamaCppModel | HostedModel | ServerModel:
     """Load a causal language model and its tokenizer, or reach a model by the name of its provider.
 
-    Only safetensors weights are read, and code of the checkpoint is not run. For other models, load the model with
+    A path that ends with `.gguf` is loaded by llama.cpp, everything else by transformers. Of transformers, only
+    safetensors weights are read, and code of the checkpoint is not run; for other models, load the model with
     transformers and call `from_transformers`.
 
-    If nothing is frozen yet, `gc.freeze()` is called before the weights are read: the objects that exist then, such as
+    For a model of transformers, if nothing is frozen yet, `gc.freeze()` is called before the weights are read: the objects that exist then, such as
     the imported packages, are not traversed by the garbage collector, which otherwise interrupts a token for up to
     0.1 s. The model itself is not frozen. `gc.unfreeze()` undoes it.
 
@@ -102,11 +104,13 @@ def load(
     | `llama.cpp:` | the only model of the server |
 
     Args:
-        name_or_folder: A folder in the Hugging Face format, a name on the Hub, or a provider and its model; by default
-            the demo model that ships with structkit.
-        device: Device of the model, such as `"cuda"`; by default a CUDA device if available, else the CPU.
+        name_or_path: A folder in the Hugging Face format, a name on the Hub, a GGUF file (the first, of a model in
+            several), or a provider and its model; by default the demo model that ships with structkit.
+        device: Device of the model, such as `"cuda"`; by default a CUDA device if available, else the CPU. For a GGUF
+            file `"cpu"` or any other name, which stands for the GPU that llama.cpp was built for.
         dtype: Type of the weights, such as `"bfloat16"`, or `"auto"` for the type of the checkpoint; by default
-            float32 on a CPU, where half precision is slow, and the type of the checkpoint elsewhere.
+            float32 on a CPU, where half precision is slow, and the type of the checkpoint elsewhere. Not for a GGUF
+            file, which is not converted.
         thinking_tags: See `from_transformers`.
 
     Raises:
@@ -117,9 +121,17 @@ def load(
     Traceback (most recent call last):
     structkit.errors.ModelError: the folder does not exist; give one that contains config.json at `no/such/folder`
     """
-    found = None if name_or_folder is None else _split(name_or_folder)
+    found = None if name_or_path is None else _split(name_or_path)
+    if found is None and name_or_path is not None and str(name_or_path).lower().endswith(".gguf"):
+        path = Path(name_or_path).expanduser()
+        if dtype is not None:
+            raise ModelError(
+                "the weights of a GGUF file are not converted; leave out dtype, or choose another file",
+                place=str(path),
+            )
+        return load_gguf(path, device=device, thinking_tags=thinking_tags)
     if found is None:
-        return load_transformers(name_or_folder, device=device, dtype=dtype, thinking_tags=thinking_tags)
+        return load_transformers(name_or_path, device=device, dtype=dtype, thinking_tags=thinking_tags)
     provider, model = found
     name = f"{provider}:{model}"
     for setting, value in (("device", device), ("dtype", dtype), ("thinking_tags", thinking_tags)):

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 import structkit.demo
 from structkit.errors import ModelError, VocabularyError
-from structkit.models.capabilities import Capabilities
-from structkit.models.protocols import Batch, Message
-from structkit.models.transformers.chat_template import PromptEncoder
-from structkit.models.transformers.thinking import find_thinking_tags
+from structkit.models.chat_template import ChatTokenizer
+from structkit.models.local import LocalModel
+from structkit.models.protocols import Batch
 from structkit.vocabulary.tokenizers import find_eos_token_ids, find_named_tokens, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -44,7 +43,7 @@ def load_transformers(
     dtype: str | torch.dtype | None = None,
     thinking_tags: tuple[str, str] | None = None,
 ) -> TransformersModel:
-    """Load a causal language model and its tokenizer; see `structkit.load`.
+    """Load a causal language model and its tokenizer with transformers; see `structkit.load`.
 
     Raises:
         ModelError: A package or the model is missing, or the model is not a causal language model.
@@ -127,7 +126,7 @@ def from_transformers(
     return TransformersModel(model, tokenizer, name=name, thinking_tags=thinking_tags)
 
 
-class TransformersModel:
+class TransformersModel(LocalModel):
     """A causal language model of transformers as a `LogitsModel`.
 
     Attributes:
@@ -149,61 +148,18 @@ class TransformersModel:
         self.model = model
         self.model.train(False)
         self.tokenizer = tokenizer
-        self.name = name
-        self.vocabulary = _vocabulary(model, tokenizer)
-        self.context_length = _context_length(model.config)
-        self._encoder = PromptEncoder(tokenizer, self.vocabulary)
-        self._thinking_tags = find_thinking_tags(thinking_tags, self.chat_template, self._encoder.is_added)
-
-    def encode(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Encode a prompt as the first tokens of a sequence; see `LogitsModel.encode`.
-
-        Raises:
-            ModelError: Messages without a chat template, or the template rejects them.
-        """
-        return self._encoder.encode(prompt)
+        super().__init__(
+            cast("ChatTokenizer", tokenizer),
+            _vocabulary(model, tokenizer),
+            _context_length(model.config),
+            name=name,
+            thinking_tags=thinking_tags,
+        )
 
     @property
-    def capabilities(self) -> Capabilities:
-        """What the model can do."""
-        return Capabilities(logits="full", takes_messages=self.takes_messages)
-
-    @property
-    def takes_messages(self) -> bool:
-        """Whether the tokenizer has a chat template; see `SupportsMessages`."""
-        return self._encoder.takes_messages
-
-    @property
-    def chat_template(self) -> str | None:
-        """The source of the tokenizer's chat template; see `HasChatTemplate`."""
-        return self._encoder.chat_template
-
-    def control_token(self, name: str) -> int | None:
-        """Return the control token of a name; see `SupportsControlTokens`."""
-        return self._encoder.control_token(name)
-
-    def encode_thinking(self, prompt: str | Sequence[Message]) -> list[int]:
-        """Encode a prompt as the first tokens of a sequence with thinking; see `SupportsThinking`.
-
-        The chat template writes the start tag if it supports thinking; otherwise the tag is appended.
-        """
-        token_ids, start_tag = self._encoder.encode(prompt, thinking=True), self._thinking_tags[0]
-        if self.decode(token_ids[-len(start_tag) - 8 :]).rstrip().endswith(start_tag):
-            return token_ids
-        return [*token_ids, *self._encoder.encode_tag(start_tag), *self.encode_text("\n")]
-
-    @property
-    def end_of_thinking(self) -> tuple[int, ...]:
-        """The token of the end tag, such as `</think>`, or its encoding if there is no such token."""
-        return tuple(self._encoder.encode_tag(self._thinking_tags[1]))
-
-    def encode_text(self, text: str) -> list[int]:
-        """Encode text in the middle of a sequence; see `LogitsModel.encode_text`.
-
-        Raises:
-            VocabularyError: The tokenizer cannot encode it.
-        """
-        return self._encoder.encode_text(text)
+    def width(self) -> int:
+        """Number of tokens that the model can read: the rows of its embeddings."""
+        return cast("torch.nn.Embedding", self.model.get_input_embeddings()).weight.shape[0]
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Decode tokens, including control tokens, to readable text."""
@@ -221,35 +177,6 @@ class TransformersModel:
         if not can_batch(self.model):
             return None
         return TransformersBatch(self.model, prefix, name=self.name, check_readable=self.check_readable)
-
-    def check_readable(self, token_ids: Sequence[int], tokens_before: int) -> None:
-        """Check that the model can read tokens after `tokens_before` others.
-
-        Raises:
-            ModelError: There are no tokens, a token is unknown to the model, or the sequence is too long.
-        """
-        length = tokens_before + len(token_ids)
-        location = f"{self.name}, token {length}"
-        if not token_ids:
-            raise ModelError("the list of tokens is empty; pass at least one token", place=location)
-        context = self.context_length
-        if context is not None and length > context:
-            raise ModelError(
-                f"the sequence has {length} tokens, {length - context} more than the model's context of {context}; "
-                "shorten the prompt or lower max_tokens",
-                place=location,
-            )
-        # On an accelerator, an id beyond the embeddings does not raise but breaks the CUDA context.
-        embeddings = cast("torch.nn.Embedding", self.model.get_input_embeddings()).weight.shape[0]
-        invalid = next((token_id for token_id in token_ids if not 0 <= token_id < embeddings), None)
-        if invalid is not None:
-            raise ModelError(
-                f"token {invalid} is out of range: the model has {embeddings} tokens; use the model's own tokenizer",
-                place=location,
-            )
-
-    def __repr__(self) -> str:
-        return f"<TransformersModel {self.name}>"
 
 
 class TransformersSession:

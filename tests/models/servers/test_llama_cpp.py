@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.errors import CorrectionsExhausted
-from tests.models.servers.demo_gguf import write_gguf
+from tests.models.demo_gguf import write_gguf
 
 PROMPTS = ["Ana Souza, 34, works in Porto.", 'Say "no\\n" to \u4f60\u597d \U0001f600.', ""]
 

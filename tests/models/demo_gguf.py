@@ -27,7 +27,7 @@ _LAYER = {
 _NAMES = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight"}
 
 
-def write_gguf(path: Path) -> None:
+def write_gguf(path: Path, dtype: type[np.floating] = np.float16) -> None:
     """Write the demo model; needs the package `gguf`.
 
     Its pre-tokenizer has no name in llama.cpp, so text becomes other tokens than with transformers.
@@ -50,7 +50,7 @@ def write_gguf(path: Path) -> None:
     writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
     _add_tokenizer(writer, config)
     for name, tensor in load_file(MODEL_PATH / "model.safetensors").items():
-        writer.add_tensor(_renamed(name), _converted(name, tensor, heads))
+        writer.add_tensor(_renamed(name), _converted(name, tensor, heads, dtype))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -84,12 +84,12 @@ def _renamed(name: str) -> str:
     return f"blk.{layer}.{_LAYER[rest.removesuffix('.weight')]}.weight"
 
 
-def _converted(name: str, tensor: np.ndarray, heads: int) -> np.ndarray:
+def _converted(name: str, tensor: np.ndarray, heads: int, dtype: type[np.floating]) -> np.ndarray:
     """Return a tensor as llama.cpp stores it: the halves of each head's rotation side by side; vectors as floats."""
     if tensor.ndim == 1:
         return tensor.astype(np.float32)
     if "q_proj" in name or "k_proj" in name:
         rows, columns = tensor.shape
         halves = tensor.reshape(heads, 2, rows // heads // 2, columns)
-        return np.ascontiguousarray(halves.swapaxes(1, 2).reshape(rows, columns))
-    return tensor
+        tensor = halves.swapaxes(1, 2).reshape(rows, columns)
+    return np.ascontiguousarray(tensor, dtype)

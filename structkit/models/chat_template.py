@@ -7,16 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from structkit.errors import ModelError
 from structkit.models.protocols import Conversation, Message
 from structkit.vocabulary.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-__all__ = ["PromptEncoder"]
+__all__ = ["AddedToken", "ChatTokenizer", "PromptEncoder"]
 
 _MAX_CACHED, _MAX_CACHED_LENGTH = 4_096, 256
 """Size of the cache of encoded texts, and maximum number of characters of a cached text."""
@@ -28,15 +25,69 @@ _THINKING_FLAGS = ("enable_thinking", "thinking")
 """Template variables of reasoning models: whether to think before the answer."""
 
 
+class AddedToken(Protocol):
+    """A token that a tokenizer finds in a text before it splits the text, such as `<|im_end|>`."""
+
+    @property
+    def content(self) -> str:
+        """The text of the token."""
+        ...
+
+
+class ChatTokenizer(Protocol):
+    """The interface of a tokenizer with a chat template; transformers has many of them."""
+
+    @property
+    def chat_template(self) -> object:
+        """The source of the chat template, or sources by name."""
+        ...
+
+    @property
+    def unk_token_id(self) -> int | None:
+        """The id of the unknown token."""
+        ...
+
+    @property
+    def added_tokens_decoder(self) -> Mapping[int, AddedToken]:
+        """The added tokens by id."""
+        ...
+
+    def __call__(
+        self,
+        text: str,
+        *,
+        add_special_tokens: bool = True,
+        split_special_tokens: bool = False,
+        verbose: bool = True,
+    ) -> Mapping[str, Sequence[int]]:
+        """Encode a text, and return its tokens as `input_ids`.
+
+        Args:
+            text: The text.
+            add_special_tokens: Whether to put the special tokens around the text that start and end a sequence.
+            split_special_tokens: Whether control tokens in the text are read as text.
+            verbose: Whether to warn about long texts.
+        """
+        ...
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> Sequence[int]:
+        """Encode a text."""
+        ...
+
+    def apply_chat_template(self, conversation: list[_TemplateMessage], **options: object) -> object:
+        """Render messages; `options` are those of transformers, and variables of the template."""
+        ...
+
+
 class PromptEncoder:
-    """Encoder of a transformers tokenizer that keeps text as text.
+    """Encoder of a tokenizer that keeps text as text.
 
     After rendering, control tokens of the template and the same strings in user text are indistinguishable. So control
     tokens in contents are delimited with private-use characters that occur in no content, before the template sees
     them. The rendered text is split at these characters, and the parts between them are encoded as ordinary tokens.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, vocabulary: Vocabulary) -> None:
+    def __init__(self, tokenizer: ChatTokenizer, vocabulary: Vocabulary) -> None:
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
         # The split of control tokens is mutable state of the tokenizer, so threads need a lock.
@@ -337,5 +388,5 @@ def _check_unicode(text: str) -> None:
         ) from error
 
 
-def _is_mistral_common(tokenizer: PreTrainedTokenizerBase) -> bool:
+def _is_mistral_common(tokenizer: ChatTokenizer) -> bool:
     return hasattr(getattr(tokenizer, "tokenizer", None), "instruct_tokenizer")
