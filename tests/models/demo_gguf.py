@@ -1,4 +1,4 @@
-"""The demo model in the file format of llama.cpp."""
+"""Llama models, such as the demo model, in the file format of llama.cpp."""
 
 from __future__ import annotations
 
@@ -24,57 +24,78 @@ _LAYER = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_NAMES = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight"}
+_NAMES = {
+    "model.embed_tokens.weight": "token_embd.weight",
+    "model.norm.weight": "output_norm.weight",
+    "lm_head.weight": "output.weight",
+}
 
 
-def write_gguf(path: Path, dtype: type[np.floating] = np.float16) -> None:
-    """Write the demo model; needs the package `gguf`.
+def write_gguf(
+    path: Path,
+    dtype: type[np.floating] = np.float16,
+    *,
+    folder: Path = MODEL_PATH,
+    pre_tokenizer: str = "default",
+) -> None:
+    """Write a Llama with byte-level BPE from a folder of transformers; needs the package `gguf`.
 
-    Its pre-tokenizer has no name in llama.cpp, so text becomes other tokens than with transformers.
+    The pre-tokenizer of the demo model has no name in llama.cpp, so text becomes other tokens than with transformers.
     """
     import gguf
     from safetensors.numpy import load_file
 
-    config = json.loads((MODEL_PATH / "config.json").read_text())
-    heads = config["num_attention_heads"]
+    config = json.loads((folder / "config.json").read_text())
+    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_name("structkit demo")
+    writer.add_name(folder.name)
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_feed_forward_length(config["intermediate_size"])
     writer.add_head_count(heads)
-    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_head_count_kv(kv_heads)
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_rope_dimension_count(config["head_dim"])
     writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
-    _add_tokenizer(writer, config)
-    for name, tensor in load_file(MODEL_PATH / "model.safetensors").items():
-        writer.add_tensor(_renamed(name), _converted(name, tensor, heads, dtype))
+    _add_tokenizer(writer, folder, pre_tokenizer)
+    for name, tensor in load_file(folder / "model.safetensors").items():
+        count = heads if "q_proj" in name else kv_heads if "k_proj" in name else None
+        writer.add_tensor(_renamed(name), _converted(tensor, count, dtype))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def _add_tokenizer(writer: object, config: dict[str, object]) -> None:
+def _add_tokenizer(writer: object, folder: Path, pre_tokenizer: str) -> None:
     import gguf
 
     assert isinstance(writer, gguf.GGUFWriter)
-    tokenizer = json.loads((MODEL_PATH / "tokenizer.json").read_text())
-    ids = tokenizer["model"]["vocab"] | {each["content"]: each["id"] for each in tokenizer["added_tokens"]}
-    added = {each["content"] for each in tokenizer["added_tokens"]}
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    added = {each["content"]: each for each in tokenizer["added_tokens"]}
+    ids = tokenizer["model"]["vocab"] | {content: each["id"] for content, each in added.items()}
     tokens = sorted(ids, key=ids.__getitem__)
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("default")
+    writer.add_tokenizer_pre(pre_tokenizer)
     writer.add_token_list(tokens)
-    kinds = [gguf.TokenType.CONTROL if token in added else gguf.TokenType.NORMAL for token in tokens]
-    writer.add_token_types(kinds)
+    writer.add_token_types([_kind(added.get(token)) for token in tokens])
     writer.add_token_merges([" ".join(pair) for pair in tokenizer["model"]["merges"]])
-    writer.add_eos_token_id(config["eos_token_id"])
-    writer.add_pad_token_id(config["pad_token_id"])
-    writer.add_add_bos_token(False)
-    writer.add_chat_template(json.loads((MODEL_PATH / "tokenizer_config.json").read_text())["chat_template"])
+    for name in ("bos", "eos", "pad"):
+        if content := settings.get(f"{name}_token"):
+            getattr(writer, f"add_{name}_token_id")(ids[content])
+    writer.add_add_bos_token("bos_token" in settings)
+    template = folder / "chat_template.jinja"
+    writer.add_chat_template(template.read_text() if template.exists() else settings["chat_template"])
+
+
+def _kind(added: dict[str, object] | None) -> int:
+    import gguf
+
+    if added is None:
+        return int(gguf.TokenType.NORMAL)
+    return int(gguf.TokenType.CONTROL if added["special"] else gguf.TokenType.USER_DEFINED)
 
 
 def _renamed(name: str) -> str:
@@ -84,11 +105,11 @@ def _renamed(name: str) -> str:
     return f"blk.{layer}.{_LAYER[rest.removesuffix('.weight')]}.weight"
 
 
-def _converted(name: str, tensor: np.ndarray, heads: int, dtype: type[np.floating]) -> np.ndarray:
+def _converted(tensor: np.ndarray, heads: int | None, dtype: type[np.floating]) -> np.ndarray:
     """Return a tensor as llama.cpp stores it: the halves of each head's rotation side by side; vectors as floats."""
     if tensor.ndim == 1:
         return tensor.astype(np.float32)
-    if "q_proj" in name or "k_proj" in name:
+    if heads is not None:
         rows, columns = tensor.shape
         halves = tensor.reshape(heads, 2, rows // heads // 2, columns)
         tensor = halves.swapaxes(1, 2).reshape(rows, columns)

@@ -24,15 +24,21 @@ class LlamaCppBatch:
         cache: The cache of the model.
         prefix: Possible common prefix of the sequences; read once.
         check_readable: Raises `ModelError` if the model cannot read these tokens after that number of others.
+        uses_gpu: Whether layers of the model run on a GPU.
     """
 
     max_rows = MAX_ROWS
-    overhead = 24
 
     def __init__(
-        self, cache: KVCache, prefix: Sequence[int], check_readable: Callable[[Sequence[int], int], None]
+        self,
+        cache: KVCache,
+        prefix: Sequence[int],
+        check_readable: Callable[[Sequence[int], int], None],
+        *,
+        uses_gpu: bool,
     ) -> None:
         self._cache = cache
+        self.overhead = 256 if uses_gpu else 8
         self._check_readable = check_readable
         self._prefix = Row(token_ids=prefix) if prefix else None
         self._rows: list[Row] = []

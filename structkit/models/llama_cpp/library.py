@@ -38,6 +38,7 @@ class Weights:
     Args:
         library: The module `llama_cpp`.
         model: The pointer to the model.
+        gpu_layers: Number of layers to run on a GPU, if there is one; negative for all.
         parameters: Parameters of contexts, a struct.
         is_open: Whether the model is in memory.
         adapter: Path and scale of a LoRA adapter.
@@ -45,6 +46,7 @@ class Weights:
     Attributes:
         width: Number of tokens.
         training_length: Number of tokens of a sequence in training.
+        uses_gpu: Whether layers run on a GPU.
         is_recurrent: Whether the state of a sequence cannot be cut; also of models in which some layers are recurrent.
     """
 
@@ -52,6 +54,7 @@ class Weights:
         self,
         library: Any,
         model: Any,
+        gpu_layers: int,
         parameters: Any,
         is_open: Callable[[], bool],
         adapter: tuple[str, float] | None = None,
@@ -62,6 +65,7 @@ class Weights:
         self._parameters = parameters
         self._adapters, self._scales = _load_adapter(library, model, adapter)
         self.is_open = is_open
+        self.uses_gpu = bool(gpu_layers and library.llama_supports_gpu_offload())
         self.width = int(library.llama_vocab_n_tokens(self._vocabulary))
         self.training_length = int(library.llama_model_n_ctx_train(model))
         self.is_recurrent = bool(
@@ -324,11 +328,9 @@ def load_weights(path: Path, device: str | None) -> Weights:
             place=str(path),
         )
     contexts = library.llama_context_default_params()
-    contexts.n_threads_batch = os.cpu_count() or 1
-    contexts.n_threads = max(
-        1, contexts.n_threads_batch // 2
-    )  # a second thread of a core slows down single tokens
-    weights = Weights(library, model, contexts, lambda: True)
+    # Threads wait for each other in each layer, so more of them than free cores slow down all.
+    contexts.n_threads = contexts.n_threads_batch = max(1, (os.cpu_count() or 1) // 2)
+    weights = Weights(library, model, parameters.n_gpu_layers, contexts, lambda: True)
     weakref.finalize(weights, library.llama_model_free, model)
     return weights
 
@@ -339,7 +341,10 @@ def weights_of(llama: Any) -> Weights:
     Raises:
         ModelError: The object is not a `Llama`, or it is closed.
     """
-    if not all(hasattr(llama, name) for name in ("model", "context_params", "lora_path", "lora_scale")):
+    if not all(
+        hasattr(llama, name)
+        for name in ("model", "model_params", "context_params", "lora_path", "lora_scale")
+    ):
         raise ModelError(
             f"a {type(llama).__name__} is not a llama_cpp.Llama; pass llama_cpp.Llama(model_path=...)"
         )
@@ -347,7 +352,14 @@ def weights_of(llama: Any) -> Weights:
     if llama.model is None:
         raise ModelError("the llama_cpp.Llama is closed; create another one")
     adapter = (llama.lora_path, llama.lora_scale) if llama.lora_path else None
-    return Weights(_library(), llama.model, llama.context_params, lambda: llama.model is not None, adapter)
+    return Weights(
+        _library(),
+        llama.model,
+        llama.model_params.n_gpu_layers,
+        llama.context_params,
+        lambda: llama.model is not None,
+        adapter,
+    )
 
 
 def _library() -> Any:

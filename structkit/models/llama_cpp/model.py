@@ -122,4 +122,4 @@ class LlamaCppModel(LocalModel):
         """Start a batch; see `SupportsBatching`. `None` for recurrent models."""
         if self._weights.is_recurrent:
             return None
-        return LlamaCppBatch(self._cache, prefix, self.check_readable)
+        return LlamaCppBatch(self._cache, prefix, self.check_readable, uses_gpu=self._weights.uses_gpu)

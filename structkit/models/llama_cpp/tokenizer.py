@@ -77,7 +77,12 @@ def read_vocabulary(pieces: Sequence[Piece], location: str) -> Vocabulary:
     Raises:
         VocabularyError: No token ends a sequence.
     """
-    ends = [token_id for token_id, piece in enumerate(pieces) if piece.is_end]
+    # Without an end token in the file, llama.cpp takes an id that in most vocabularies is ordinary text.
+    ends = [
+        token_id
+        for token_id, piece in enumerate(pieces)
+        if piece.is_end and (piece.added is not None or not piece.text)
+    ]
     if not ends:
         raise VocabularyError(
             "no token of the GGUF file ends a sequence; set tokenizer.ggml.eos_token_id in its metadata",

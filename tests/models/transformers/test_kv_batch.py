@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
 
 from structkit.errors import ModelError
+from tests.models.walk import walk
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -66,83 +66,12 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-class _Walk:
-    """Random operations on a batch, with each step compared to the individual sequences."""
-
-    def __init__(self, owner: _Owner, seed: int) -> None:
-        self.owner = owner
-        self.random = random.Random(seed)
-        self.prefix = self.tokens(seed % 4)
-        self.rows = owner.batch(self.prefix)
-        self.sequences: list[list[int]] = []
-
-    def tokens(self, count: int) -> list[int]:
-        return [self.random.randrange(2, 100) for _ in range(count)]
-
-    def add(self) -> None:
-        new = [
-            self.prefix + self.tokens(self.random.randint(1, 12)) for _ in range(self.random.randint(1, 3))
-        ]
-        self.compare(self.rows.add(new), new)
-        self.sequences += new
-
-    def feed(self) -> None:
-        fresh = [self.tokens(self.random.choice([1, 1, 1, 2, 4])) for _ in self.sequences]
-        logits = self.rows.feed(fresh)
-        self.sequences = [old + new for old, new in zip(self.sequences, fresh, strict=True)]
-        self.compare(logits, self.sequences)
-
-    def read(self) -> None:
-        fresh = [self.tokens(self.random.choice([1, 1, 3, 5])) for _ in self.sequences]
-        last = self.random.randint(1, max(map(len, fresh)))
-        logits = self.rows.feed_multi(fresh, last)
-        self.sequences = [old + new for old, new in zip(self.sequences, fresh, strict=True)]
-        assert logits.shape[1] == last
-        for row, new, sequence in zip(logits, fresh, self.sequences, strict=True):
-            returned = min(last, len(new))
-            np.testing.assert_allclose(
-                row[-returned:], self.owner.expected_logits(sequence)[-returned:], atol=1e-5
-            )
-
-    def back(self) -> None:
-        row, count = self.random.randrange(len(self.sequences)), self.random.randint(0, 3)
-        self.rows.rollback(row, count)
-        del self.sequences[row][len(self.sequences[row]) - count :]
-
-    def keep(self) -> None:
-        kept = [row for row in range(len(self.sequences)) if self.random.random() < 0.7]
-        self.random.shuffle(kept)
-        self.rows.select(kept)
-        self.sequences = [self.sequences[row] for row in kept]
-
-    def score(self) -> None:
-        row = self.random.randrange(len(self.sequences))
-        branches = [self.tokens(self.random.randint(1, 4)) for _ in range(3)]
-        for branch, scored in zip(branches, self.rows.score(row, branches), strict=True):
-            logits = self.owner.expected_logits(self.sequences[row] + branch)[len(self.sequences[row]) :]
-            scores = torch.log_softmax(torch.tensor(logits), -1).numpy()
-            expected = [0.0, *(scores[at, token] for at, token in enumerate(branch[1:]))]
-            np.testing.assert_allclose(scored, expected, atol=1e-5)
-
-    def compare(self, logits: np.ndarray, sequences: list[list[int]]) -> None:
-        for row, sequence in zip(logits, sequences, strict=True):
-            np.testing.assert_allclose(row, self.owner.expected_logits(sequence)[-1], atol=1e-5)
-
-
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_a_row_equals_an_individual_sequence(kind: str) -> None:
     owner = _Owner(kind, **ARCHITECTURES[kind])
     assert can_batch(owner.model)
     for seed in range(3):
-        walk = _Walk(owner, seed)
-        for _ in range(24):
-            if not walk.sequences:
-                walk.add()
-            step = walk.random.choice(
-                ["add", "feed", "feed", "read", "read", "back", "back", "keep", "score"]
-            )
-            if step != "add" or len(walk.sequences) < 5:
-                getattr(walk, step)()
+        walk(owner.batch, owner.expected_logits, seed)
 
 
 @pytest.mark.parametrize(("kind", "options"), [("mamba", {}), ("qwen3_next", {"head_dim": 8})])
