@@ -87,7 +87,8 @@ def _add_tokenizer(writer: object, folder: Path, pre_tokenizer: str) -> None:
             getattr(writer, f"add_{name}_token_id")(ids[content])
     writer.add_add_bos_token("bos_token" in settings)
     template = folder / "chat_template.jinja"
-    writer.add_chat_template(template.read_text() if template.exists() else settings["chat_template"])
+    if source := template.read_text() if template.exists() else settings.get("chat_template"):
+        writer.add_chat_template(source)
 
 
 def _kind(added: dict[str, object] | None) -> int:

@@ -210,7 +210,8 @@ def test_the_template_of_a_file_runs_in_a_sandbox(
 def test_a_template_renders_as_in_transformers(tiny, tiny_gguf) -> None:
     for template in (
         TEMPLATE,
-        "{%- for m in messages -%}\n  {{ m.content | tojson }}\n{%- if loop.first %}{% continue %}{% endif %}.{% endfor %}",
+        "{%- for m in messages -%}\n {{ m.content | tojson }}\n"
+        "{%- if loop.first %}{% continue %}{% endif %}.{% endfor %}",
         "{% set n = namespace(x=0) %}{% for m in messages %}{% set n.x = n.x + 1 %}{% endfor %}{{ n.x }}",
         "{{ bos_token }}{{ eos_token }}{{ sep_token }}|{{ {'a': '<b>'} | tojson(indent=2) }}{{ strftime_now('%Y') }}",
         "{{ tools }}{{ documents }}{{ add_generation_prompt }}{{ enable_thinking }}",
