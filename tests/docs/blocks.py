@@ -19,6 +19,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.models.demo_gguf import write_gguf
 from tests.shared import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -103,6 +104,13 @@ def check_page(path: Path) -> None:
                 path.write_text(text, encoding="utf-8")
             else:
                 assert block.source == actual, f"{block} has another output"
+
+
+def needs_llama_cpp(folder: Path) -> None:
+    """Write `model.gguf` to the folder; skip the test if the packages are not installed."""
+    pytest.importorskip("llama_cpp", reason="the extra llama-cpp is not installed")
+    pytest.importorskip("gguf", reason="pip install gguf")
+    write_gguf(folder / "model.gguf")
 
 
 def needs_mcp() -> None:

@@ -13,6 +13,7 @@ from tests.docs.blocks import (
     find_blocks,
     needs_clients,
     needs_demo,
+    needs_llama_cpp,
     needs_mcp,
     needs_pydantic_ai,
     needs_recipe_packages,
@@ -24,7 +25,8 @@ from tests.docs.blocks import (
     [page for page in PAGES if find_blocks(page, "python")],
     ids=lambda p: p.relative_to(ROOT).as_posix(),
 )
-def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     if any("load()" in block.source for block in find_blocks(page, "python")):
         needs_demo()
     if any("sk.mcp" in block.source for block in find_blocks(page, "python")):
@@ -35,5 +37,7 @@ def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -
         needs_pydantic_ai()
     if any("fastapi" in block.source for block in find_blocks(page, "python")):
         needs_recipe_packages()
-    monkeypatch.chdir(ROOT)
+    if any("model.gguf" in block.source for block in find_blocks(page, "python")):
+        needs_llama_cpp(tmp_path)
+        monkeypatch.chdir(tmp_path)
     check_page(page)
