@@ -19,6 +19,7 @@ _EXTRAS = {
     "openai": ("openai",),
     "anthropic": ("anthropic",),
     "gemini": ("google-genai",),
+    "llama-cpp": ("llama-cpp-python",),
     "jsonschema": ("jsonschema",),
     "check": ("hypothesis",),
     "mcp": ("mcp",),

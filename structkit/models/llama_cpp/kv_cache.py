@@ -140,6 +140,7 @@ class KVCache:
                     raise NoRoom
                 for row in (*parents, *rows):
                     row.used_at = self._steps
+                for row in (*parents, *rows):
                     self._place(row)
                 self._evaluate(parents, [0] * len(parents), None)
                 for row, length in shared.items():
