@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["write_gemma", "write_mamba", "write_sentencepiece"]
+__all__ = ["write_adapter", "write_gemma", "write_mamba", "write_sentencepiece"]
 
 _WIDTH, _HEADS, _SIZE = 32, 4, 48
 
@@ -42,6 +42,20 @@ def write_sentencepiece(path: Path) -> None:
     writer.add_add_bos_token(True)
     writer.add_chat_template("<s>{{ messages[0].content }}</s>")
     _add_attention(writer, len(tokens))
+    _finish(writer)
+
+
+def write_adapter(path: Path) -> None:
+    """A LoRA adapter for the first layer of a Llama whose embeddings have 32 numbers."""
+    import gguf
+
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_string("general.type", "adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", 8.0)
+    chance = np.random.default_rng(0)
+    _add(writer, chance, "blk.0.attn_q.weight.lora_a", 4, _WIDTH)
+    _add(writer, chance, "blk.0.attn_q.weight.lora_b", _WIDTH, 4)
     _finish(writer)
 
 

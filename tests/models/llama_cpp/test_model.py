@@ -14,6 +14,7 @@ from structkit.errors import ModelError, VocabularyError
 from structkit.models.llama_cpp.model import LlamaCppModel
 from structkit.models.protocols import Conversation, Message
 from tests.models.llama_cpp.conftest import TEMPLATE, new_llama
+from tests.models.llama_cpp.random_gguf import write_adapter
 
 TEXTS = [
     "Ana is 34.",
@@ -151,6 +152,18 @@ def test_the_parameters_of_a_llama_are_kept(library: Any, tiny_path: Path) -> No
         session.logits([5])
     with pytest.raises(sk.GenerationError, match="context"):
         sk.extract(model, "Ana " * 300, bool)
+
+
+def test_the_adapter_of_a_llama_is_kept(library: Any, tiny_path: Path, tmp_path: Path, tiny_gguf) -> None:
+    write_adapter(tmp_path / "adapter.gguf")
+    options: dict[str, Any] = {"n_ctx": 256, "lora_path": str(tmp_path / "adapter.gguf"), "lora_scale": 0.5}
+    llama = new_llama(library, tiny_path, **options)
+    ids = list(range(5, 25))
+    llama.eval(ids)
+    expected = np.ctypeslib.as_array(library.llama_get_logits_ith(llama.ctx, -1), (llama.n_vocab(),)).copy()
+    found = sk.from_llama_cpp(llama).session().logits(ids)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert abs(found - tiny_gguf.session().logits(ids)).max() > 1e-3
 
 
 @pytest.mark.parametrize(
