@@ -27,8 +27,8 @@ from structkit.generate.threads.event_loop import in_thread
 from structkit.models.hosted.anthropic import from_anthropic
 from structkit.models.hosted.gemini import from_gemini
 from structkit.models.hosted.openai import from_openai
-from structkit.models.names.load import load
 from structkit.models.llama_cpp.model import from_llama_cpp
+from structkit.models.names.load import load
 from structkit.models.servers.model import connect
 from structkit.models.text.function import from_function
 from structkit.models.text.protocol import AnyModel, TextModel
@@ -45,8 +45,8 @@ __all__ = [
     "from_anthropic",
     "from_function",
     "from_gemini",
-    "from_openai",
     "from_llama_cpp",
+    "from_openai",
     "from_transformers",
     "generate",
     "load",

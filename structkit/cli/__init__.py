@@ -271,8 +271,8 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--model",
         metavar="NAME",
-        help="a folder, a GGUF file, a Hugging Face name, or a provider and its model, such as openai:gpt-5-mini or ollama:qwen3; "
-        "by default the demo model",
+        help="a folder, a GGUF file, a Hugging Face name, or a provider and its model, such as openai:gpt-5-mini or "
+        "ollama:qwen3; by default the demo model",
     )
     command.add_argument("--max-tokens", type=int, metavar="N", help="maximum number of tokens")
     command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")

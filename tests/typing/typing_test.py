@@ -85,7 +85,7 @@ def text_models() -> None:
 
 def models_by_name() -> None:
     assert_type(sk.load(), TransformersModel)
-    assert_type(sk.load(Path("folder"), device="cpu"), TransformersModel)
+    assert_type(sk.load(Path("model.gguf"), device="cpu"), Union[TransformersModel, Any])
     # A name can be that of a text model, so checkers infer the attributes of one, and accept both everywhere.
     by_name = sk.load("openai:gpt-5-mini")
     assert_type(by_name, Union[TransformersModel, Any])

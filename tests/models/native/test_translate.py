@@ -135,7 +135,7 @@ def test_llama_cpp_ignores_what_stands_beside_some_keywords() -> None:
 _LEAF = st.sampled_from(
     [
         {"type": "integer", "minimum": 0, "maximum": 20},
-        {"type": "integer", "multipleOf": 3, "minimum": 0},
+        {"type": "integer", "multipleOf": 3, "minimum": 0, "maximum": 300},
         {"type": "string", "minLength": 1, "maxLength": 3},
         {"type": "string", "pattern": "^[ab]+$"},
         {"type": "string", "format": "date"},

@@ -78,8 +78,6 @@ def test_what_needs_logits_is_an_error() -> None:
     model = sk.from_function(lambda text: "true")
     with pytest.raises(sk.ModelError, match="needs logits"):
         sk.classify(model, "Is it?", bool)  # type: ignore[arg-type]
-    with pytest.raises(sk.AgentError, match="returns logits"):
-        sk.Agent(model)  # type: ignore[call-overload]
     with pytest.raises(sk.GenerationError, match="max_length instead"):
         sk.extract(model, "Is it?", Annotated[str, sk.MaxTokens(5)])
     with pytest.raises(sk.GenerationError, match="n=2 samples"):
