@@ -143,7 +143,7 @@ def cases_of(keys: int, count: int) -> list[Case]:
 def lark_of(case: Case) -> str:
     """Return the target of a case as a grammar for grammar-guide."""
     pairs = ' "," '.join(f'"\\"{key}\\"" ":" STRING' for key in case.keys)
-    return f'start: "{{" {pairs} "}}"\nSTRING: /"[^"\\\\]{{0,{_MAX_LENGTH}}}"/\n%ignore / /\n'
+    return f'start: "{{" {pairs} "}}"\nSTRING: /"[^"\\\\\\x00-\\x1f]{{0,{_MAX_LENGTH}}}"/\n%ignore / /\n'
 
 
 class PlainGeneration:
