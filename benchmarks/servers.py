@@ -95,14 +95,14 @@ class Reply:
     """What a server says of one reply.
 
     Attributes:
-        read: The tokens of the prompt; 0 if it does not say.
-        cached: Those of them that it did not evaluate.
-        written: The tokens that it wrote, up to the end or to where the reply was closed.
+        read: The tokens of the prompt; `None` if it does not say.
+        cached: Those of them that it did not evaluate; `None` if it does not say.
+        written: The tokens that it wrote, up to the end or to where the reply was closed; `None` if it does not say.
     """
 
-    read: int = 0
-    cached: int = 0
-    written: int = 0
+    read: int | None = None
+    cached: int | None = None
+    written: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def table(runs: Sequence[Run], clock: str) -> str:
     """Return a Markdown table with a row for each server and arm; figures are means of a value."""
     lines = [
         "| server | arm | values | invalid | errors | completed by force | corrections | requests | bytes received "
-        "| wasted | tokens written | prompt tokens of a further request | evaluated | seconds |",
+        "| wasted | tokens written per request | prompt tokens of a further request | evaluated | seconds |",
         "| --- | --- |" + " ---: |" * 12,
     ]
     for server, arm in dict.fromkeys((run.server, run.arm) for run in runs):
@@ -260,10 +260,15 @@ def table(runs: Sequence[Run], clock: str) -> str:
         cells = [server, arm, *map(str, (values, invalid, errors, closed))]
         for name in ("corrections", "calls", "received", "wasted"):
             cells.append(f"{sum(getattr(run, name) for run in group) / len(group):.1f}")
-        cells.append(f"{sum(reply.written for run in group for reply in run.replies) / len(group):.1f}")
-        further = [reply for run in group for reply in run.replies[1:] if reply.read]
-        cells.append(_mean([reply.read for reply in further]))
-        cells.append(_mean([reply.read - reply.cached for reply in further]))
+        replies = [reply for run in group for reply in run.replies]
+        written = [reply.written for reply in replies if reply.written is not None]
+        # A server that speaks only of complete replies is not quoted: the others are the shorter ones.
+        cells.append(_mean(written) if len(written) > 0.9 * len(replies) else "")
+        further = [reply for run in group for reply in run.replies[1:] if reply.read is not None]
+        cells.append(_mean([reply.read or 0 for reply in further]))
+        cells.append(
+            _mean([(reply.read or 0) - reply.cached for reply in further if reply.cached is not None])
+        )
         cells.append(f"{sum(getattr(run, clock) for run in group) / len(group):.3f}")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
