@@ -173,7 +173,7 @@ def main() -> None:
     """Serve the demo model by llama.cpp at the port of the command line."""
     import xllamacpp
 
-    from tests.models.servers.demo_gguf import write_gguf
+    from tests.models.demo_gguf import write_gguf
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "demo.gguf"
