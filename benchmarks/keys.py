@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -297,33 +297,40 @@ def is_value(text: str, case: Case) -> bool:
     return True
 
 
-def grammar_guide(python: str, bench: Bench, cases: Sequence[Case], corrections: int) -> Iterator[Run]:
-    """Run grammar-guide in its own process."""
-    work = {
-        "model": str(MODEL),
-        "corrections": corrections,
-        "lookahead": 20,
-        "cases": [{"grammar": lark_of(case), "prompt": bench.prompt(case)} for case in [cases[0], *cases]],
-    }
+@contextmanager
+def grammar_guide(python: str, bench: Bench) -> Iterator[Arm]:
+    """Start grammar-guide in its own process; it takes turns with the other arms."""
     script = Path(__file__).with_name("keys_grammar_guide.py")
-    done = subprocess.run([python, str(script)], input=json.dumps(work), capture_output=True, text=True)
-    lines = done.stdout.splitlines()[1:]  # the first is the warm-up
-    if len(lines) != len(cases):
-        raise RuntimeError(f"grammar-guide did not run:\n{done.stderr[-2_000:]}")
-    for case, line in zip(cases, lines, strict=True):
-        found = json.loads(line)
-        yield Run(
+    process = subprocess.Popen(
+        [python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin and process.stdout
+    read, write = process.stdout.readline, process.stdin.write
+    write(json.dumps({"model": str(MODEL), "corrections": bench.corrections, "lookahead": 20}) + "\n")
+
+    def run(case: Case) -> Run:
+        write(json.dumps({"grammar": lark_of(case), "prompt": bench.prompt(case)}) + "\n")
+        process.stdin.flush()  # type: ignore[union-attr]
+        found = json.loads(read() or '{"error": "grammar-guide ended", "text": "", "wall": 0, "cpu": 0}')
+        corrections = found.get("corrections", 0)
+        return Run(
             "grammar-guide",
             len(case.keys),
             bench.length(found["text"]),
             found["wall"],
             found["cpu"],
-            found["corrections"],
-            found["corrections"] + 1,
-            found["passes"],
-            is_value(found["text"], case),
-            found["error"],
+            corrections=corrections,
+            calls=corrections + 1,
+            passes=found.get("passes", 0),
+            is_finished=is_value(found["text"], case),
+            error=found["error"],
         )
+
+    try:
+        yield run
+    finally:
+        process.stdin.close()
+        process.wait(60)
 
 
 def table(runs: Sequence[Run], clock: str) -> str:
@@ -375,7 +382,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     torch.set_num_threads(1)
     bench = Bench(sk.load(), options.corrections)
-    cases = [case for size in options.sizes for case in cases_of(size, options.prompts)]
+    # The sizes take turns, as the arms do, so that a slower minute of the machine affects all of them.
+    sizes = [cases_of(size, options.prompts) for size in options.sizes]
+    cases = [case for turn in zip(*sizes, strict=True) for case in turn]
     arms: dict[str, Arm] = {
         "masked": bench.masked,
         "unconstrained": bench.unconstrained,
@@ -388,14 +397,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             arms["constrained"] = lambda case: bench.constrained(case, server)
         else:
             print("without the arm constrained: pass --llama-cpp", file=sys.stderr)
+        if options.grammar_guide:
+            arms["grammar-guide"] = stack.enter_context(grammar_guide(options.grammar_guide, bench))
+        else:
+            print("without the arm grammar-guide: pass --grammar-guide", file=sys.stderr)
         for arm in arms.values():
             arm(cases[0])  # warm-up
         for case in cases:
             runs += [arm(case) for arm in arms.values()]
-    if options.grammar_guide:
-        runs += grammar_guide(options.grammar_guide, bench, cases, options.corrections)
-    else:
-        print("without the arm grammar-guide: pass --grammar-guide", file=sys.stderr)
     print(table(runs, options.clock))
     for run in runs:
         if run.error:

@@ -4,8 +4,9 @@
 pip install grammar-guide==0.0.11 guidance==0.1.16 transformers==4.45.2 torch "setuptools<75"
 ```
 
-grammar-guide 0.0.11 needs the guidance and the transformers of its time. This script reads the work as JSON, and
-prints one line of JSON for each case. The demo model drafts and, with guidance, chooses the corrections.
+grammar-guide 0.0.11 needs the guidance and the transformers of its time. This script reads a line of JSON with the
+settings, then one for each case, and prints one line of JSON for each case. The demo model drafts and, with guidance,
+chooses the corrections.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    work = json.load(sys.stdin)
+    work = json.loads(sys.stdin.readline())
     import torch
 
     torch.set_num_threads(1)
@@ -35,7 +36,8 @@ def main() -> None:
 
     guide = without_asserts()
     target = guidance.models.Transformers(model=model, tokenizer=tokenizer, echo=False)
-    for case in work["cases"]:
+    for line in sys.stdin:
+        case = json.loads(line)
         parser = grammar_guide.load_parser(case["grammar"])
         outcome = {"text": "", "corrections": 0, "error": ""}
         passes[0] = 0
