@@ -145,7 +145,7 @@ class Grammar(TextTarget[T_co]):
             text: The grammar; a `pathlib.Path`, or a name that ends in `.lark`, `.gbnf` or `.kbnf`, is read.
             start: The rule of complete texts; by default `"start"`, or `"root"` for GBNF.
             parser: The parser.
-            lexer: How the text is cut into terminals; `"auto"` is `"dynamic"`.
+            lexer: How the text is cut into terminals; `"auto"` is `"dynamic"`, or `"contextual"` with `parser="lalr"`.
             syntax: The language in which the grammar is written. It is never guessed.
             postlex: Not supported.
             import_paths: Where `%import` looks, before the grammars of Lark. A grammar from a file also imports from

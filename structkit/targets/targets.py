@@ -377,6 +377,8 @@ class _GrammarTarget(Target[object]):
     def rule_reader(self, rules: Collection[str], **style: Unpack[RulesOptions]) -> RuleReader:
         if self.spec.syntax != "lark":
             raise ValueError("rules are streamed for Lark grammars only; write the grammar in Lark's syntax")
+        if not self.spec.source.lark.is_dynamic:
+            raise ValueError("rules are streamed for parser='earley' with a dynamic lexer only")
         holes = fill(Rules(EMPTY, {}), self._hole_rules(style))
         return RuleReader(self.spec.source, rules, holes, self._fill)
 

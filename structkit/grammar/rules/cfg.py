@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from structkit.errors import LimitExceeded
+from structkit.grammar.rules.lexing import Lexing
 from structkit.regex.charset import ANY
 from structkit.regex.nodes import CharClass, Node
 from structkit.regex.pattern.threads import TerminalAutomaton
 
-__all__ = ["Cfg", "Production", "Symbol", "Terminal"]
+__all__ = ["Cfg", "Guard", "Production", "Symbol", "Terminal"]
+
+
+_MAX_GUARDS = 64
+"""Maximum number of different guards of the empty texts of a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,7 @@ class Terminal:
         is_ignored: Whether it may stand between other terminals.
         first: The characters that its texts can begin with, if it has no `edges`.
         extending: The characters with which a text of it may continue, if it has no `edges`.
+        lexer_after: The class of the lexer behind it, for a grammar with a lexer.
     """
 
     name: str
@@ -33,10 +40,22 @@ class Terminal:
     is_ignored: bool = False
     first: CharClass = field(default=ANY, compare=False)
     extending: CharClass = field(default=CharClass(()), compare=False)
+    lexer_after: int = 0
 
 
-Symbol: TypeAlias = "str | Terminal"
-"""The name of a rule, or a terminal."""
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The empty text, if the next terminal is none of some: the parser would not end a rule before these.
+
+    Attributes:
+        banned: The names of the terminals; `$END` is the end of the text.
+    """
+
+    banned: frozenset[str]
+
+
+Symbol: TypeAlias = "str | Terminal | Guard"
+"""The name of a rule, a terminal, or a guard."""
 
 Production: TypeAlias = "tuple[Symbol, ...]"
 
@@ -51,6 +70,7 @@ class Cfg:
         ignored: The terminals that may stand before each other terminal.
         ending: Which ends of a terminal count: all of its texts, or those where `re.match` ends in the whole text, or
             also those where it ends in a shorter text.
+        lexing: The lexer, if terminals are read without the parser; then `ending` is `"dynamic"`.
         named_tokens: The terminals that are tokens, by name.
     """
 
@@ -58,6 +78,7 @@ class Cfg:
     rules: Mapping[str, tuple[Production, ...]]
     ignored: tuple[Terminal, ...] = ()
     ending: Literal["any", "dynamic", "dynamic_complete"] = "any"
+    lexing: Lexing | None = None
     named_tokens: frozenset[str] = frozenset()
 
     def productions(self) -> Iterator[tuple[str, Production]]:
@@ -83,11 +104,11 @@ class Cfg:
         users: dict[str, list[str]] = {}
         pending: list[str] = []
         for rule, production in self.productions():
-            if all(isinstance(symbol, Terminal) or symbol in self.productive for symbol in production):
+            if all(symbol in self.productive for symbol in production if isinstance(symbol, str)):
                 for symbol in production:
                     if isinstance(symbol, Terminal):
                         pending.append(rule)
-                    else:
+                    elif isinstance(symbol, str):
                         users.setdefault(symbol, []).append(rule)
         found: set[str] = set()
         while pending:
@@ -97,6 +118,30 @@ class Cfg:
                 pending += users.get(rule, ())
         return frozenset(found)
 
+    @cached_property
+    def guards(self) -> Mapping[str, frozenset[Guard]]:
+        """The guards of the derivations of the empty text, for each rule that contains it.
+
+        Raises:
+            LimitExceeded: There are too many.
+        """
+        found: dict[str, set[Guard]] = {rule: set() for rule in self.nullable}
+        changed = True
+        while changed:
+            changed = False
+            for rule, production in self.productions():
+                if rule not in found or any(isinstance(symbol, Terminal) for symbol in production):
+                    continue
+                ways = {Guard(frozenset())}
+                for symbol in production:
+                    own = {symbol} if isinstance(symbol, Guard) else found.get(str(symbol), set())
+                    ways = {Guard(way.banned | each.banned) for way in ways for each in own}
+                    if len(ways) > _MAX_GUARDS:
+                        raise LimitExceeded("nfa_states", _MAX_GUARDS, f"the empty texts of the rule {rule}")
+                changed |= not ways <= found[rule]
+                found[rule] |= ways
+        return {rule: frozenset(guards) for rule, guards in found.items()}
+
     def _least(self, *, terminals: bool) -> frozenset[str]:
         """Return the rules with a production of such rules, and of terminals if `terminals`."""
         users: dict[str, list[int]] = {}
@@ -105,7 +150,8 @@ class Cfg:
         for number, (rule, production) in enumerate(self.productions()):
             rules = [symbol for symbol in production if isinstance(symbol, str)]
             owners.append(rule)
-            missing.append(len(rules) if terminals or len(rules) == len(production) else -1)
+            has_terminals = any(isinstance(symbol, Terminal) for symbol in production)
+            missing.append(len(rules) if terminals or not has_terminals else -1)
             for symbol in rules:
                 users.setdefault(symbol, []).append(number)
             if missing[-1] == 0:

@@ -7,15 +7,17 @@ text behind it is known to be possible before the terminal ends, and no text lea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.grammar.rules.cfg import Symbol, Terminal
+from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
 from structkit.grammar.rules.context import Context, Contexts, exits, overlap
+from structkit.grammar.rules.following import Following, outgoing_moves
 from structkit.grammar.rules.left_corner import Graph
-from structkit.regex.charset import ANY, char_class, contains, union
+from structkit.grammar.rules.lexing import Lexing, Way
+from structkit.regex.charset import char_class, contains
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
 
@@ -31,7 +33,9 @@ Entry: TypeAlias = "tuple[str, int]"
 """A rule and the number of the context before it."""
 
 
-def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tuple[dict[str, Graph], str]:
+def constrain(
+    graphs: Mapping[str, Graph], start: str, *, complete: bool, lexing: Lexing | None = None
+) -> tuple[dict[str, Graph], str]:
     """Return rules without requirements at the ends of terminals, and the name of the first one.
 
     Args:
@@ -39,8 +43,17 @@ def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tup
         start: The first rule.
         complete: Whether terminals may also end where a shorter text would end, as in `dynamic_complete`. Ignored
             terminals never do.
+        lexing: The lexer; `None` if the parser decides which terminals are tried.
     """
-    following = _following(graphs, start)
+    ahead = Following(graphs, start)
+    following = ahead.characters
+    if lexing is not None:
+        names = [*lexing.automata]
+        scanned = tuple(lexing.automata.values())
+        behind = tuple(number for number, automaton in enumerate(scanned) if automaton.looks_behind)
+        contexts, by_name = Contexts(scanned, behind), {name: n for n, name in enumerate(names)}
+        numbers = {terminal: by_name[terminal.name] for terminal in following if terminal.name in by_name}
+        return _Product(graphs, contexts, numbers, following, False, lexing, by_name, ahead).run(start)
     terminals = [terminal for terminal in following if terminal.edges is not None]
     automata = tuple(terminal.edges for terminal in terminals if terminal.edges is not None)
     behind = tuple(number for number, automaton in enumerate(automata) if automaton.looks_behind)
@@ -69,9 +82,15 @@ class _Product:
     numbers: Mapping[Terminal, int]
     following: Mapping[Terminal, CharClass]
     complete: bool
+    lexing: Lexing | None = None
+    by_name: Mapping[str, int] = field(default_factory=dict)
+    ahead: Following | None = None
+    next_at: dict[tuple[str, int], frozenset[Terminal | None]] = field(default_factory=dict)
+    relevant: dict[tuple[int, frozenset[Terminal | None]], int] = field(default_factory=dict)
     known: list[Context] = field(default_factory=list)
     context_numbers: dict[Context, int] = field(default_factory=dict)
     read: dict[tuple[Terminal, int], list[tuple[Terminal, int]]] = field(default_factory=dict)
+    tokens: dict[tuple[Way, Context, CharClass], list[tuple[Terminal, Context]]] = field(default_factory=dict)
     reached: dict[Entry, dict[tuple[int, int], int]] = field(default_factory=dict)
     moves: dict[Entry, list[tuple[int, Symbol | None, int]]] = field(default_factory=dict)
     ends: dict[Entry, dict[int, int]] = field(default_factory=dict)
@@ -96,9 +115,12 @@ class _Product:
         return number
 
     def run(self, start: str) -> tuple[dict[str, Graph], str]:
-        entry = start, self.number(self.contexts.start())
+        first = self.contexts.start()
+        if self.lexing is not None:
+            first = first._replace(lexer=self.lexing.first)
+        entry = start, self.number(first)
         self.enter(entry)
-        outgoing = {name: _outgoing(graph) for name, graph in self.graphs.items()}
+        outgoing = {name: outgoing_moves(graph) for name, graph in self.graphs.items()}
         while self.pending:
             owner, state, context = self.pending.pop()
             for symbol, target in outgoing[owner[0]].get(state, ()):
@@ -115,6 +137,7 @@ class _Product:
 
     def reach(self, owner: Entry, state: int, context: int) -> int:
         """Return the number of a state behind a context; explore it if it is new. State 1 is the end."""
+        context = self.reduce(owner[0], state, context)
         places = self.reached[owner]
         if (state, context) not in places:
             self.size += 1
@@ -128,15 +151,35 @@ class _Product:
             self.pending.append((owner, state, context))
         return places[state, context]
 
+    def reduce(self, rule: str, state: int, context: int) -> int:
+        """Return the context with only what matters to the terminals that can come next."""
+        if self.ahead is None or self.lexing is None:
+            return context
+        place = rule, state
+        terminals = self.next_at.get(place)
+        if terminals is None:
+            terminals = self.next_at[place] = self.ahead.at(rule, state)
+        key = context, terminals
+        if key not in self.relevant:
+            names = frozenset("$END" if each is None else each.name for each in terminals)
+            reduced = self.contexts.relevant(self.known[context], self.ahead.class_of(terminals), names)
+            lexer = self.lexing.canonical(reduced.lexer, names)
+            self.relevant[key] = self.number(reduced._replace(lexer=lexer))
+        return self.relevant[key]
+
     def follow(self, owner: Entry, state: int, context: int, symbol: Symbol | None, target: int) -> None:
         source = self.reached[owner][state, context]
         if symbol is None:
             self.moves[owner].append((source, None, self.reach(owner, target, context)))
+        elif isinstance(symbol, Guard):
+            before = self.known[context]
+            after = self.number(before._replace(banned=before.banned | symbol.banned))
+            self.moves[owner].append((source, None, self.reach(owner, target, after)))
         elif isinstance(symbol, Terminal):
             for part, after in self.terminal(symbol, context):
                 self.moves[owner].append((source, part, self.reach(owner, target, after)))
         else:
-            callee = symbol, context
+            callee = symbol, self.reduce(symbol, 0, context)
             self.callers.setdefault(callee, []).append((owner, source, target))
             self.enter(callee)
             for after in list(self.ends[callee]):
@@ -169,10 +212,15 @@ class _Product:
         """Return the ways to read a terminal behind a context: its texts, and the context behind it."""
         key = terminal, context
         if key not in self.read:
-            if terminal.edges is None:
+            if self.lexing is not None:
+                self.read[key] = list(self.read_token(terminal, self.known[context]))
+            elif terminal.edges is None:
                 self.read[key] = self.read_plain(terminal, context)
             else:
-                states, moves, ends = self.read_terminal(terminal, terminal.edges, self.known[context])
+                number = self.numbers[terminal]
+                states, moves, ends = self.read_terminal(
+                    terminal, terminal.edges, self.known[context], number
+                )
                 self.read[key] = [
                     (Terminal(terminal.name, network_of(states, moves, places)), after)
                     for after, places in ends.items()
@@ -194,31 +242,100 @@ class _Product:
                 )
         return [(terminal, self.number(nothing))]
 
-    def read_terminal(self, terminal: Terminal, automaton: TerminalAutomaton, before: Context) -> _Reading:
-        """Walk through the automaton of a terminal and through the contexts at the same time."""
-        number, threads, contexts = self.numbers[terminal], automaton.threads, self.contexts
+    def read_token(self, terminal: Terminal, before: Context) -> Iterator[tuple[Terminal, int]]:
+        """Read a token of the lexer."""
+        lexing = self.lexing
+        if lexing is None or (terminal.name in before.banned and not terminal.is_ignored):
+            return
+        plain = before._replace(lexer=0, banned=frozenset())
+        for way in lexing.classes[before.lexer].get(terminal.name, ()):
+            if (way.renamed is None and terminal.name in lexing.ignored) != terminal.is_ignored:
+                continue
+            for part, context in self.read_way(terminal, way, plain, lexing):
+                if terminal.is_ignored:
+                    yield part, self.number(context._replace(lexer=before.lexer, banned=before.banned))
+                else:
+                    yield part, self.number(context._replace(lexer=terminal.lexer_after))
+
+    def read_way(
+        self, terminal: Terminal, way: Way, before: Context, lexing: Lexing
+    ) -> list[tuple[Terminal, Context]]:
+        """Read a token in one way, whatever the class of the lexer."""
+        key = way, before, self.following[terminal]
+        if key not in self.tokens:
+            above = {
+                (self.by_name[each], self.contexts.enter(before, self.by_name[each])) for each in way.above
+            }
+            within = before._replace(never=before.never | above)
+            words = tuple(self.by_name[word] for word in way.words)
+            renamed = None if way.renamed is None else way.words.index(way.renamed)
+            states, moves, ends = self.read_terminal(
+                terminal, lexing.automata[way.scanned], within, self.by_name[way.scanned], words, renamed
+            )
+            self.tokens[key] = [
+                (Terminal(terminal.name, network_of(states, moves, places)), self.known[context])
+                for context, places in ends.items()
+            ]
+        return self.tokens[key]
+
+    def read_terminal(
+        self,
+        terminal: Terminal,
+        automaton: TerminalAutomaton,
+        before: Context,
+        number: int,
+        words: tuple[int, ...] = (),
+        renamed: int | None = None,
+    ) -> _Reading:
+        """Walk through the automaton of a terminal and through the contexts at the same time.
+
+        Args:
+            terminal: The terminal.
+            automaton: The automaton of the terminal that matches.
+            before: The context before it.
+            number: The number of the automaton.
+            words: The numbers of the keywords that rename the token.
+            renamed: The keyword that renames it, by its place; `None` if none may.
+        """
+        threads, contexts = automaton.threads, self.contexts
         complete = self.complete and not terminal.is_ignored
         alone = threads.start() if complete else None
-        start = contexts.enter(before, number), alone, before
-        numbers: dict[tuple[State, State | None, Context], int] = {start: 0}
+        start = (
+            contexts.enter(before, number),
+            alone,
+            before,
+            tuple(contexts.threads(n).start() for n in words),
+        )
+        numbers: dict[tuple[State, State | None, Context, tuple[State, ...]], int] = {start: 0}
         pending = [start]
         moves: list[tuple[int, CharClass, int]] = []
         ends: dict[int, list[int]] = {}
         for place in pending:
-            state, alone, context = place
+            state, alone, context, spelled = place
             source = numbers[place]
-            if source:
+            if source and renamed == next(
+                (n for n, each in enumerate(spelled) if each.can_match_at_end), None
+            ):
                 for way in exits(state, alone):
                     after = contexts.after(context, number, way, self.following[terminal])
                     ends.setdefault(self.number(after), []).append(source)
             targets: dict[int, list[tuple[int, int]]] = {}
-            for charset in partition([*threads.classes_at(state), *contexts.classes(context)]):
+            classes = [*threads.classes_at(state), *contexts.classes(context)]
+            classes += [
+                each
+                for n, word in zip(words, spelled, strict=True)
+                for each in contexts.threads(n).classes_at(word)
+            ]
+            for charset in partition(classes):
                 code_point = charset.ranges[0][0]
                 moved, next_context = threads.step(state, code_point), contexts.step(context, code_point)
                 if not moved.threads or next_context is None:
                     continue
                 lone = threads.step(alone, code_point) if alone is not None else None
-                following = moved, lone, next_context
+                moved_words = tuple(
+                    contexts.threads(n).step(word, code_point) for n, word in zip(words, spelled, strict=True)
+                )
+                following = moved, lone, next_context, moved_words
                 target = numbers.setdefault(following, len(numbers))
                 if target == len(pending):
                     pending.append(following)
@@ -236,81 +353,3 @@ _Reading: TypeAlias = "tuple[int, list[tuple[int, CharClass, int]], dict[int, li
 
 def _name(entry: Entry, after: int) -> str:
     return f"{entry[0]}/{entry[1]}/{after}"
-
-
-def _outgoing(graph: Graph) -> dict[int, list[tuple[Symbol | None, int]]]:
-    found: dict[int, list[tuple[Symbol | None, int]]] = {}
-    for source, symbol, target in graph.moves:
-        found.setdefault(source, []).append((symbol, target))
-    return found
-
-
-def _following(graphs: Mapping[str, Graph], start: str) -> dict[Terminal, CharClass]:
-    """Return the characters that can follow each terminal."""
-    outgoing = {name: _outgoing(graph) for name, graph in graphs.items()}
-    first: dict[str, set[Terminal]] = {name: set() for name in graphs}
-    after: dict[str, set[Terminal]] = {name: set() for name in graphs}
-    follow: dict[Terminal, set[Terminal]] = {}
-
-    def ahead(name: str, state: int) -> tuple[set[Terminal], bool]:
-        """Return the terminals that can come next at a state, and whether the rule can end there."""
-        found: set[Terminal] = set()
-        seen, pending = {state}, [state]
-        while pending:
-            for symbol, target in outgoing[name].get(pending.pop(), ()):
-                if symbol is None:
-                    if target not in seen:
-                        seen.add(target)
-                        pending.append(target)
-                elif isinstance(symbol, Terminal):
-                    found.add(symbol)
-                else:
-                    found |= first[symbol]
-        return found, 1 in seen
-
-    changed = True
-    while changed:
-        changed = False
-        for name in graphs:
-            found, _ = ahead(name, 0)
-            changed |= not found <= first[name]
-            first[name] |= found
-    changed = True
-    while changed:
-        changed = False
-        for name, graph in graphs.items():
-            for _, symbol, target in graph.moves:
-                if symbol is None:
-                    continue
-                found, may_end = ahead(name, target)
-                found |= after[name] if may_end else set()
-                into = follow.setdefault(symbol, set()) if isinstance(symbol, Terminal) else after[symbol]
-                changed |= not found <= into
-                into |= found
-    classes = {terminal: _first_class(terminal) for terminal in follow}
-    return {terminal: union(classes[each] for each in found) for terminal, found in follow.items()}
-
-
-def _first_class(terminal: Terminal) -> CharClass:
-    """Return the characters that a terminal can begin with."""
-    automaton = terminal.edges
-    if automaton is None:
-        return terminal.first
-    if not automaton.looks_behind:
-        return union(charset for source, charset, _ in automaton.moves if source == 0)
-    threads = automaton.threads
-    known = [threads.start().behind]  # what may be known of the text before the terminal
-    found: list[CharClass] = []
-    for behind in known:
-        state = threads.start(behind)
-        for charset in partition([*threads.classes_at(state)]):
-            if threads.step(state, charset.ranges[0][0]).threads:
-                found.append(charset)
-        before = State((), behind)
-        for charset in partition([*threads.classes_at(before)]):
-            after = threads.step(before, charset.ranges[0][0]).behind
-            if after not in known:
-                known.append(after)
-        if len(known) > _MAX_BEHIND:
-            return ANY
-    return union(found)

@@ -37,12 +37,16 @@ class Context(NamedTuple):
         looks: Lookaheads.
         must: Threads of which one must match.
         behind: The progress of the lookbehinds of each terminal that looks at the text before it.
+        lexer: The class of the lexer; see `structkit.grammar.rules.lexing`.
+        banned: The names of terminals that cannot come next.
     """
 
     never: frozenset[Running] = frozenset()
     looks: frozenset[tuple[int, Condition]] = frozenset()
     must: frozenset[Running] = frozenset()
     behind: tuple[tuple[frozenset[int], ...], ...] = ()
+    lexer: int = 0
+    banned: frozenset[str] = frozenset()
 
 
 class Exit(NamedTuple):
@@ -122,7 +126,9 @@ class Contexts:
             self.threads(number).step(State((), progress), code_point).behind
             for number, progress in zip(self.behind, context.behind, strict=True)
         )
-        return Context(frozenset(never), frozenset(looks), frozenset(must), behind)
+        return context._replace(
+            never=frozenset(never), looks=frozenset(looks), must=frozenset(must), behind=behind
+        )
 
     def enter(self, context: Context, number: int) -> State:
         """Return the state of a terminal at its start."""
@@ -137,8 +143,9 @@ class Contexts:
         there are few contexts.
         """
         never, must, looks = context.never, context.must, context.looks
-        if requirements.never is not None and self._matters(number, requirements.never, following):
+        if requirements.never is not None:
             never |= {(number, requirements.never)}
+        never = frozenset(each for each in never if self._matters(*each, following))
         if requirements.must is not None:
             must |= {(number, requirements.must)}
         for condition in requirements.looks:
@@ -149,7 +156,18 @@ class Contexts:
                 or self._matters(number, ahead, following, ended=False)
             ):
                 looks |= {(number, condition)}
-        return Context(never, looks, must, context.behind)
+        return context._replace(never=never, looks=looks, must=must)
+
+    def relevant(self, context: Context, following: CharClass, names: frozenset[str]) -> Context:
+        """Return the context with only what matters to the terminals that can come next.
+
+        Args:
+            context: The context.
+            following: The characters that they begin with.
+            names: Their names; `$END` is the end of the text.
+        """
+        never = frozenset(each for each in context.never if self._matters(*each, following))
+        return context._replace(never=never, banned=context.banned & names)
 
     def _matters(self, number: int, state: State, following: CharClass, *, ended: bool = True) -> bool:
         if ended and any(thread.instruction in (MATCH, ENDED) for thread in state.threads):
@@ -159,7 +177,8 @@ class Contexts:
     def may_end(self, context: Context) -> bool:
         """Return whether the text may end here."""
         return (
-            all(condition.holds_at_end for _, condition in context.looks)
+            "$END" not in context.banned
+            and all(condition.holds_at_end for _, condition in context.looks)
             and not any(state.can_match_at_end for _, state in context.never)
             and all(state.can_match_at_end for _, state in context.must)
         )

@@ -16,7 +16,7 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.stack import Frame
 from structkit.errors import LimitExceeded
-from structkit.grammar.rules.cfg import Cfg, Terminal
+from structkit.grammar.rules.cfg import Cfg, Guard, Terminal
 from structkit.grammar.rules.constrain import constrain
 from structkit.grammar.rules.left_corner import Graph, production_graphs
 from structkit.regex.nodes import Rules
@@ -125,6 +125,9 @@ class Derivations:
         for rule, graph in graphs.items():
             found = moves[rule] = {}
             for source, symbol, target in graph.moves:
+                if isinstance(symbol, Guard):
+                    raise AssertionError(symbol)  # only grammars with a lexer have guards
+                known: int | str | None
                 known = numbers.setdefault(symbol, len(numbers)) if isinstance(symbol, Terminal) else symbol
                 found.setdefault(source, []).append((known, target))
         return cls(moves, start, tuple(numbers), definitions)

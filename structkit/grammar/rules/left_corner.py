@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from structkit.grammar.rules.cfg import Cfg, Production, Symbol
+from structkit.grammar.rules.cfg import Cfg, Guard, Production, Symbol, Terminal
 from structkit.regex.walk import components
 
 __all__ = ["Graph", "Move", "left_corner_graphs", "production_graphs"]
@@ -69,7 +69,7 @@ def _left_rules(cfg: Cfg, productions: Iterable[Production]) -> Iterator[str]:
         for symbol in production:
             if isinstance(symbol, str) and symbol in cfg.nonempty:
                 yield symbol
-            if not (isinstance(symbol, str) and symbol in cfg.nullable):
+            if isinstance(symbol, Terminal) or (isinstance(symbol, str) and symbol not in cfg.nullable):
                 break
 
 
@@ -81,11 +81,15 @@ def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
     graph = Graph()
     complete = {rule: graph.state() for rule in sorted(group - {goal})} | {goal: 1}
 
-    def is_optional(symbol: Symbol) -> bool:
-        return isinstance(symbol, str) and symbol in cfg.nullable
+    def empty_ways(symbol: Symbol) -> list[Guard | None]:
+        """Return the ways to leave a symbol out."""
+        if isinstance(symbol, Guard):
+            return [symbol]
+        guards = cfg.guards.get(symbol, ()) if isinstance(symbol, str) else ()
+        return [guard if guard.banned else None for guard in guards]
 
     def is_written(symbol: Symbol) -> bool:
-        return not isinstance(symbol, str) or symbol in cfg.nonempty
+        return isinstance(symbol, Terminal) or symbol in cfg.nonempty
 
     for rule in complete:
         for production in cfg.rules[rule]:
@@ -93,16 +97,34 @@ def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
                 continue
             # `items[i]` is reached when the first i + 1 symbols are read and not all of them are empty.
             items = [graph.state() for _ in production[1:]] + [complete[rule]]
-            is_start = True
+            starts = [0]  # the states in which all symbols so far are empty
             for position, symbol in enumerate(production):
+                ways = empty_ways(symbol)
                 if position and is_written(symbol):
                     graph.moves.append((items[position - 1], symbol, items[position]))
-                if position and is_optional(symbol):
-                    graph.moves.append((items[position - 1], None, items[position]))
-                if is_start and is_written(symbol):
-                    if isinstance(symbol, str) and symbol in group:
+                if position:
+                    graph.moves += [(items[position - 1], way, items[position]) for way in ways]
+                for start in starts if is_written(symbol) else ():
+                    if not (isinstance(symbol, str) and symbol in group):
+                        graph.moves.append((start, symbol, items[position]))
+                    elif start == 0:
                         graph.moves.append((complete[symbol], None, items[position]))
                     else:
-                        graph.moves.append((0, symbol, items[position]))
-                is_start = is_start and is_optional(symbol)
+                        raise GuardedRecursion(
+                            f"the rule {rule.partition('#')[0]} begins with itself behind an empty rule that a "
+                            "conflict of the LALR parser forbids; write the recursion without the empty rule"
+                        )
+                after = []
+                for start in starts:
+                    for way in ways:
+                        if way is None:
+                            after.append(start)
+                        else:
+                            after.append(graph.state())
+                            graph.moves.append((start, way, after[-1]))
+                starts = list(dict.fromkeys(after))
     return graph
+
+
+class GuardedRecursion(ValueError):
+    """A rule begins with itself behind an empty rule that a conflict forbids before some terminals."""

@@ -7,11 +7,11 @@ from collections.abc import Container, Iterable, Mapping
 
 from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.errors import LimitExceeded
-from structkit.grammar.rules.cfg import Cfg, Terminal
+from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
 from structkit.grammar.rules.constrain import constrain
 from structkit.grammar.rules.left_corner import Graph, Move, left_corner_graphs
 from structkit.limits import Limits
-from structkit.regex.nodes import EMPTY, NEVER, Network, Node, RuleRef, Rules, choice
+from structkit.regex.nodes import EMPTY, NEVER, CharClass, Network, Node, RuleRef, Rules, choice
 from structkit.regex.walk import components
 
 __all__ = ["rules_of"]
@@ -24,6 +24,9 @@ _MAX_INLINED_ONCE = 3_000
 
 _MAX_SIZE = 10_000
 """Maximum size of a rule with all that is inlined into it, if fewer rules can be inlined."""
+
+_MAX_RANGES = 300
+"""Maximum number of ranges of characters of a terminal of a lexer that is inlined."""
 
 _LIMITS = Limits(states=10_000, nfa_states=50_000, transitions=1_000_000)
 """The size of a rule above which the rules that it calls stay rules, so that they are not determinized together."""
@@ -47,24 +50,37 @@ def rules_of(cfg: Cfg) -> Rules:
             _ignore(graph, cfg.ignored)
     for name, graph in graphs.items():
         _loop_back(name, graph)
-    kept = _kept(graphs, cfg.start)
+    first = cfg.start
+    if cfg.lexing is not None:
+        product, first = constrain(graphs, first, complete=False, lexing=cfg.lexing)
+        graphs = _productive(product)
+        if first not in graphs:
+            return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
+        for name, graph in graphs.items():
+            _loop_back(name, graph)
+    kept = _kept(graphs, first)
     while True:
         inlined = _inline(graphs, kept)
         for name, graph in inlined.items():  # what was inlined may end with such a call, too
             _loop_back(name, graph)
-        product, first = inlined, cfg.start
-        if cfg.ending != "any":
-            product, first = constrain(inlined, first, complete=cfg.ending == "dynamic_complete")
-        rules = {name: _node(_trim(graph)) for name, graph in product.items()}
+        product, entry = inlined, first
+        if cfg.ending != "any" and cfg.lexing is None:
+            complete = cfg.ending == "dynamic_complete"
+            product, entry = constrain(inlined, first, complete=complete)
+        tokens: dict[Node, str] = {}
+        rules = {name: _node(_trim(graph), tokens) for name, graph in product.items()}
         merged = {
             callee
             for name, node in rules.items()
-            for callee in _calls(graphs.get(name.partition("/")[0], Graph())) - inlined.keys()
+            for callee in _calls(graphs.get(name if name in graphs else name.partition("/")[0], Graph()))
+            - inlined.keys()
             if not _fits(node)
         }
+        rules |= {name: node for node, name in tokens.items() if isinstance(node, Network)}
         if not merged:
             break
         kept |= merged
+    first = entry
     if not rules[first].moves:
         return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
     start: Node = RuleRef(first)
@@ -144,7 +160,7 @@ def _sizes(graphs: Mapping[str, Graph], order: Iterable[str], kept: set[str], ca
             if isinstance(symbol, Terminal):
                 size += len(symbol.node.moves) if isinstance(symbol.node, Network) else 1
             else:
-                size += inlined.get(symbol, 1) if symbol is not None else 1
+                size += inlined.get(symbol, 1) if isinstance(symbol, str) else 1
         sizes[name] = size
         if name not in kept and size <= (max(cap, _MAX_INLINED_ONCE) if uses[name] == 1 else cap):
             inlined[name] = size
@@ -211,6 +227,33 @@ def _trim(graph: Graph) -> Graph:
     return Graph(len(numbers), moves)
 
 
+def _origin(name: str, graphs: Mapping[str, Graph]) -> Graph:
+    """Return the automaton from which a rule was made, if it is one of a rule behind a context."""
+    return graphs.get(name if name in graphs else name.partition("/")[0], Graph())
+
+
+def _productive(graphs: Mapping[str, Graph]) -> dict[str, Graph]:
+    """Return the automata without calls of rules that have no text, and without states on no path to the end."""
+    found = dict(graphs)
+    while True:
+        found = {name: _trim(graph) for name, graph in found.items()}
+        found = {name: graph for name, graph in found.items() if graph.moves}
+        kept = {
+            name: Graph(graph.size, [m for m in graph.moves if not isinstance(m[1], str) or m[1] in found])
+            for name, graph in found.items()
+        }
+        if all(len(kept[name].moves) == len(found[name].moves) for name in found):
+            return kept
+        found = kept
+
+
+def _ranges(node: Node) -> int:
+    """Return the number of ranges of characters of an automaton."""
+    if not isinstance(node, Network):
+        return 0
+    return sum(len(part.ranges) for _, part, _ in node.moves if isinstance(part, CharClass))
+
+
 def _reached(start: int, edges: Mapping[int, list[int]]) -> set[int]:
     reached, pending = {start}, [start]
     while pending:
@@ -221,11 +264,20 @@ def _reached(start: int, edges: Mapping[int, list[int]]) -> set[int]:
     return reached
 
 
-def _node(graph: Graph) -> Network:
-    def node(symbol: str | Terminal | None) -> Node:
+def _node(graph: Graph, tokens: dict[Node, str]) -> Network:
+    """Return an automaton as a node.
+
+    Args:
+        graph: The automaton.
+        tokens: The names of the large terminals that are rules, shared by all of their uses; new ones are added.
+    """
+
+    def node(symbol: Symbol | None) -> Node:
         if isinstance(symbol, Terminal):
+            if _ranges(symbol.node) > _MAX_RANGES:
+                return RuleRef(tokens.setdefault(symbol.node, f"${symbol.name}/{len(tokens)}"))
             return symbol.node
-        return EMPTY if symbol is None else RuleRef(symbol)
+        return RuleRef(symbol) if isinstance(symbol, str) else EMPTY
 
     return Network(
         graph.size, tuple((source, node(symbol), target) for source, symbol, target in graph.moves)

@@ -23,8 +23,13 @@ _UNROLLED = 50
 """Repetitions below this number are written out by Lark; for larger ones it makes rules."""
 
 
-def bound_expansions(grammar: Grammar, max_productions: int) -> None:
+def bound_expansions(grammar: Grammar, max_productions: int, *, keep_groups: bool = False) -> None:
     """Replace groups by rules where a rule would have too many productions.
+
+    Args:
+        grammar: The grammar; it is changed.
+        max_productions: Maximum number of productions of a rule.
+        keep_groups: Whether groups stay as they are: an LALR parser of other productions has other conflicts.
 
     Raises:
         LimitExceeded: A rule has too many productions all the same.
@@ -33,7 +38,7 @@ def bound_expansions(grammar: Grammar, max_productions: int) -> None:
     from lark.grammar import NonTerminal
 
     number = 0
-    for name, parameters, tree, options in list(grammar.rule_defs):
+    for name, parameters, tree, options in () if keep_groups else list(grammar.rule_defs):
         if _count(tree) <= _MAX_PRODUCTIONS:
             continue
         if parameters:

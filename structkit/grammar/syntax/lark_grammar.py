@@ -1,10 +1,11 @@
-"""Lark grammars as context-free grammars. One of the two modules that import lark."""
+"""Lark grammars as context-free grammars. One of the modules that import lark."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from structkit.errors import GrammarError, LimitExceeded, PatternError
 from structkit.grammar.rules.cfg import Cfg, Production, Terminal
+from structkit.grammar.rules.lexing import lexing_of
 from structkit.grammar.syntax.derivation import Derivation, DerivationParser
 from structkit.grammar.syntax.expansions import bound_expansions, bound_templates, growing_template
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
+from structkit.grammar.syntax.lalr import NamedProduction, ParserTable, Token, basic_scanner
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.pattern.parse import parse
@@ -37,6 +40,12 @@ _NOWHERE = Path("/structkit/no/folder/grammar.lark")
 
 _MAX_TEMPLATES = 5_000
 """Maximum number of rules made of templates, and of the names in one of them; Lark takes about 0.1 ms for each."""
+
+_MAX_PRODUCTIONS = 20_000
+"""Maximum number of productions of a rule of an LALR grammar, which Lark writes out."""
+
+_MAX_RULES = 2_000
+"""Maximum number of productions of an LALR grammar: Lark's tables of more take seconds."""
 
 _loading = Lock()
 
@@ -120,16 +129,23 @@ class LarkGrammar:
 
     def _unsupported(self) -> str | None:
         """Return why an option is not supported, and what to do; `None` if all are."""
-        options = self.options
-        if options.parser != "earley":
+        known = {"earley": ("dynamic", "dynamic_complete", "basic"), "lalr": ("contextual", "basic")}
+        parser, lexer = self.options.parser, self.options.lexer
+        if parser not in known:
+            return f"parser={parser!r} is not supported; use parser='earley' or parser='lalr'"
+        if lexer not in ("auto", *known[parser]):
             return (
-                f"parser={options.parser!r} is not supported; parser='earley' reads all context-free grammars"
+                f"parser={parser!r} has no lexer={lexer!r}; use one of {', '.join(map(repr, known[parser]))}"
             )
-        if options.lexer not in ("auto", "dynamic", "dynamic_complete"):
-            return (
-                f"lexer={options.lexer!r} is not supported; use lexer='dynamic' or lexer='dynamic_complete'"
-            )
+        if self.holes and not self.is_dynamic:
+            return "holes need parser='earley' with lexer='dynamic' or lexer='dynamic_complete'"
         return None
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the parser decides which terminals are tried; otherwise the grammar has a lexer."""
+        options = self.options
+        return options.parser == "earley" and options.lexer != "basic"
 
     @cached_property
     def _loaded(self) -> tuple[Lark, tuple[tuple[str, str], ...]]:
@@ -138,6 +154,7 @@ class LarkGrammar:
     def _load(self, starts: list[str]) -> tuple[Lark, tuple[tuple[str, str], ...]]:
         """Return a grammar without its parser, and the files that it imports."""
         from lark import Lark
+        from lark.lexer import BasicLexer
         from lark.load_grammar import load_grammar
         from lark.parser_frontends import EarleyRegexpMatcher
 
@@ -145,7 +162,11 @@ class LarkGrammar:
             """Lark without its parser, which takes longer than the rest, and which only values need."""
 
             def _build_parser(self) -> Any:
-                EarleyRegexpMatcher(self.lexer_conf)  # type: ignore[no-untyped-call]
+                if self.options.lexer in ("dynamic", "dynamic_complete"):
+                    EarleyRegexpMatcher(self.lexer_conf)  # type: ignore[no-untyped-call]
+                else:
+                    with _without_interegular():
+                        BasicLexer(self.lexer_conf)
 
         options = self.options
         source = self.path or str(_NOWHERE)
@@ -156,7 +177,9 @@ class LarkGrammar:
         if (name := growing_template(grammar)) is not None:
             raise self.error(f"the template `{name}` calls itself with ever larger arguments", name)
         bound_templates(grammar, _MAX_TEMPLATES)
-        bound_expansions(grammar, self.limits.grammar_length)
+        is_lalr = options.parser == "lalr"
+        most = _MAX_PRODUCTIONS if is_lalr else self.limits.grammar_length
+        bound_expansions(grammar, most, keep_groups=is_lalr)
         parser = Unbuilt(
             grammar,
             start=starts,
@@ -185,6 +208,8 @@ class LarkGrammar:
         """
         lark = self.lark
         terminals = {each.name: self._terminal(each) for each in lark.terminals}
+        if not self.is_dynamic:
+            return self._lexed(terminals)
         ignored = tuple(replace(terminals[name], is_ignored=True) for name in lark.ignore_tokens)
         rules: dict[str, list[Production]] = {}
         for rule in lark.rules:
@@ -202,6 +227,63 @@ class LarkGrammar:
         if start not in cfg.productive:
             raise self.error(f"no text ends the rule `{start}`: each of its alternatives needs itself", start)
         return cfg
+
+    def _lexed(self, terminals: Mapping[str, Terminal]) -> Cfg:
+        """Return the grammar of a parser with a lexer."""
+        lark, start = self.lark, self.options.start
+        automata = {}
+        for name, terminal in terminals.items():
+            if terminal.edges is None:
+                raise self.error(f"the terminal {name} has counts that are too large for a lexer", name)
+            automata[name] = terminal.edges
+        if self.options.parser == "lalr":
+            table = self._table
+            lexing, classes = lexing_of([table.scanners[n] for n in table.scanner_of], automata)
+            by_scanner = dict(zip(table.scanner_of, classes, strict=True))
+            first, found = table.rules([by_scanner[n] for n in range(len(table.scanners))])
+            entry = classes[0]
+        else:
+            lexing, (entry,) = lexing_of([basic_scanner(lark)], automata)
+            first, found = start, dict[str, list[NamedProduction]]()
+            for rule in lark.rules:
+                symbols = tuple(Token(s.name, 0) if s.is_term else s.name for s in rule.expansion)
+                found.setdefault(rule.origin.name, []).append(symbols)
+        ignored = tuple(replace(terminals[name], is_ignored=True) for name in lark.ignore_tokens)
+        rules: dict[str, tuple[Production, ...]] = {
+            name: tuple(
+                dict.fromkeys(
+                    tuple(
+                        replace(terminals[s.name], lexer_after=s.lexer_after) if isinstance(s, Token) else s
+                        for s in production
+                    )
+                    for production in productions
+                    # No text is a terminal that is only declared, for a postlex.
+                    if all(not isinstance(s, Token) or s.name in terminals for s in production)
+                )
+            )
+            for name, productions in found.items()
+        }
+        whole, gap = "$text", "$gap"
+        rules[whole] = ((first, gap),)
+        rules[gap] = ((), *((gap, terminal) for terminal in ignored))
+        cfg = Cfg(whole, rules, ignored, "dynamic", replace(lexing, first=entry))
+        if first not in cfg.productive:
+            raise self.error(f"no text ends the rule `{start}`: each of its alternatives needs itself", start)
+        return cfg
+
+    @cached_property
+    def _table(self) -> ParserTable:
+        options, lark = self.options, self.lark
+        if len(lark.rules) > _MAX_RULES:
+            raise LimitExceeded(
+                "regex_nodes", _MAX_RULES, "the productions of an LALR grammar", place=self.path
+            )
+        try:
+            return ParserTable(
+                lark, options.start, strict=False, contextual=lark.options.lexer == "contextual"
+            )
+        except _lark_errors() as error:
+            raise self._error(error) from None
 
     def _terminal(self, definition: Any) -> Terminal:
         pattern, flags = definition.pattern.to_regexp(), self.options.g_regex_flags
@@ -337,8 +419,22 @@ def _built(lark: Lark) -> Lark:
     """Build the parser of a grammar; return the grammar."""
     from lark import Lark
 
-    lark.parser = Lark._build_parser(lark)
+    with _without_interegular():
+        lark.parser = Lark._build_parser(lark)
     return lark
+
+
+@contextmanager
+def _without_interegular() -> Iterator[None]:
+    """Let Lark not compare terminals with interegular, which only warns, and fails for some; `_loading` is held."""
+    from lark import lexer
+
+    has_interegular = lexer.has_interegular
+    lexer.has_interegular = False
+    try:
+        yield
+    finally:
+        lexer.has_interegular = has_interegular
 
 
 def _counted(name: str, pattern: str, flags: int) -> Terminal | None:

@@ -1,0 +1,204 @@
+"""Lark's LALR tables and lexers as grammars: what its parser and its lexer forbid, written into rules and guards.
+
+The rules are multiplied with the states of the parser in which they begin, as far as the state matters: it decides
+which terminals the contextual lexer tries, and which reductions a conflict forbids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from structkit.grammar.rules.cfg import Guard
+from structkit.grammar.rules.lexing import Scanner
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+__all__ = ["NamedProduction", "ParserTable", "Token", "basic_scanner"]
+
+
+class Token(NamedTuple):
+    """A terminal, and the class of the lexer behind it."""
+
+    name: str
+    lexer_after: int
+
+
+class Call(NamedTuple):
+    """A rule, and the state of the parser in which it begins."""
+
+    rule: str
+    state: int
+
+
+_Production: TypeAlias = "tuple[Token | Call | Guard, ...]"
+
+NamedProduction: TypeAlias = "tuple[str | Token | Guard, ...]"
+"""The names of rules, terminals, and guards."""
+
+_Expansion: TypeAlias = "tuple[tuple[str, bool], ...]"
+"""The symbols of a production, each with whether it is a terminal."""
+
+
+def scanner(lark: Lark, accepted: Iterable[str]) -> Scanner:
+    """Return what Lark's lexer does where the parser accepts some terminals."""
+    from lark.lexer import _create_unless
+
+    conf = lark.lexer_conf
+    names = {*accepted, *conf.ignore}
+    terminals = [each for each in conf.terminals if each.name in names]
+    # The order of `lark.lexer.BasicLexer`.
+    terminals.sort(key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
+    tried, callbacks = _create_unless(terminals, conf.g_regex_flags, re, False)  # type: ignore[no-untyped-call]
+    words = {
+        name: tuple(each.name for each in callback.scanner.terminals) for name, callback in callbacks.items()
+    }
+    return Scanner(tuple(each.name for each in tried), words, frozenset(conf.ignore))
+
+
+def basic_scanner(lark: Lark) -> Scanner:
+    """Return the basic lexer, which tries all terminals everywhere."""
+    return scanner(lark, [each.name for each in lark.lexer_conf.terminals])
+
+
+class ParserTable:
+    """The states of Lark's LALR parser by number.
+
+    Args:
+        lark: The grammar.
+        start: The first rule.
+        strict: Whether conflicts are errors.
+        contextual: Whether the lexer tries only what the parser accepts.
+
+    Attributes:
+        scanners: What the lexer does.
+        scanner_of: The number of the scanner of each state; the state 0 is the first.
+
+    Raises:
+        lark.exceptions.GrammarError: Two reductions conflict, or with `strict` a shift and a reduction.
+    """
+
+    def __init__(self, lark: Lark, start: str, *, strict: bool, contextual: bool) -> None:
+        from lark.common import ParserConf
+        from lark.parsers.lalr_analysis import LALR_Analyzer
+
+        analyzer: Any = LALR_Analyzer(ParserConf(lark.rules, {}, [start]), strict=strict)
+        analyzer.compute_lalr()
+        self.start = start
+        root = analyzer.lr0_start_states[start]
+        numbers: dict[int, int] = {id(root): 0}
+        states: list[Any] = [root]
+        self.moves: list[dict[str, int]] = []
+        for state in states:
+            found = {}
+            for symbol, target in state.transitions.items():
+                if id(target) not in numbers:
+                    numbers[id(target)] = len(states)
+                    states.append(target)
+                found[symbol.name] = numbers[id(target)]
+            self.moves.append(found)
+        self.productions: dict[str, list[tuple[int, _Expansion]]] = {}
+        numbers_of_rules = {rule: number for number, rule in enumerate(lark.rules)}
+        for rule, number in numbers_of_rules.items():
+            symbols = tuple((symbol.name, bool(symbol.is_term)) for symbol in rule.expansion)
+            self.productions.setdefault(rule.origin.name, []).append((number, symbols))
+        self.banned: list[dict[int, frozenset[str]]] = []
+        scanners: dict[frozenset[str], int] = {}
+        self.scanners: list[Scanner] = []
+        self.scanner_of: list[int] = []
+        for state in states:
+            self.banned.append(_banned(state, numbers_of_rules))
+            terminals = {symbol.name for symbol in state.transitions if symbol.is_term}
+            accepted = frozenset(terminals | {symbol.name for symbol in state.lookaheads})
+            key = accepted if contextual else frozenset[str]()
+            if key not in scanners:
+                scanners[key] = len(self.scanners)
+                self.scanners.append(scanner(lark, accepted) if contextual else basic_scanner(lark))
+            self.scanner_of.append(scanners[key])
+
+    def rules(self, classes: Sequence[int]) -> tuple[str, dict[str, list[NamedProduction]]]:
+        """Return the name of the first rule, and the productions, multiplied with the states as far as these matter.
+
+        Args:
+            classes: The class of each scanner.
+        """
+        pairs = self._pairs(classes)
+        blocks = _coarsest(pairs)
+        kinds: dict[str, set[int]] = {}
+        for (name, _), block in blocks.items():
+            kinds.setdefault(name, set()).add(block)
+        names = {
+            pair: pair[0] if len(kinds[pair[0]]) == 1 else f"{pair[0]}#{block}"
+            for pair, block in blocks.items()
+        }
+        rules = {
+            names[pair]: [
+                tuple(names[symbol] if isinstance(symbol, Call) else symbol for symbol in production)
+                for production in productions
+            ]
+            for pair, productions in pairs.items()
+        }
+        return names[Call(self.start, 0)], rules
+
+    def _pairs(self, classes: Sequence[int]) -> dict[Call, tuple[_Production, ...]]:
+        """Return the productions of each rule in each state in which it can begin."""
+        found: dict[Call, tuple[_Production, ...]] = {}
+        pending = [Call(self.start, 0)]
+        while pending:
+            pair = pending.pop()
+            if pair in found:
+                continue
+            productions = []
+            for number, expansion in self.productions[pair.rule]:
+                state = pair.state
+                production: list[Token | Call | Guard] = []
+                for name, is_terminal in expansion:
+                    after = self.moves[state][name]
+                    if is_terminal:
+                        production.append(Token(name, classes[self.scanner_of[after]]))
+                    else:
+                        call = Call(name, state)
+                        production.append(call)
+                        pending.append(call)
+                    state = after
+                if banned := self.banned[state].get(number):
+                    production.append(Guard(banned))
+                productions.append(tuple(production))
+            found[pair] = tuple(productions)
+        return found
+
+
+def _coarsest(pairs: Mapping[Call, tuple[_Production, ...]]) -> dict[Call, int]:
+    """Return the number of a class for each pair, so that the productions of equal classes are equal."""
+    blocks: dict[Call, int] = {}
+    numbers: dict[object, int] = {}
+    for pair in pairs:
+        blocks[pair] = numbers.setdefault(pair.rule, len(numbers))
+    while True:
+        numbers = {}
+        refined = {}
+        for pair, productions in pairs.items():
+            key = (
+                blocks[pair],
+                tuple(
+                    tuple(blocks[each] if isinstance(each, Call) else each for each in production)
+                    for production in productions
+                ),
+            )
+            refined[pair] = numbers.setdefault(key, len(numbers))
+        if len(numbers) == len(set(blocks.values())):
+            return refined
+        blocks = refined
+
+
+def _banned(state: Any, numbers: Mapping[Any, int]) -> dict[int, frozenset[str]]:
+    """Return the terminals before which a complete rule is not reduced, because another action is chosen."""
+    found: dict[int, set[str]] = {}
+    for symbol, rules in state.lookaheads.items():
+        best = max(rules, key=lambda rule: rule.options.priority or 0)
+        for rule in rules:
+            if rule in numbers and (symbol in state.transitions or rule is not best):
+                found.setdefault(numbers[rule], set()).add(symbol.name)
+    return {rule: frozenset(names) for rule, names in found.items()}

@@ -1,0 +1,193 @@
+"""Lark's LALR parser and its basic and contextual lexers: exactly the texts of Lark, and no dead end."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+from typing import Any
+
+import pytest
+from lark import Lark
+from lark.exceptions import LarkError
+
+import structkit as sk
+from structkit.automaton.link import link
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.grammar.read import GrammarSource
+from structkit.grammar.syntax.lark_grammar import LarkOptions
+from structkit.testing import ScriptedModel
+from tests.grammar.test_against_lark import IGNORED, PATTERNS, accepts, lark_accepts, shortest_rest
+
+LEXERS = [("earley", "basic"), ("lalr", "basic"), ("lalr", "contextual")]
+TEXTS = ["".join(letters) for length in range(6) for letters in product("abc ", repeat=length)]
+
+
+@contextmanager
+def without_interegular(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lark compares terminals with interegular where it is installed, and fails for some."""
+    with monkeypatch.context() as patched:
+        patched.setattr("lark.lexer.has_interegular", False)
+        yield
+
+
+def read(text: str, parser: Any, lexer: Any) -> Automaton:
+    return link(GrammarSource(text, options=LarkOptions(parser=parser, lexer=lexer)).rules)
+
+
+IGNORE = "\n%ignore / +/"
+NAME = "NAME: /[a-z]+/" + IGNORE
+
+TABLE = [
+    ('start: A "a"\nA: /a+/', "aa", "nnn"),
+    ("start: A B\nA: /a+/\nB: /ab/", "aab", "nnn"),
+    ("start: A\nA: /a|ab/", "ab", "nnn"),
+    (f'start: "if" NAME\n{NAME}', "ifx", "nny"),
+    (f'start: "if" NAME\n{NAME}', "if if", "nny"),
+    (f'start: IF NAME\nIF.1: "if"\n{NAME}', "if iffy", "nny"),
+    (f'start: KW NAME\nKW: "if" | "for"\n{NAME}', "if x", "nny"),
+    ('start: n "-" n\nn: SIGNED_INT\n%import common.SIGNED_INT', "1-2", "nny"),
+    (f'start: "a" " b"{IGNORE}', "a b", "nnn"),
+    ("start: A /b+/\nA: /ab*(?!b)/", "ab", "nnn"),
+    # A token ends under an obligation: `1.` could become a FLOAT, which comes first.
+    ('start: INT DOT INT | "z" FLOAT\nINT: /[0-9]+/\nDOT: "."\nFLOAT: /[0-9]+\\.[0-9]+/', "1.5", "nny"),
+    # A conflict is resolved as a shift, which loses all texts.
+    ('start: "a" b "c"\nb: x*\nx: "a" | "c"', "ac", "ynn"),
+    # A keyword in other letters stays a token of its own, but loses on width.
+    ('start: "if"i NAME\nNAME: /[a-z]/\n%ignore " "', "iF x", "yyy"),
+    # A terminal that is ignored is never part of a text, even where a rule names it.
+    ('start: "a" "b"\n%ignore "b"', "ab", "nnn"),
+]
+
+
+@pytest.mark.parametrize(("grammar", "text", "expected"), TABLE)
+def test_the_table_of_lexers(grammar: str, text: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for (parser, lexer), answer in zip(LEXERS, expected, strict=True):
+        with without_interegular(monkeypatch):
+            assert lark_accepts(Lark(grammar, parser=parser, lexer=lexer), text) == (answer == "y"), lexer
+        try:
+            found = accepts(read(grammar, parser, lexer), text)
+        except sk.GrammarError:  # no text is in the language
+            found = False
+        assert found == (answer == "y"), (parser, lexer)
+
+
+def random_grammar(choose: random.Random) -> str:
+    words = ['"a"', '"ab"', '"b"', '"abc"', '"c"', '"A"i']
+    terminals = {name: choose.choice([*PATTERNS, *words]) for name in "ABC"[: choose.randint(1, 3)]}
+    symbols = [*terminals, '"a"', '"b"', '"c"', "x", "y"]
+
+    def production() -> str:
+        parts = [
+            choose.choice(symbols) + choose.choice(["", "", "", "?", "*"])
+            for _ in range(choose.randint(1, 3))
+        ]
+        return " ".join(parts)
+
+    rules = {name: [production() for _ in range(choose.randint(1, 3))] for name in ("start", "x", "y")}
+    if choose.random() < 0.3:
+        rules[choose.choice(["start", "x", "y"])].append("")
+    lines = [
+        f"{name}{choose.choice(['', '', '.2']) if name != 'start' else ''}: {' | '.join(found)}"
+        for name, found in rules.items()
+    ]
+    lines += [f"{name}{choose.choice(['', '', '.1'])}: {pattern}" for name, pattern in terminals.items()]
+    if choose.random() < 0.4:
+        lines.append(f"%ignore {choose.choice(IGNORED)}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def seconds(limit: int) -> Iterator[None]:
+    """Raise `TimeoutError` after some seconds: Lark's LALR parser reduces without end in some grammars."""
+
+    def expire(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, limit, 0.5)  # again, since a destructor swallows an exception
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs a timer of the process")
+@pytest.mark.parametrize(("parser", "lexer"), LEXERS)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_grammars(seed: int, parser: Any, lexer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = random_grammar(random.Random(seed))
+    forest = {"ambiguity": "forest"} if parser == "earley" else {}
+    try:
+        with without_interegular(monkeypatch):
+            lark = Lark(text, parser=parser, lexer=lexer, **forest)  # type: ignore[arg-type]
+    except LarkError:
+        with pytest.raises(sk.GrammarError):
+            read(text, parser, lexer)
+        return
+    try:
+        with seconds(3):
+            words = {each for each in TEXTS if lark_accepts(lark, each)}
+    except TimeoutError:
+        pytest.skip("Lark does not end")
+    try:
+        automaton = read(text, parser, lexer)
+    except sk.GrammarError:
+        assert not words
+        return
+    for each in TEXTS:
+        assert accepts(automaton, each) == (each in words), (text, each)
+    beginnings = {word[:length] for word in words for length in range(len(word) + 1)}
+    for each in (each for each in TEXTS if len(each) < 4):
+        frames = automaton.start_frames()
+        for byte in each.encode():
+            frames = automaton.step(frames, byte)
+        assert frames or each not in beginnings, (text, each)
+        if frames:
+            rest = shortest_rest(automaton, frames)
+            assert rest is not None, (text, each)
+            assert lark_accepts(lark, each + rest), (text, each, rest)
+
+
+def test_trees_come_from_the_same_parser() -> None:
+    grammar = sk.Grammar(f'start: "if" NAME\n{NAME}', parser="lalr", value="tree")
+    tree = sk.extract(ScriptedModel(["if if"]), "?", grammar)
+    assert [str(child) for child in tree.children] == ["if"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('start: a | b\na: "x"\nb: "x"', "Reduce/Reduce"),
+        ("start: A\nA: /a*/", "zero-width"),
+        ('start: "a"\n%ignore B\nB: /b?/', "zero-width"),
+        ("start: A\nA: /(a)\\1/", "not supported"),
+    ],
+)
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+def test_grammars_that_are_refused(text: str, message: str, lexer: Any) -> None:
+    with pytest.raises(sk.GrammarError, match=message) as caught:
+        sk.Grammar(text, parser="lalr", lexer=lexer)
+    assert caught.value.line >= 1
+
+
+def test_a_terminal_that_is_only_declared_has_no_text() -> None:
+    automaton = read('start: "a" | _INDENT "b"\n%declare _INDENT', "lalr", "contextual")
+    assert (accepts(automaton, "a"), accepts(automaton, "b")) == (True, False)
+
+
+def test_what_needs_the_dynamic_lexers() -> None:
+    with pytest.raises(sk.GrammarError, match="holes need"):
+        sk.Grammar("start: hole", parser="lalr", holes={"hole": int})
+    grammar = sk.Grammar(f'start: "if" NAME\n{NAME}', parser="lalr")
+    with pytest.raises(ValueError, match="dynamic lexer"):
+        list(sk.stream(ScriptedModel(["if x"]), "?", grammar, rules=["start"]))
+
+
+def test_a_grammar_with_too_many_productions() -> None:
+    many = "\n".join(f'r{n}: "a{n}"' for n in range(3_000))
+    with pytest.raises(sk.LimitExceeded):
+        sk.Grammar("start: " + " | ".join(f"r{n}" for n in range(3_000)) + "\n" + many, parser="lalr")
