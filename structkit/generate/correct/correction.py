@@ -93,7 +93,8 @@ class Correction:
         self.settled = SettledLength(target.choices, is_json=target.is_json)
         schema = target.json_schema() if target.is_json else None
         self.whole = answer_constraint(self.model.capabilities, schema)
-        self.corrections = 0
+        self.corrections = 0  # since a key or a value was completed
+        self.completed = 0
         self.is_stuck = False
         self.closed_at = -1
         self.is_shortened = False
@@ -180,7 +181,9 @@ class Correction:
         )
         self.drafts.append(draft)
         self.observe(len(self.drafts), draft)
-        self.corrections += draft.is_correction
+        completed = self.settled.completed(bytes(self.text))
+        self.corrections = (0 if completed > self.completed else self.corrections) + draft.is_correction
+        self.completed = max(completed, self.completed)
         self.is_stuck = draft.is_correction and len(forced) <= cut
         self.seconds += time.perf_counter() - begin
         return draft

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from structkit.generate.decode.choice_scores import ChoicesAt
-from structkit.generate.output.json_reader import JsonReader
+from structkit.generate.output.json_reader import Field, JsonReader
 from structkit.schema.view.choices import OTHER
 
 __all__ = ["SettledLength"]
@@ -33,16 +35,27 @@ class SettledLength:
         """Return the length."""
         if not self._is_json:
             return 0 if self._is_choice(()) else len(text)
+        start = self._open_word(text, lambda value: value.kind != "string" or self._is_choice(value.path))
+        return len(text) if start is None else start
+
+    def completed(self, text: bytes) -> int:
+        """Return the length without the open key or value at the end, or of other text without its last line."""
+        if not self._is_json:
+            return text.rfind(b"\n") + 1
+        start = self._open_word(text, lambda value: True)
+        return len(text) if start is None else start
+
+    def _open_word(self, text: bytes, is_word: Callable[[Field], bool]) -> int | None:
+        """Return the start of the key that a text ends in, or of the value, unless it is a container or no word."""
         if not text.startswith(self._reader.text):
             self._reader = JsonReader()
         reader = self._reader.follow(bytearray(text))
         if reader.in_key:
             return reader.key_start
         value = reader.open_fields[-1] if reader.open_fields else None
-        if value is None or value.kind in ("object", "array"):
-            return len(text)
-        is_word = value.kind in ("number", "literal") or self._is_choice(value.path)
-        return value.start if is_word else len(text)
+        if value is None or value.kind in ("object", "array") or not is_word(value):
+            return None
+        return value.start
 
     def _is_choice(self, path: tuple[str | int, ...]) -> bool:
         choices = self._choices(path)

@@ -154,7 +154,8 @@ class Options(ClassifyOptions, ValidationOptions, total=False):
     themselves."""
 
     max_corrections: int
-    """Maximum number of replies of a text model that are cut, or that add nothing, for one value; the default is 16."""
+    """Maximum number of replies of a text model that are cut, or that add nothing, before the next key or value is
+    complete; the default is 16. The number of all replies is bounded by `max_calls` of the model."""
 
 
 class ResultOptions(Options, total=False):

@@ -37,7 +37,7 @@ def from_anthropic(
     constrain: bool | Constraint = True,
     options: Mapping[str, object] | None = None,
     timeout: float = 120.0,
-    max_calls: int = 32,
+    max_calls: int = 128,
 ) -> HostedModel:
     """Make a model of a client of the package `anthropic`.
 

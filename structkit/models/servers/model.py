@@ -37,7 +37,7 @@ def connect(
     options: Mapping[str, object] | None = None,
     headers: Mapping[str, str] | None = None,
     timeout: float = 120.0,
-    max_calls: int = 32,
+    max_calls: int = 128,
     max_tries: int = 5,
 ) -> ServerModel:
     """Connect to a server that speaks the API of OpenAI: vLLM, SGLang, llama.cpp, Ollama, LM Studio, a host.

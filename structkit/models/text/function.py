@@ -32,7 +32,7 @@ def from_function(
     chat: bool = False,
     continues: bool = True,
     timeout: float = 120.0,
-    max_calls: int = 32,
+    max_calls: int = 128,
     thread_safe: bool = False,
     name: str | None = None,
 ) -> FunctionModel:

@@ -252,3 +252,22 @@ def test_a_part_of_a_word_or_a_number_chooses_nothing(reply: str, accepted: str)
 def test_what_follows_a_value_does_not_extend_it(reply: str) -> None:
     model = sk.from_function(lambda text: reply)
     assert sk.extract(model, "?", sk.Choice(["New York", "New York City"])) == "New York"
+
+
+def test_corrections_are_counted_anew_when_a_value_is_complete() -> None:
+    keys = [f"key{number}" for number in range(40)]
+    target = {
+        "type": "object",
+        "properties": {key: {"type": "integer"} for key in keys},
+        "required": keys,
+        "additionalProperties": False,
+    }
+
+    def function(text: str) -> str:
+        return "7}" if text.endswith('"key39":') else "7, wrong"
+
+    result = sk.generate(sk.from_function(function), "?", target, max_corrections=1)
+    assert result.value == dict.fromkeys(keys, 7)
+    assert result.trace.corrections >= 39
+    with pytest.raises(sk.CorrectionsExhausted, match="max_calls=9"):
+        sk.extract(sk.from_function(function, max_calls=9), "?", target)
