@@ -168,22 +168,25 @@ class ServerModel:
     def _start(self, request: TextRequest) -> tuple[list[str], Iterator[str]]:
         """Send a request, and read its reply up to the first text; return that text, and the rest.
 
-        What the server refuses is left out of the next request: the constraint first, then the start of the answer.
+        What the server refuses is left out of the next try: the constraint first, then the start of the answer. A try
+        that succeeds shows that the server refused what was left out, and nothing else.
 
         Raises:
             Fault: The server failed.
         """
+        reduced: Capabilities | None = None
         while True:
-            capabilities = self.capabilities
+            capabilities = reduced or self.capabilities
             pieces = self._pieces(request, capabilities)
             try:
                 first = next(pieces, None)
             except Refused as refused:
-                remaining = without_refused(capabilities, request, refused)
-                if remaining is None:
+                reduced = without_refused(capabilities, request, refused)
+                if reduced is None:
                     raise
-                self.capabilities = remaining
                 continue
+            if reduced is not None:
+                self.capabilities = reduced
             return ([] if first is None else [first]), pieces
 
     def _pieces(self, request: TextRequest, capabilities: Capabilities) -> Iterator[str]:

@@ -167,6 +167,17 @@ def test_a_constraint_that_is_refused_is_left_out() -> None:
         assert last_message(server.requests[1]) == ("assistant", START)
 
 
+def test_a_constraint_is_kept_if_the_server_refuses_the_request_without_it_too() -> None:
+    with serve(error(400, "the prompt is longer than the context"), REST, kind="llama.cpp") as server:
+        model = sk.connect(server.url, continues=False)
+        server.replies[:] = [error(400, "the prompt is longer than the context")]
+        with pytest.raises(ModelError, match="longer than the context"):
+            sk.extract(model, "Ana, 34", Person)
+        assert model.capabilities.constraints == {"grammar"}
+        server.replies[:] = [WHOLE]
+        assert sk.generate(model, "Ana, 34", Person).guarantee == "constrained"
+
+
 def test_a_start_that_is_refused_becomes_a_second_message() -> None:
     def reply(body: dict[str, Any]) -> str | Say:
         if body["messages"][-1]["role"] == "assistant":
