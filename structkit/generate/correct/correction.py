@@ -351,6 +351,8 @@ class Correction:
         }
         shown = text[-60:].decode(errors="replace")
         found = "" if last is None or not last.refused else f", where the model wrote {last.refused[:60]!r}"
+        if last is not None and not last.reply:
+            found = ", and the last reply is empty, as with a full context"
         return CorrectionsExhausted(
             f"{self.model.name} did not complete the value {limits[bound]}: the accepted text ends in "
             f"{shown!r}{found}; {_REMEDIES[bound]}",

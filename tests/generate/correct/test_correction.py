@@ -271,3 +271,8 @@ def test_corrections_are_counted_anew_when_a_value_is_complete() -> None:
     assert result.trace.corrections >= 39
     with pytest.raises(sk.CorrectionsExhausted, match="max_calls=9"):
         sk.extract(sk.from_function(function, max_calls=9), "?", target)
+
+
+def test_empty_replies_point_to_the_context() -> None:
+    with pytest.raises(sk.CorrectionsExhausted, match="the last reply is empty, as with a full context"):
+        sk.extract(sk.from_function(lambda text: ""), "?", Person)
