@@ -194,3 +194,16 @@ def test_a_grammar_with_too_many_productions() -> None:
     many = "\n".join(f'r{n}: "a{n}"' for n in range(3_000))
     with pytest.raises(sk.LimitExceeded):
         sk.Grammar("start: " + " | ".join(f"r{n}" for n in range(3_000)) + "\n" + many, parser="lalr")
+
+
+def test_a_parser_with_exponentially_many_states() -> None:
+    """The grammar of Ukkonen (1983), whose LR(0) automaton has more than 2 ** n states."""
+    n = 20
+    lines = ["start: " + " | ".join(f"a{i}" for i in range(n))]
+    for i in range(n):
+        own, end = f'"{chr(97 + i)}"', f'"{chr(65 + i)}"'
+        others = [chr(97 + j) for j in range(n) if j != i]
+        lines.append(f"a{i}: " + " | ".join(f'"{each}" a{i}' for each in others) + f" | {own} b{i} | {end}")
+        lines.append(f"b{i}: " + " | ".join(f'"{each}" b{i}' for each in others) + f" | {own}")
+    with pytest.raises(sk.LimitExceeded, match="the LALR parser of a grammar"):
+        sk.Grammar("\n".join(lines), parser="lalr")

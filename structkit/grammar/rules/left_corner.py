@@ -13,10 +13,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Guard, Production, Symbol, Terminal
 from structkit.regex.walk import components
 
-__all__ = ["Graph", "Move", "left_corner_graphs", "production_graphs"]
+__all__ = ["Graph", "GuardedRecursion", "Move", "left_corner_graphs", "production_graphs"]
+
+_MAX_STARTS = 64
+"""Maximum number of ways to leave out the first symbols of a production."""
 
 Move: TypeAlias = "tuple[int, Symbol | None, int]"
 """A source, a symbol or `None` for none, and a target."""
@@ -123,6 +127,8 @@ def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
                             after.append(graph.state())
                             graph.moves.append((start, way, after[-1]))
                 starts = list(dict.fromkeys(after))
+                if len(starts) > _MAX_STARTS:
+                    raise LimitExceeded("nfa_states", _MAX_STARTS, f"the empty texts in the rule {rule}")
     return graph
 
 

@@ -16,7 +16,7 @@ from structkit.regex.charset import intersection
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import TerminalAutomaton
 
-__all__ = ["LexerClass", "Lexing", "Way", "lexing_of"]
+__all__ = ["LexerClass", "Lexing", "Scanner", "Way", "lexing_of"]
 
 
 class Way(NamedTuple):
@@ -90,12 +90,9 @@ def lexing_of(
     """
     collisions = _Collisions(automata)
     classes: list[dict[str, tuple[Way, ...]]] = []
-    known: dict[int, int] = {}
-    for scanner in scanners:
-        if id(scanner) not in known:
-            known[id(scanner)] = _add_class(_ways(scanner, collisions), classes)
+    numbers = tuple(_add_class(_ways(scanner, collisions), classes) for scanner in scanners)
     ignored = frozenset(name for each in scanners for name in each.ignored)
-    return Lexing(automata, tuple(classes), ignored), tuple(known[id(scanner)] for scanner in scanners)
+    return Lexing(automata, tuple(classes), ignored), numbers
 
 
 def _add_class(ways: Mapping[str, tuple[Way, ...]], classes: list[dict[str, tuple[Way, ...]]]) -> int:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard
 from structkit.grammar.rules.lexing import Scanner
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from lark import Lark
 
 __all__ = ["NamedProduction", "ParserTable", "Token", "basic_scanner"]
+
+
+_MAX_EXPANDED = 20_000
+"""Maximum number of rules that begin in the states of a parser, counted for each state."""
 
 
 class Token(NamedTuple):
@@ -69,7 +74,6 @@ class ParserTable:
     Args:
         lark: The grammar.
         start: The first rule.
-        strict: Whether conflicts are errors.
         contextual: Whether the lexer tries only what the parser accepts.
 
     Attributes:
@@ -77,15 +81,12 @@ class ParserTable:
         scanner_of: The number of the scanner of each state; the state 0 is the first.
 
     Raises:
-        lark.exceptions.GrammarError: Two reductions conflict, or with `strict` a shift and a reduction.
+        lark.exceptions.GrammarError: Two reductions conflict.
+        LimitExceeded: The parser has too many states.
     """
 
-    def __init__(self, lark: Lark, start: str, *, strict: bool, contextual: bool) -> None:
-        from lark.common import ParserConf
-        from lark.parsers.lalr_analysis import LALR_Analyzer
-
-        analyzer: Any = LALR_Analyzer(ParserConf(lark.rules, {}, [start]), strict=strict)
-        analyzer.compute_lalr()
+    def __init__(self, lark: Lark, start: str, *, contextual: bool) -> None:
+        analyzer = _analyzed(lark, start)
         self.start = start
         root = analyzer.lr0_start_states[start]
         numbers: dict[int, int] = {id(root): 0}
@@ -168,6 +169,27 @@ class ParserTable:
                 productions.append(tuple(production))
             found[pair] = tuple(productions)
         return found
+
+
+def _analyzed(lark: Lark, start: str) -> Any:
+    """Return Lark's analysis of a grammar: its states, their moves and their lookaheads."""
+    from lark.common import ParserConf
+    from lark.parsers.lalr_analysis import LALR_Analyzer
+
+    class BoundedAnalyzer(LALR_Analyzer):
+        """Lark's analyzer, for a bounded number of states: a grammar can have exponentially many."""
+
+        expanded = 0
+
+        def expand_rule(self, *arguments: Any) -> Any:
+            self.expanded += 1
+            if self.expanded > _MAX_EXPANDED:
+                raise LimitExceeded("states", _MAX_EXPANDED, "the LALR parser of a grammar")
+            return super().expand_rule(*arguments)
+
+    analyzer = BoundedAnalyzer(ParserConf(lark.rules, {}, [start]))
+    analyzer.compute_lalr()  # type: ignore[no-untyped-call]
+    return analyzer
 
 
 def _coarsest(pairs: Mapping[Call, tuple[_Production, ...]]) -> dict[Call, int]:

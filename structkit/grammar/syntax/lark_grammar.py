@@ -238,10 +238,9 @@ class LarkGrammar:
             automata[name] = terminal.edges
         if self.options.parser == "lalr":
             table = self._table
-            lexing, classes = lexing_of([table.scanners[n] for n in table.scanner_of], automata)
-            by_scanner = dict(zip(table.scanner_of, classes, strict=True))
-            first, found = table.rules([by_scanner[n] for n in range(len(table.scanners))])
-            entry = classes[0]
+            lexing, classes = lexing_of(table.scanners, automata)
+            first, found = table.rules(classes)
+            entry = classes[table.scanner_of[0]]
         else:
             lexing, (entry,) = lexing_of([basic_scanner(lark)], automata)
             first, found = start, dict[str, list[NamedProduction]]()
@@ -279,9 +278,7 @@ class LarkGrammar:
                 "regex_nodes", _MAX_RULES, "the productions of an LALR grammar", place=self.path
             )
         try:
-            return ParserTable(
-                lark, options.start, strict=False, contextual=lark.options.lexer == "contextual"
-            )
+            return ParserTable(lark, options.start, contextual=lark.options.lexer == "contextual")
         except _lark_errors() as error:
             raise self._error(error) from None
 
