@@ -25,6 +25,7 @@ from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.output.json_reader import JsonReader, format_path
 from structkit.generate.output.trace import Draft, DraftEnd
+from structkit.models.capabilities import Constraint
 from structkit.models.text.protocol import NativeConstraint, TextModel, TextRequest
 
 __all__ = ["Correction"]
@@ -124,23 +125,11 @@ class Correction:
 
     def draft(self) -> TextFlow[Draft]:
         """Read one reply, and accept the longest start of it that can belong to a value."""
-        before = bytes(self.text)
-        prefix = complete_characters(before).rstrip(" \t\r\n") if before else ""
-        choices, hint = self.offer()
-        constraint, self.whole = self.constraint(len(prefix.encode())), None
-        request = TextRequest(
-            prompt=self.prompt,
-            prefix=prefix,
-            max_tokens=self.budget - len(before),
-            choices=choices,
-            hint=hint,
-            refused=self.drafts[-1].refused if choices or hint else "",
-            constraint=constraint,
-        )
+        before, request = bytes(self.text), self.next_request()
         matcher = ReplyMatcher(
             self.cursor,
             before,
-            len(prefix.encode()),
+            len(request.prefix.encode()),
             self.budget,
             continues=self.model.capabilities.continues_prefix,
         )
@@ -153,7 +142,7 @@ class Correction:
             raise self.with_received(failure, matcher.data)
         kept = self.accept(reading)
         if reading is None and failure is None:
-            self.append(self.meant(bytes(matcher.data), choices), forced=False)
+            self.append(self.meant(bytes(matcher.data), request.choices), forced=False)
         end = self.end_of(reading, failure, before, matcher.data)
         cut = self.cut() if end in ("refused", "empty") else 0
         kept = min(kept, len(self.text))
@@ -163,7 +152,6 @@ class Correction:
         self.publish(self.text, self.settled(bytes(self.text)))
         skipped, rest = self.around(reading, end, matcher.data, cut)
         is_read = end in ("complete", "ended")
-        enforced = self.model.capabilities.constraints  # without those that the server refused
         draft = Draft(
             attempt=self.attempt,
             prefix=before[:kept].decode(errors="replace"),
@@ -173,20 +161,44 @@ class Correction:
             refused="" if is_read else rest.decode(errors="replace"),
             rest=rest.decode(errors="replace") if is_read else "",
             forced=forced.decode(errors="replace"),
-            choices=choices,
-            hint=hint,
+            choices=request.choices,
+            hint=request.hint,
             end=end,
             seconds=seconds,
-            constraint=constraint.kind if constraint and constraint.kind in enforced else None,
+            constraint=self.enforced(request),
         )
         self.drafts.append(draft)
         self.observe(len(self.drafts), draft)
-        completed = self.settled.completed(bytes(self.text))
-        self.corrections = (0 if completed > self.completed else self.corrections) + draft.is_correction
-        self.completed = max(completed, self.completed)
+        self.count(draft)
         self.is_stuck = draft.is_correction and len(forced) <= cut
         self.seconds += time.perf_counter() - begin
         return draft
+
+    def next_request(self) -> TextRequest:
+        """Return the request for the next reply."""
+        prefix = complete_characters(bytes(self.text)).rstrip(" \t\r\n") if self.text else ""
+        choices, hint = self.offer()
+        constraint, self.whole = self.constraint(len(prefix.encode())), None
+        return TextRequest(
+            prompt=self.prompt,
+            prefix=prefix,
+            max_tokens=self.budget - len(self.text),
+            choices=choices,
+            hint=hint,
+            refused=self.drafts[-1].refused if choices or hint else "",
+            constraint=constraint,
+        )
+
+    def enforced(self, request: TextRequest) -> Constraint | None:
+        """Return the notation of the constraint of a request, unless the server refused it."""
+        kind = None if request.constraint is None else request.constraint.kind
+        return kind if kind in self.model.capabilities.constraints else None
+
+    def count(self, draft: Draft) -> None:
+        """Count a correction; the count starts anew when a key or a value is complete."""
+        completed = self.settled.completed(bytes(self.text))
+        self.corrections = (0 if completed > self.completed else self.corrections) + draft.is_correction
+        self.completed = max(completed, self.completed)
 
     def read(self, request: TextRequest, matcher: ReplyMatcher) -> TextFlow[ModelError | TimeoutError | None]:
         """Read a reply as far as it is needed; return the error that ended it."""

@@ -83,8 +83,6 @@ def from_anthropic(
             ANTHROPIC,
             constrain=constrain,
             continues=_takes_prefix(model) if continues is None else continues,
-            timeout=timeout,
-            max_calls=max_calls,
             fallback=ANTHROPIC,
         ),
         timeout=timeout,

@@ -76,8 +76,6 @@ def from_gemini(
             GEMINI,
             constrain=constrain,
             continues=_takes_prefix(model) if continues is None else continues,
-            timeout=timeout,
-            max_calls=max_calls,
             fallback=GEMINI,
         ),
         timeout=timeout,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,7 +11,7 @@ from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.hosted.faults import Service, fault_of
 from structkit.models.native.profiles import SchemaProfile
 from structkit.models.servers.faults import Fault, Refused, quotable, texts_of, without_refused
-from structkit.models.text.protocol import TextRequest
+from structkit.models.text.protocol import TextRequest, check_reply_bounds
 
 __all__ = [
     "MAX_REPLY_TOKENS",
@@ -81,8 +79,6 @@ def hosted_capabilities(
     *,
     constrain: bool | Constraint,
     continues: bool,
-    timeout: float,
-    max_calls: int,
     fallback: SchemaProfile,
 ) -> Capabilities:
     """Return the capabilities of a hosted model.
@@ -91,22 +87,16 @@ def hosted_capabilities(
         profile: What the service is known to enforce of a JSON Schema; `None` if nothing is known.
         constrain: The argument of the user.
         continues: Whether the model continues a last message of the assistant.
-        timeout: The argument of the user.
-        max_calls: The argument of the user.
         fallback: What is assumed if the user asks for a JSON Schema, and nothing is known.
 
     Raises:
         ValueError: An argument is not valid.
 
     >>> from structkit.models.native.profiles import GEMINI
-    >>> settings = {"continues": True, "timeout": 60.0, "max_calls": 8, "fallback": GEMINI}
+    >>> settings = {"continues": True, "fallback": GEMINI}
     >>> sorted(hosted_capabilities(GEMINI, constrain=True, **settings).constraints)
     ['json_schema']
     """
-    if not 0 < timeout < math.inf:
-        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
-    if operator.index(max_calls) < 1:
-        raise ValueError(f"max_calls must be at least 1, not {max_calls!r}")
     if not isinstance(constrain, bool) and constrain != "json_schema":
         raise ValueError(
             f"constrain must be True, False or 'json_schema', not {constrain!r}: the API takes no other notation"
@@ -146,6 +136,9 @@ class HostedModel:
         timeout: Maximum number of seconds of one reply.
         max_calls: Maximum number of replies for one value.
         lock: `None`: replies can be made side by side.
+
+    Raises:
+        ValueError: A number is out of range.
     """
 
     def __init__(
@@ -157,6 +150,7 @@ class HostedModel:
         timeout: float,
         max_calls: int,
     ) -> None:
+        check_reply_bounds(timeout, max_calls)
         self.name = f"{model} of {client.service.name}"
         self.capabilities = capabilities
         self.timeout = timeout

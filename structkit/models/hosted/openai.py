@@ -83,8 +83,6 @@ def from_openai(
             dialect.schema_profile,
             constrain=constrain,
             continues=dialect.continues if continues is None else continues,
-            timeout=timeout,
-            max_calls=max_calls,
             fallback=OPENAI_STRICT,
         ),
         timeout=timeout,

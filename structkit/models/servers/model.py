@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.servers.dialects import Dialect, recognize
 from structkit.models.servers.faults import Fault, Refused, texts_of, without_refused
 from structkit.models.servers.http import HttpClient, Json
-from structkit.models.text.protocol import TextRequest
+from structkit.models.text.protocol import TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
 
 __all__ = ["ServerModel", "connect"]
@@ -74,11 +73,9 @@ def connect(
     ('vLLM', frozenset({'grammar'}))
     """
     base = _base(url)
-    if not 0 < timeout < math.inf:
-        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
-    for name, number in (("max_calls", max_calls), ("max_tries", max_tries)):
-        if operator.index(number) < 1:
-            raise ValueError(f"{name} must be at least 1, not {number!r}")
+    check_reply_bounds(timeout, max_calls)
+    if operator.index(max_tries) < 1:
+        raise ValueError(f"max_tries must be at least 1, not {max_tries!r}")
     sent = dict(headers or {})
     if api_key is not None:
         sent["Authorization"] = f"Bearer {api_key}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod
@@ -12,7 +10,7 @@ from typing import TypeAlias, cast
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
-from structkit.models.text.protocol import TextRequest
+from structkit.models.text.protocol import TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
 
 __all__ = ["ChatFunction", "FunctionModel", "TextFunction", "from_function"]
@@ -65,10 +63,7 @@ def from_function(
     """
     if not callable(function):
         raise TypeError(f"from_function takes a function of a text, not {function!r:.60}")
-    if not 0 < timeout < math.inf:
-        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
-    if operator.index(max_calls) < 1:
-        raise ValueError(f"max_calls must be at least 1, not {max_calls!r}")
+    check_reply_bounds(timeout, max_calls)
     return FunctionModel(
         function,
         name=name or str(getattr(function, "__name__", type(function).__name__)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.protocols import LogitsModel, Message
 
-__all__ = ["AnyModel", "NativeConstraint", "TextModel", "TextRequest"]
+__all__ = ["AnyModel", "NativeConstraint", "TextModel", "TextRequest", "check_reply_bounds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +97,19 @@ class TextModel(Protocol):
 
 AnyModel: TypeAlias = "LogitsModel | TextModel"
 """A model with logits, or one that returns text."""
+
+
+def check_reply_bounds(timeout: float, max_calls: int) -> None:
+    """Check the bounds on the replies of a model.
+
+    Raises:
+        ValueError: A number is out of range.
+
+    >>> check_reply_bounds(60.0, 0)
+    Traceback (most recent call last):
+    ValueError: max_calls must be at least 1, not 0
+    """
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
+    if operator.index(max_calls) < 1:
+        raise ValueError(f"max_calls must be at least 1, not {max_calls!r}")
