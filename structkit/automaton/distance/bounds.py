@@ -68,6 +68,7 @@ class LengthBounds:
         self._counts = cardinality
         self.shortage: tuple[str, int, int] | None = None
         self._lengths: dict[RuleKey, int] = {}
+        self._networks: dict[Network, int] = {}  # those that need no rule: a grammar repeats its terminals
 
     def of(self, key: RuleKey) -> int:
         """Return the bytes that are enough for a text of a callee."""
@@ -177,6 +178,18 @@ class LengthBounds:
                 return self._of_network(node, missing)
 
     def _of_network(self, network: Network, missing: set[str]) -> int:
+        """Return the length of a shortest path."""
+        if network in self._networks:
+            return self._networks[network]
+        needed: set[str] = set()
+        length = self._shortest_path(network, needed)
+        if needed:
+            missing |= needed
+        elif length < UNREACHABLE and not any(isinstance(node, RuleRef) for _, node, _ in network.moves):
+            self._networks[network] = length
+        return length
+
+    def _shortest_path(self, network: Network, missing: set[str]) -> int:
         """Return the length of a shortest path (Dijkstra 1959)."""
         following: dict[int, list[tuple[int, int]]] = {}
         for source, node, target in network.moves:

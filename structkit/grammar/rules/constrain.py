@@ -15,8 +15,9 @@ from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
 from structkit.grammar.rules.context import Context, Contexts, exits, overlap
 from structkit.grammar.rules.following import Following, outgoing_moves
-from structkit.grammar.rules.left_corner import Graph
+from structkit.grammar.rules.graph import Graph
 from structkit.grammar.rules.lexing import Lexing, Way
+from structkit.grammar.rules.tokens import TokenReader
 from structkit.regex.charset import char_class, contains
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
@@ -53,7 +54,8 @@ def constrain(
         behind = tuple(number for number, automaton in enumerate(scanned) if automaton.looks_behind)
         contexts, by_name = Contexts(scanned, behind), {name: n for n, name in enumerate(names)}
         numbers = {terminal: by_name[terminal.name] for terminal in following if terminal.name in by_name}
-        return _Product(graphs, contexts, numbers, following, False, lexing, by_name, ahead).run(start)
+        reader = TokenReader(lexing, contexts)
+        return _Product(graphs, contexts, numbers, following, False, lexing, reader, ahead).run(start)
     terminals = [terminal for terminal in following if terminal.edges is not None]
     automata = tuple(terminal.edges for terminal in terminals if terminal.edges is not None)
     behind = tuple(number for number, automaton in enumerate(automata) if automaton.looks_behind)
@@ -83,7 +85,7 @@ class _Product:
     following: Mapping[Terminal, CharClass]
     complete: bool
     lexing: Lexing | None = None
-    by_name: Mapping[str, int] = field(default_factory=dict)
+    reader: TokenReader | None = None
     ahead: Following | None = None
     next_at: dict[tuple[str, int], frozenset[Terminal | None]] = field(default_factory=dict)
     relevant: dict[tuple[int, frozenset[Terminal | None]], int] = field(default_factory=dict)
@@ -162,7 +164,15 @@ class _Product:
         key = context, terminals
         if key not in self.relevant:
             names = frozenset("$END" if each is None else each.name for each in terminals)
-            reduced = self.contexts.relevant(self.known[context], self.ahead.class_of(terminals), names)
+            before = self.known[context]
+            never = frozenset(
+                (number, state)
+                for number, state in before.never
+                if self.ahead.can_match(number, self.contexts.threads(number), state, terminals)
+            )
+            reduced = self.contexts.relevant(
+                before._replace(never=never), self.ahead.class_of(terminals), names
+            )
             lexer = self.lexing.canonical(reduced.lexer, names)
             self.relevant[key] = self.number(reduced._replace(lexer=lexer))
         return self.relevant[key]
@@ -251,30 +261,19 @@ class _Product:
         for way in lexing.classes[before.lexer].get(terminal.name, ()):
             if (way.renamed is None and terminal.name in lexing.ignored) != terminal.is_ignored:
                 continue
-            for part, context in self.read_way(terminal, way, plain, lexing):
+            for part, context in self.read_way(terminal, way, plain):
                 if terminal.is_ignored:
                     yield part, self.number(context._replace(lexer=before.lexer, banned=before.banned))
                 else:
                     yield part, self.number(context._replace(lexer=terminal.lexer_after))
 
-    def read_way(
-        self, terminal: Terminal, way: Way, before: Context, lexing: Lexing
-    ) -> list[tuple[Terminal, Context]]:
+    def read_way(self, terminal: Terminal, way: Way, before: Context) -> list[tuple[Terminal, Context]]:
         """Read a token in one way, whatever the class of the lexer."""
         key = way, before, self.following[terminal]
-        if key not in self.tokens:
-            above = {
-                (self.by_name[each], self.contexts.enter(before, self.by_name[each])) for each in way.above
-            }
-            within = before._replace(never=before.never | above)
-            words = tuple(self.by_name[word] for word in way.words)
-            renamed = None if way.renamed is None else way.words.index(way.renamed)
-            states, moves, ends = self.read_terminal(
-                terminal, lexing.automata[way.scanned], within, self.by_name[way.scanned], words, renamed
-            )
+        if key not in self.tokens and self.reader is not None:
             self.tokens[key] = [
-                (Terminal(terminal.name, network_of(states, moves, places)), self.known[context])
-                for context, places in ends.items()
+                (Terminal(terminal.name, node), self.known[self.number(context)])
+                for node, context in self.reader.read(*key)
             ]
         return self.tokens[key]
 
@@ -284,58 +283,38 @@ class _Product:
         automaton: TerminalAutomaton,
         before: Context,
         number: int,
-        words: tuple[int, ...] = (),
-        renamed: int | None = None,
     ) -> _Reading:
         """Walk through the automaton of a terminal and through the contexts at the same time.
 
         Args:
             terminal: The terminal.
-            automaton: The automaton of the terminal that matches.
+            automaton: Its automaton.
             before: The context before it.
             number: The number of the automaton.
-            words: The numbers of the keywords that rename the token.
-            renamed: The keyword that renames it, by its place; `None` if none may.
         """
         threads, contexts = automaton.threads, self.contexts
         complete = self.complete and not terminal.is_ignored
         alone = threads.start() if complete else None
-        start = (
-            contexts.enter(before, number),
-            alone,
-            before,
-            tuple(contexts.threads(n).start() for n in words),
-        )
-        numbers: dict[tuple[State, State | None, Context, tuple[State, ...]], int] = {start: 0}
+        start = contexts.enter(before, number), alone, before
+        numbers: dict[tuple[State, State | None, Context], int] = {start: 0}
         pending = [start]
         moves: list[tuple[int, CharClass, int]] = []
         ends: dict[int, list[int]] = {}
         for place in pending:
-            state, alone, context, spelled = place
+            state, alone, context = place
             source = numbers[place]
-            if source and renamed == next(
-                (n for n, each in enumerate(spelled) if each.can_match_at_end), None
-            ):
+            if source:
                 for way in exits(state, alone):
                     after = contexts.after(context, number, way, self.following[terminal])
                     ends.setdefault(self.number(after), []).append(source)
             targets: dict[int, list[tuple[int, int]]] = {}
-            classes = [*threads.classes_at(state), *contexts.classes(context)]
-            classes += [
-                each
-                for n, word in zip(words, spelled, strict=True)
-                for each in contexts.threads(n).classes_at(word)
-            ]
-            for charset in partition(classes):
+            for charset in partition([*threads.classes_at(state), *contexts.classes(context)]):
                 code_point = charset.ranges[0][0]
                 moved, next_context = threads.step(state, code_point), contexts.step(context, code_point)
                 if not moved.threads or next_context is None:
                     continue
                 lone = threads.step(alone, code_point) if alone is not None else None
-                moved_words = tuple(
-                    contexts.threads(n).step(word, code_point) for n, word in zip(words, spelled, strict=True)
-                )
-                following = moved, lone, next_context, moved_words
+                following = moved, lone, next_context
                 target = numbers.setdefault(following, len(numbers))
                 if target == len(pending):
                     pending.append(following)

@@ -7,11 +7,11 @@ this is finite: a `Context` is a state of an automaton over code points that rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from structkit.regex.charset import intersection
+from structkit.regex.charset import ANY, char_class, complement, contains, intersection, union
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import (
     ENDED,
@@ -21,12 +21,18 @@ from structkit.regex.pattern.threads import (
     TerminalAutomaton,
     Thread,
     Threads,
+    partition,
 )
 
 __all__ = ["Context", "Contexts", "Exit", "exits", "overlap"]
 
 Running: TypeAlias = "tuple[int, State]"
 """A terminal, by its number, and threads of it that continue behind its end."""
+
+_NONE = char_class([])
+
+_MAX_FUTURE = 200
+"""Maximum states of threads whose futures are compared."""
 
 
 class Context(NamedTuple):
@@ -36,9 +42,12 @@ class Context(NamedTuple):
         never: Threads of which none may match.
         looks: Lookaheads.
         must: Threads of which one must match.
-        behind: The progress of the lookbehinds of each terminal that looks at the text before it.
+        behind: The progress of the lookbehinds of each terminal that looks at the text before it; empty where
+            something else keeps it.
         lexer: The class of the lexer; see `structkit.grammar.rules.lexing`.
         banned: The names of terminals that cannot come next.
+        forbidden: The characters that cannot come next.
+        cannot_end: Whether the text cannot end here.
     """
 
     never: frozenset[Running] = frozenset()
@@ -47,6 +56,22 @@ class Context(NamedTuple):
     behind: tuple[tuple[frozenset[int], ...], ...] = ()
     lexer: int = 0
     banned: frozenset[str] = frozenset()
+    forbidden: CharClass = _NONE
+    cannot_end: bool = False
+
+
+class Effect(NamedTuple):
+    """What a requirement says of the next character.
+
+    Attributes:
+        forbidden: The characters that break it.
+        open: The characters after which it is still open.
+        cannot_end: Whether the end of the text breaks it.
+    """
+
+    forbidden: CharClass
+    open: CharClass
+    cannot_end: bool
 
 
 class Exit(NamedTuple):
@@ -91,6 +116,9 @@ class Contexts:
 
     automata: tuple[TerminalAutomaton, ...]
     behind: tuple[int, ...]
+    _effects: dict[tuple[int, State | Condition], Effect] = field(default_factory=dict)
+    _classes: dict[Running, Running] = field(default_factory=dict)
+    _known: dict[object, Running] = field(default_factory=dict)
 
     def start(self) -> Context:
         """Return the context of the start of the text."""
@@ -102,6 +130,8 @@ class Contexts:
 
     def step(self, context: Context, code_point: int) -> Context | None:
         """Return the context after a code point; `None` if a requirement fails."""
+        if contains(context.forbidden, code_point):
+            return None
         never = set()
         for number, state in context.never:
             after = self.threads(number).step_or_match(state, code_point)
@@ -124,10 +154,17 @@ class Contexts:
             looks.update((number, each) for each in left)
         behind = tuple(
             self.threads(number).step(State((), progress), code_point).behind
-            for number, progress in zip(self.behind, context.behind, strict=True)
+            for number, progress in zip(self.behind, context.behind, strict=False)
         )
-        return context._replace(
-            never=frozenset(never), looks=frozenset(looks), must=frozenset(must), behind=behind
+        return self.tidied(
+            context._replace(
+                never=frozenset(never),
+                looks=frozenset(looks),
+                must=frozenset(must),
+                behind=behind,
+                forbidden=_NONE,
+                cannot_end=False,
+            )
         )
 
     def enter(self, context: Context, number: int) -> State:
@@ -139,24 +176,106 @@ class Contexts:
     def after(self, context: Context, number: int, requirements: Exit, following: CharClass) -> Context:
         """Return the context behind a terminal that ends with requirements.
 
-        `following` are the characters that may follow. Requirements that none of them can break are left out, so that
-        there are few contexts.
+        `following` are the characters that may follow.
         """
         never, must, looks = context.never, context.must, context.looks
         if requirements.never is not None:
             never |= {(number, requirements.never)}
-        never = frozenset(each for each in never if self._matters(*each, following))
         if requirements.must is not None:
             must |= {(number, requirements.must)}
-        for condition in requirements.looks:
-            ahead = State((Thread(ENDED, frozenset([condition])),))
-            if (
-                not condition.negate
-                or condition.at_end
-                or self._matters(number, ahead, following, ended=False)
-            ):
-                looks |= {(number, condition)}
-        return context._replace(never=never, looks=looks, must=must)
+        looks |= {(number, condition) for condition in requirements.looks}
+        return self.tidied(context._replace(never=never, looks=looks, must=must), following)
+
+    def tidied(self, context: Context, following: CharClass = ANY, *, may_end: bool = True) -> Context:
+        """Return the context with the requirements that the next character settles as a class of characters.
+
+        Requirements that have the same effect become equal, so that there are few contexts.
+
+        Args:
+            context: The context.
+            following: The characters that may come next.
+            may_end: Whether the text may end here.
+        """
+        if not (context.never or context.looks or context.forbidden.ranges or context.cannot_end):
+            return context
+        requirements: list[tuple[int, State | Condition]] = [*context.never, *context.looks]
+        effects = {each: self._effect(*each) for each in requirements}
+        forbidden = union([context.forbidden, *(effect.forbidden for effect in effects.values())])
+        allowed = intersection(following, complement(forbidden))
+        kept = {each for each, effect in effects.items() if overlap([effect.open], allowed)}
+        return context._replace(
+            never=frozenset(self._first_equal(each) for each in context.never & kept),
+            looks=context.looks & kept,
+            forbidden=intersection(forbidden, following),
+            cannot_end=may_end and (context.cannot_end or any(e.cannot_end for e in effects.values())),
+        )
+
+    def _effect(self, number: int, requirement: State | Condition) -> Effect:
+        key = number, requirement
+        if key not in self._effects:
+            self._effects[key] = self._effect_of(self.threads(number), requirement)
+        return self._effects[key]
+
+    def _effect_of(self, threads: Threads, requirement: State | Condition) -> Effect:
+        broken, still_open = [], []
+        if isinstance(requirement, Condition):
+            classes = threads.classes_at(State((Thread(ENDED, frozenset([requirement])),)))
+            for charset in partition([*classes, ANY]):
+                left = threads.look_step(frozenset([requirement]), charset.ranges[0][0])
+                if left is None:
+                    broken.append(charset)
+                elif left:
+                    still_open.append(charset)
+            return Effect(union(broken), union(still_open), not requirement.holds_at_end)
+        for charset in partition([*threads.classes_at(requirement), ANY]):
+            after = threads.step_or_match(requirement, charset.ranges[0][0])
+            if after is None:
+                broken.append(charset)
+            elif after.threads:
+                still_open.append(charset)
+        return Effect(union(broken), union(still_open), requirement.can_match_at_end)
+
+    def _first_equal(self, running: Running) -> Running:
+        """Return the first known threads that match in the same texts as these: fewer contexts then differ."""
+        if running not in self._classes:
+            if (key := self._future(running)) is None:
+                return running
+            self._classes[running] = self._known.setdefault(key, running)
+        return self._classes[running]
+
+    def _future(self, running: Running) -> object | None:
+        """Return a value that is equal for threads that match in the same texts; `None` if it would be large.
+
+        The value is the minimal automaton of the texts in which they match (Moore 1956).
+        """
+        number, first = running
+        threads = self.threads(number)
+        states = [first]
+        numbers = {first: 0}
+        moves: list[list[tuple[CharClass, int]]] = []
+        for state in states:
+            found = []
+            for charset in partition([*threads.classes_at(state), ANY]):
+                after = threads.step_or_match(state, charset.ranges[0][0])
+                target = -1
+                if after is not None:
+                    if not after.threads:
+                        continue
+                    target = numbers.setdefault(after, len(states))
+                    if target == len(states):
+                        if target > _MAX_FUTURE:
+                            return None
+                        states.append(after)
+                found.append((charset, target))
+            moves.append(found)
+        blocks = [int(state.can_match_at_end) for state in states]
+        while True:
+            keys = [(block, _joined(found, blocks)) for block, found in zip(blocks, moves, strict=True)]
+            refined = dict[object, int]()
+            after_blocks = [refined.setdefault(key, len(refined)) for key in keys]
+            if len(refined) == len(set(blocks)):
+                return blocks[0], frozenset(keys)
+            blocks = after_blocks
 
     def relevant(self, context: Context, following: CharClass, names: frozenset[str]) -> Context:
         """Return the context with only what matters to the terminals that can come next.
@@ -166,31 +285,37 @@ class Contexts:
             following: The characters that they begin with.
             names: Their names; `$END` is the end of the text.
         """
-        never = frozenset(each for each in context.never if self._matters(*each, following))
-        return context._replace(never=never, banned=context.banned & names)
-
-    def _matters(self, number: int, state: State, following: CharClass, *, ended: bool = True) -> bool:
-        if ended and any(thread.instruction in (MATCH, ENDED) for thread in state.threads):
-            return True
-        return overlap(self.threads(number).classes_at(State(state.threads)), following)
+        return self.tidied(context, following, may_end="$END" in names)._replace(
+            banned=context.banned & names
+        )
 
     def may_end(self, context: Context) -> bool:
         """Return whether the text may end here."""
         return (
             "$END" not in context.banned
-            and all(condition.holds_at_end for _, condition in context.looks)
-            and not any(state.can_match_at_end for _, state in context.never)
+            and not context.cannot_end
             and all(state.can_match_at_end for _, state in context.must)
         )
 
     def classes(self, context: Context) -> Iterator[CharClass]:
         """Yield the classes that decide on the next step."""
+        yield context.forbidden
         for number, state in (*context.never, *context.must):
             yield from self.threads(number).classes_at(state)
         for number, condition in context.looks:
             yield from self.threads(number).classes_at(State((Thread(ENDED, frozenset([condition])),)))
-        for number, progress in zip(self.behind, context.behind, strict=True):
+        for number, progress in zip(self.behind, context.behind, strict=False):
             yield from self.threads(number).classes_at(State((), progress))
+
+
+def _joined(
+    moves: Iterable[tuple[CharClass, int]], blocks: Sequence[int]
+) -> frozenset[tuple[int, CharClass]]:
+    """Return the characters that lead to each block of states; -1 is a match."""
+    found: dict[int, list[CharClass]] = {}
+    for charset, target in moves:
+        found.setdefault(blocks[target] if target >= 0 else -1, []).append(charset)
+    return frozenset((block, union(charsets)) for block, charsets in found.items())
 
 
 def overlap(classes: Iterable[CharClass], following: CharClass) -> bool:

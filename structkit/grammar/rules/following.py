@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
-from structkit.grammar.rules.left_corner import Graph
-from structkit.regex.charset import ANY, union
+from structkit.grammar.rules.graph import Graph
+from structkit.regex.charset import ANY, contains, union
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.threads import State, partition
+from structkit.regex.pattern.threads import State, Threads, partition
 
 __all__ = ["Following", "outgoing_moves"]
 
 _MAX_BEHIND = 200
 """Maximum states of the lookbehinds of a terminal for which the characters that it begins with are determined."""
+
+_MAX_SEARCHED = 500
+"""Maximum places that are looked at to see whether threads can match."""
 
 
 class Following:
@@ -24,7 +27,9 @@ class Following:
         self._first: dict[str, set[Terminal | None]] = {name: set() for name in graphs}
         self._after: dict[str, set[Terminal | None]] = {name: set() for name in graphs}
         self._after[start].add(None)
-        follow: dict[Terminal, set[Terminal | None]] = {}
+        self._follow: dict[Terminal, set[Terminal | None]] = {}
+        self._breakable: dict[tuple[int, State, frozenset[Terminal | None]], bool] = {}
+        follow = self._follow
         changed = True
         while changed:
             changed = False
@@ -58,6 +63,49 @@ class Following:
         """Return the terminals that can come next; `None` is the end of the text."""
         found, may_end = self._ahead(name, state)
         return frozenset(found | self._after[name] if may_end else found)
+
+    def can_match(
+        self, number: int, threads: Threads, running: State, terminals: frozenset[Terminal | None]
+    ) -> bool:
+        """Return whether threads can match in a text that begins with one of some terminals.
+
+        The terminals behind these are taken to be any that can follow them anywhere; a search that takes long is
+        answered with true.
+        """
+        key = number, running, terminals
+        if key not in self._breakable:
+            self._breakable[key] = self._can_match(threads, running, terminals)
+        return self._breakable[key]
+
+    def _can_match(self, threads: Threads, running: State, terminals: Iterable[Terminal | None]) -> bool:
+        seen: set[tuple[State, Terminal | None, int]] = {(running, each, 0) for each in terminals}
+        pending = list(seen)
+        while pending:
+            if len(seen) > _MAX_SEARCHED:
+                return True
+            state, terminal, place = pending.pop()
+            if terminal is None:
+                if state.can_match_at_end:
+                    return True
+                continue
+            automaton = terminal.edges
+            if automaton is None or automaton.looks_behind:
+                return True
+            for charset, target in automaton.outgoing.get(place, ()):
+                for part in partition([*threads.classes_at(state), charset]):
+                    if not contains(charset, code_point := part.ranges[0][0]):
+                        continue
+                    after = threads.step_or_match(state, code_point)
+                    if after is None:
+                        return True
+                    if not after.threads:
+                        continue
+                    found: list[tuple[State, Terminal | None, int]] = [(after, terminal, target)]
+                    if target in automaton.accepting:
+                        found += [(after, each, 0) for each in self._follow.get(terminal, ())]
+                    pending += [each for each in found if each not in seen]
+                    seen.update(found)
+        return False
 
     def _ahead(self, name: str, state: int) -> tuple[set[Terminal | None], bool]:
         """Return the terminals that can come next at a state, and whether the rule can end there."""

@@ -18,7 +18,8 @@ from structkit.automaton.runtime.stack import Frame
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Guard, Terminal
 from structkit.grammar.rules.constrain import constrain
-from structkit.grammar.rules.left_corner import Graph, production_graphs
+from structkit.grammar.rules.graph import Graph
+from structkit.grammar.rules.left_corner import production_graphs
 from structkit.regex.nodes import Rules
 
 __all__ = ["Boundary", "Derivations", "History", "IncrementalParser"]

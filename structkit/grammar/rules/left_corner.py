@@ -10,33 +10,16 @@ regular: `E: E "+" T | T` gives `T ("+" T)*`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Guard, Production, Symbol, Terminal
+from structkit.grammar.rules.graph import Graph
 from structkit.regex.walk import components
 
-__all__ = ["Graph", "GuardedRecursion", "Move", "left_corner_graphs", "production_graphs"]
+__all__ = ["GuardedRecursion", "left_corner_graphs", "production_graphs"]
 
 _MAX_STARTS = 64
 """Maximum number of ways to leave out the first symbols of a production."""
-
-Move: TypeAlias = "tuple[int, Symbol | None, int]"
-"""A source, a symbol or `None` for none, and a target."""
-
-
-@dataclass(slots=True)
-class Graph:
-    """A finite automaton over terminals and rules; the start is state 0 and the end state 1."""
-
-    size: int = 2
-    moves: list[Move] = field(default_factory=list)
-
-    def state(self) -> int:
-        """Add a state."""
-        self.size += 1
-        return self.size - 1
 
 
 def left_corner_graphs(cfg: Cfg) -> dict[str, Graph]:

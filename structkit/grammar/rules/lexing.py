@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from structkit.regex.charset import intersection
-from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import TerminalAutomaton
 
 __all__ = ["LexerClass", "Lexing", "Scanner", "Way", "lexing_of"]
@@ -135,7 +134,7 @@ class _Collisions:
         if one.looks_behind or other.looks_behind:
             return True
         ends_of_one, ends_of_other = _ends(one), _ends(other)
-        moves_of_one, moves_of_other = _outgoing(one), _outgoing(other)
+        moves_of_one, moves_of_other = one.outgoing, other.outgoing
         seen = {(0, 0)}
         pending = [(0, 0)]
         while pending:
@@ -159,10 +158,3 @@ def _ends(automaton: TerminalAutomaton) -> frozenset[int]:
         for number, state in enumerate(automaton.states)
         if any(t.instruction <= 0 for t in state.threads)
     )
-
-
-def _outgoing(automaton: TerminalAutomaton) -> dict[int, list[tuple[CharClass, int]]]:
-    found: dict[int, list[tuple[CharClass, int]]] = {}
-    for source, charset, target in automaton.moves:
-        found.setdefault(source, []).append((charset, target))
-    return found

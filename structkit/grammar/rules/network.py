@@ -9,7 +9,9 @@ from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
 from structkit.grammar.rules.constrain import constrain
-from structkit.grammar.rules.left_corner import Graph, Move, left_corner_graphs
+from structkit.grammar.rules.cutting import cut_graphs
+from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, minimal, trim
+from structkit.grammar.rules.left_corner import left_corner_graphs
 from structkit.limits import Limits
 from structkit.regex.nodes import EMPTY, NEVER, CharClass, Network, Node, RuleRef, Rules, choice
 from structkit.regex.walk import components
@@ -42,37 +44,32 @@ def rules_of(cfg: Cfg) -> Rules:
     """
     if cfg.start not in cfg.productive:
         return Rules(NEVER, {})
+    if cfg.lexing is not None:
+        return _lexed_rules(cfg)
     graphs = left_corner_graphs(cfg)
     if not graphs:
         return Rules(EMPTY, {})
-    if cfg.ignored:
-        for graph in graphs.values():
-            _ignore(graph, cfg.ignored)
     for name, graph in graphs.items():
-        _loop_back(name, graph)
+        allow_ignored(graph, cfg.ignored)
+        graphs[name] = loop_back(name, graph)
     first = cfg.start
-    if cfg.lexing is not None:
-        product, first = constrain(graphs, first, complete=False, lexing=cfg.lexing)
-        graphs = _productive(product)
-        if first not in graphs:
-            return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
-        for name, graph in graphs.items():
-            _loop_back(name, graph)
     kept = _kept(graphs, first)
     while True:
         inlined = _inline(graphs, kept)
-        for name, graph in inlined.items():  # what was inlined may end with such a call, too
-            _loop_back(name, graph)
+        # What was inlined may end with a call of the rule, too.
+        inlined = {name: loop_back(name, graph) for name, graph in inlined.items()}
         product, entry = inlined, first
-        if cfg.ending != "any" and cfg.lexing is None:
+        if cfg.ending != "any":
             complete = cfg.ending == "dynamic_complete"
             product, entry = constrain(inlined, first, complete=complete)
         tokens: dict[Node, str] = {}
-        rules = {name: _node(_trim(graph), tokens) for name, graph in product.items()}
+        rules = {name: _node(trim(graph), tokens) for name, graph in product.items()}
         merged = {
             callee
             for name, node in rules.items()
-            for callee in _calls(graphs.get(name if name in graphs else name.partition("/")[0], Graph()))
+            for callee in called_rules(
+                graphs.get(name if name in graphs else name.partition("/")[0], Graph())
+            )
             - inlined.keys()
             if not _fits(node)
         }
@@ -87,51 +84,40 @@ def rules_of(cfg: Cfg) -> Rules:
     return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
 
 
-def _ignore(graph: Graph, ignored: Iterable[Terminal]) -> None:
-    """Allow the ignored terminals before each other terminal."""
-    before: dict[int, int] = {}
-    moves: list[Move] = []
-    for source, symbol, target in graph.moves:
-        place = source
-        if isinstance(symbol, Terminal) and not symbol.is_ignored:
-            place = before.setdefault(source, -1)
-            if place < 0:
-                place = before[source] = graph.state()
-                moves.append((source, None, place))
-                moves += [(place, terminal, place) for terminal in ignored]
-        moves.append((place, symbol, target))
-    graph.moves = moves
+def _lexed_rules(cfg: Cfg) -> Rules:
+    """Return the language of a grammar with a lexer."""
+    graphs = cut_graphs(cfg)
+    if not graphs:
+        return Rules(EMPTY, {})
+    product, first = constrain(graphs, cfg.start, complete=False, lexing=cfg.lexing)
+    found = _merged({name: minimal(graph) for name, graph in _productive(product).items()}, first)
+    if first not in found:
+        return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
+    tokens: dict[Node, str] = {}
+    rules: dict[str, Node] = {name: _node(graph, tokens) for name, graph in found.items()}
+    rules |= {name: node for node, name in tokens.items()}
+    start = RuleRef(first)
+    return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
 
 
-def _loop_back(name: str, graph: Graph) -> None:
-    """Replace calls of a rule by itself at its end by moves to its start.
-
-    What may follow the rule's own end inside the rule repeats itself: after the inner rule, the outer one may end or
-    continue in the same ways as the inner one. So nothing needs to be on the stack.
-    """
-    outgoing: dict[int, list[int | None]] = {}
-    for source, symbol, target in graph.moves:
-        outgoing.setdefault(source, []).append(target if symbol is None else None)
-
-    def is_end(state: int) -> bool:
-        seen: set[int] = set()
-        while state != 1:
-            after = outgoing.get(state, [])
-            if state in seen or len(after) != 1 or after[0] is None:
-                return False
-            seen.add(state)
-            state = after[0]
-        return True
-
-    graph.moves = [
-        (source, None, 0) if symbol == name and is_end(target) else (source, symbol, target)
-        for source, symbol, target in graph.moves
-    ]
-
-
-def _calls(graph: Graph) -> set[str]:
-    """Return the rules that a rule calls."""
-    return {symbol for _, symbol, _ in graph.moves if isinstance(symbol, str)}
+def _merged(graphs: Mapping[str, Graph], first: str) -> dict[str, Graph]:
+    """Return the automata with one rule in place of equal ones."""
+    found = dict(graphs)
+    while True:
+        names: dict[object, str] = {}
+        same = {
+            name: names.setdefault((graph.size, tuple(graph.moves)), name) for name, graph in found.items()
+        }
+        if len(names) == len(found):
+            return found
+        found = {
+            name: Graph(
+                graph.size,
+                [(a, same[symbol] if isinstance(symbol, str) else symbol, b) for a, symbol, b in graph.moves],
+            )
+            for name, graph in found.items()
+            if same[name] == name or name == first
+        }
 
 
 def _fits(node: Network) -> bool:
@@ -169,7 +155,7 @@ def _sizes(graphs: Mapping[str, Graph], order: Iterable[str], kept: set[str], ca
 
 def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
     """Return the rules that stay rules: on each cycle of calls at least one."""
-    calls = {name: _calls(graph) for name, graph in graphs.items()}
+    calls = {name: called_rules(graph) for name, graph in graphs.items()}
     kept = {start}
     pending = [set(graphs) - kept]
     while pending:
@@ -187,7 +173,7 @@ def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
 
 def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
     """Return the automata of the rules that stay rules, with the others inlined; large ones also stay rules."""
-    inside = {name: _calls(graph) - kept for name, graph in graphs.items() if name not in kept}
+    inside = {name: called_rules(graph) - kept for name, graph in graphs.items() if name not in kept}
     order = [name for group in components(inside) for name in group] + sorted(kept)
     cap = _MAX_INLINED
     found = _sizes(graphs, order, kept, cap)
@@ -214,29 +200,11 @@ def _flattened(name: str, graphs: Mapping[str, Graph], rules: Container[str]) ->
     return result
 
 
-def _trim(graph: Graph) -> Graph:
-    """Return the automaton without the states that are not on a path from start to end."""
-    forward: dict[int, list[int]] = {}
-    backward: dict[int, list[int]] = {}
-    for source, _, target in graph.moves:
-        forward.setdefault(source, []).append(target)
-        backward.setdefault(target, []).append(source)
-    used = _reached(0, forward) & _reached(1, backward)
-    numbers = {state: number for number, state in enumerate([0, 1, *sorted(used - {0, 1})])}
-    moves = [(numbers[a], symbol, numbers[b]) for a, symbol, b in graph.moves if a in used and b in used]
-    return Graph(len(numbers), moves)
-
-
-def _origin(name: str, graphs: Mapping[str, Graph]) -> Graph:
-    """Return the automaton from which a rule was made, if it is one of a rule behind a context."""
-    return graphs.get(name if name in graphs else name.partition("/")[0], Graph())
-
-
 def _productive(graphs: Mapping[str, Graph]) -> dict[str, Graph]:
     """Return the automata without calls of rules that have no text, and without states on no path to the end."""
     found = dict(graphs)
     while True:
-        found = {name: _trim(graph) for name, graph in found.items()}
+        found = {name: trim(graph) for name, graph in found.items()}
         found = {name: graph for name, graph in found.items() if graph.moves}
         kept = {
             name: Graph(graph.size, [m for m in graph.moves if not isinstance(m[1], str) or m[1] in found])
@@ -247,23 +215,6 @@ def _productive(graphs: Mapping[str, Graph]) -> dict[str, Graph]:
         found = kept
 
 
-def _ranges(node: Node) -> int:
-    """Return the number of ranges of characters of an automaton."""
-    if not isinstance(node, Network):
-        return 0
-    return sum(len(part.ranges) for _, part, _ in node.moves if isinstance(part, CharClass))
-
-
-def _reached(start: int, edges: Mapping[int, list[int]]) -> set[int]:
-    reached, pending = {start}, [start]
-    while pending:
-        for after in edges.get(pending.pop(), ()):
-            if after not in reached:
-                reached.add(after)
-                pending.append(after)
-    return reached
-
-
 def _node(graph: Graph, tokens: dict[Node, str]) -> Network:
     """Return an automaton as a node.
 
@@ -271,10 +222,19 @@ def _node(graph: Graph, tokens: dict[Node, str]) -> Network:
         graph: The automaton.
         tokens: The names of the large terminals that are rules, shared by all of their uses; new ones are added.
     """
+    large: dict[int, bool] = {}
+
+    def is_large(node: Node) -> bool:
+        if id(node) not in large:
+            moves = node.moves if isinstance(node, Network) else ()
+            large[id(node)] = (
+                sum(len(p.ranges) for _, p, _ in moves if isinstance(p, CharClass)) > _MAX_RANGES
+            )
+        return large[id(node)]
 
     def node(symbol: Symbol | None) -> Node:
         if isinstance(symbol, Terminal):
-            if _ranges(symbol.node) > _MAX_RANGES:
+            if is_large(symbol.node):
                 return RuleRef(tokens.setdefault(symbol.node, f"${symbol.name}/{len(tokens)}"))
             return symbol.node
         return RuleRef(symbol) if isinstance(symbol, str) else EMPTY

@@ -8,7 +8,7 @@ because the threads behind it count if a lookahead fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -336,6 +336,14 @@ class TerminalAutomaton:
     def node(self) -> Network:
         """The language."""
         return network_of(len(self.states), self.moves, self.accepting)
+
+    @cached_property
+    def outgoing(self) -> Mapping[int, list[tuple[CharClass, int]]]:
+        """The moves of each state: the class and the target."""
+        found: dict[int, list[tuple[CharClass, int]]] = {}
+        for source, charset, target in self.moves:
+            found.setdefault(source, []).append((charset, target))
+        return found
 
     @cached_property
     def looks_behind(self) -> bool:

@@ -1,0 +1,200 @@
+"""Finite automata over terminals and rules: what a rule reads, as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
+
+__all__ = ["Graph", "Move", "allow_ignored", "called_rules", "loop_back", "minimal", "trim"]
+
+_MAX_LOOPS = 16
+"""Maximum sets of terminals that may not follow the end of a rule that calls itself at its end."""
+
+_MAX_GROWTH = 4
+"""Maximum growth of an automaton that is made deterministic."""
+
+Move: TypeAlias = "tuple[int, Symbol | None, int]"
+"""A source, a symbol or `None` for none, and a target."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """A finite automaton over terminals and rules; the start is state 0 and the end state 1."""
+
+    size: int = 2
+    moves: list[Move] = field(default_factory=list)
+
+    def state(self) -> int:
+        """Add a state."""
+        self.size += 1
+        return self.size - 1
+
+
+def allow_ignored(graph: Graph, ignored: Iterable[Terminal]) -> None:
+    """Allow the ignored terminals before each other terminal."""
+    before: dict[int, int] = {}
+    moves: list[Move] = []
+    for source, symbol, target in graph.moves:
+        place = source
+        if isinstance(symbol, Terminal) and not symbol.is_ignored:
+            place = before.setdefault(source, -1)
+            if place < 0:
+                place = before[source] = graph.state()
+                moves.append((source, None, place))
+                moves += [(place, terminal, place) for terminal in ignored]
+        moves.append((place, symbol, target))
+    graph.moves = moves
+
+
+def called_rules(graph: Graph) -> set[str]:
+    """Return the rules that a rule calls."""
+    return {symbol for _, symbol, _ in graph.moves if isinstance(symbol, str)}
+
+
+def trim(graph: Graph) -> Graph:
+    """Return the automaton without the states that are not on a path from start to end."""
+    forward: dict[int, list[int]] = {}
+    backward: dict[int, list[int]] = {}
+    for source, _, target in graph.moves:
+        forward.setdefault(source, []).append(target)
+        backward.setdefault(target, []).append(source)
+    used = _reached(0, forward) & _reached(1, backward)
+    numbers = {state: number for number, state in enumerate([0, 1, *sorted(used - {0, 1})])}
+    moves = [(numbers[a], symbol, numbers[b]) for a, symbol, b in graph.moves if a in used and b in used]
+    return Graph(len(numbers), moves)
+
+
+def _reached(start: int, edges: Mapping[int, list[int]]) -> set[int]:
+    reached, pending = {start}, [start]
+    while pending:
+        for after in edges.get(pending.pop(), ()):
+            if after not in reached:
+                reached.add(after)
+                pending.append(after)
+    return reached
+
+
+def loop_back(name: str, graph: Graph) -> Graph:
+    """Return the automaton with moves to the start of the rule in place of the rule's calls of itself at its end.
+
+    What may follow the rule's own end inside the rule repeats itself: after the inner rule, the outer one may end or
+    continue in the same ways as the inner one. So nothing needs to be on the stack. Terminals that a guard behind such
+    a call excludes are excluded at all later ends.
+    """
+    outgoing: dict[int, list[tuple[Symbol | None, int]]] = {}
+    for source, symbol, target in graph.moves:
+        outgoing.setdefault(source, []).append((symbol, target))
+
+    def excluded(state: int) -> frozenset[str] | None:
+        """Return the terminals that guards exclude on the only way to the end; `None` if there are other ways."""
+        seen: set[int] = set()
+        found: frozenset[str] = frozenset()
+        while state != 1:
+            after = outgoing.get(state, [])
+            if state in seen or len(after) != 1:
+                return None
+            seen.add(state)
+            ((symbol, state),) = after
+            if isinstance(symbol, Guard):
+                found |= symbol.banned
+            elif symbol is not None:
+                return None
+        return found
+
+    tails = {target: excluded(target) for _, symbol, target in graph.moves if symbol == name}
+    if all(banned is None for banned in tails.values()):
+        return graph
+    nothing: frozenset[str] = frozenset()
+    numbers = {(0, nothing): 0, (1, nothing): 1}
+    pending = [*numbers]
+    sets = {nothing}
+    result = Graph()
+
+    def number(state: int, banned: frozenset[str]) -> int:
+        place = state, banned
+        if place not in numbers:
+            numbers[place] = result.state()
+            pending.append(place)
+        return numbers[place]
+
+    while pending:
+        state, banned = pending.pop()
+        source = numbers[state, banned]
+        for symbol, target in outgoing.get(state, ()):
+            more = tails.get(target) if symbol == name else None
+            if more is not None and (banned | more in sets or len(sets) < _MAX_LOOPS):
+                sets.add(banned | more)
+                result.moves.append((source, None, number(0, banned | more)))
+            else:
+                result.moves.append((source, symbol, number(target, banned)))
+        if state == 1 and banned:
+            result.moves.append((source, Guard(banned), 1))
+    return result
+
+
+def minimal(graph: Graph) -> Graph:
+    """Return the smallest deterministic automaton over the symbols, if it is not much larger."""
+    moves: dict[int, list[tuple[Symbol | None, int]]] = {}
+    for source, symbol, target in graph.moves:
+        moves.setdefault(source, []).append((symbol, target))
+
+    def closure(states: Iterable[int]) -> frozenset[int]:
+        seen = set(states)
+        pending = list(seen)
+        while pending:
+            for symbol, target in moves.get(pending.pop(), ()):
+                if symbol is None and target not in seen:
+                    seen.add(target)
+                    pending.append(target)
+        return frozenset(seen)
+
+    places = [closure([0])]
+    numbers = {places[0]: 0}
+    table: list[dict[Symbol, int]] = []
+    for place in places:
+        targets: dict[Symbol, list[int]] = {}
+        for state in place:
+            for symbol, target in moves.get(state, ()):
+                if symbol is not None:
+                    targets.setdefault(symbol, []).append(target)
+        row = {}
+        for symbol, found in targets.items():
+            after = closure(found)
+            row[symbol] = numbers.setdefault(after, len(places))
+            if row[symbol] == len(places):
+                places.append(after)
+        table.append(row)
+        if len(places) > _MAX_GROWTH * graph.size + 100:
+            return graph
+    blocks = _coarsest(table, [1 in place for place in places])
+    names: dict[int, int] = {}
+    for block in blocks:
+        names.setdefault(block, len(names) + (len(names) > 0))
+    result = Graph(len(names) + 1)
+    written: set[int] = set()
+    for row, place, block in zip(table, places, blocks, strict=True):
+        if block not in written:
+            written.add(block)
+            result.moves += [(names[block], symbol, names[blocks[after]]) for symbol, after in row.items()]
+            if 1 in place:
+                result.moves.append((names[block], None, 1))
+    return result
+
+
+def _coarsest(table: Sequence[Mapping[Symbol, int]], ends: Sequence[bool]) -> list[int]:
+    """Return the number of a class for each state, so that states of a class read the same texts (Moore 1956)."""
+    blocks = [int(end) for end in ends]
+    while True:
+        numbers: dict[object, int] = {}
+        refined = [
+            numbers.setdefault(
+                (block, frozenset((symbol, blocks[after]) for symbol, after in row.items())), len(numbers)
+            )
+            for block, row in zip(blocks, table, strict=True)
+        ]
+        if len(numbers) == len(set(blocks)):
+            return blocks
+        blocks = refined

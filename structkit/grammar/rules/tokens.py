@@ -1,0 +1,195 @@
+"""The tokens of a lexer as automata over characters, behind what the text before requires."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from structkit.errors import LimitExceeded
+from structkit.grammar.rules.context import Context, Contexts, exits
+from structkit.grammar.rules.lexing import Lexing, Way
+from structkit.regex.charset import ANY, char_class, contains, union
+from structkit.regex.nodes import CharClass, Network
+from structkit.regex.pattern.threads import State, network_of, partition
+
+__all__ = ["TokenReader"]
+
+_MAX_STATES = 200_000
+"""Maximum states of the automata of all tokens."""
+
+_Words: TypeAlias = "tuple[tuple[int, int, State], ...]"
+"""The keywords that a text may still become: the rank, the number and the threads of each."""
+
+
+class _Place(NamedTuple):
+    """A state of the automaton of a token: the threads of its terminal, its keywords, and what it requires itself."""
+
+    state: State
+    words: _Words
+    context: Context
+
+
+@dataclass
+class _Token:
+    """The automaton of a token behind nothing.
+
+    Attributes:
+        moves: The moves of each state: the characters and the state after them.
+        ends: What the token requires of the text behind it, for each way to end in each state.
+    """
+
+    moves: list[list[tuple[CharClass, int]]] = field(default_factory=list)
+    ends: list[list[Context]] = field(default_factory=list)
+
+
+@dataclass
+class TokenReader:
+    """Reads the tokens of a lexer.
+
+    Args:
+        lexing: The lexer.
+        contexts: The steps of contexts; the terminals are in the order of the automata of the lexer.
+    """
+
+    lexing: Lexing
+    contexts: Contexts
+    _numbers: Mapping[str, int] = field(init=False)
+    _tokens: dict[tuple[Way, Context], _Token] = field(default_factory=dict)
+    _read: dict[tuple[Way, Context, CharClass], list[tuple[Network, Context]]] = field(default_factory=dict)
+    _size: int = 0
+
+    def __post_init__(self) -> None:
+        self._numbers = {name: number for number, name in enumerate(self.lexing.automata)}
+
+    def read(self, way: Way, before: Context, following: CharClass) -> list[tuple[Network, Context]]:
+        """Return the texts of a token behind a context, for each context behind the token.
+
+        Args:
+            way: How the token is read.
+            before: The context before it, without the lexer and the excluded terminals.
+            following: The characters that may follow.
+        """
+        token = self._token(way, before.behind)
+        before = self.contexts.tidied(before, union(charset for charset, _ in token.moves[0]), may_end=False)
+        key = way, before, following
+        if key not in self._read:
+            self._read[key] = self._behind(token, before, following)
+        return self._read[key]
+
+    def _behind(self, token: _Token, before: Context, following: CharClass) -> list[tuple[Network, Context]]:
+        """Return the texts of a token behind what matters of a context."""
+        places: list[tuple[int, Context]] = [(0, before._replace(behind=()))]
+        numbers = {places[0]: 0}
+        moves: list[tuple[int, CharClass, int]] = []
+        ends: dict[Context, list[int]] = {}
+        for source, (state, open_context) in enumerate(places):
+            for own in token.ends[state] if source else ():
+                ends.setdefault(self._joined(own, open_context, following), []).append(source)
+            targets: dict[tuple[int, Context], list[tuple[int, int]]] = {}
+            for charset, target, after in self._steps(token.moves[state], open_context):
+                targets.setdefault((target, after), []).extend(charset.ranges)
+            for place, ranges in targets.items():
+                target = numbers.setdefault(place, len(places))
+                if target == len(places):
+                    places.append(place)
+                moves.append((source, char_class(ranges), target))
+        self._count(len(places))
+        return [(network_of(len(places), moves, sources), after) for after, sources in ends.items()]
+
+    def _steps(
+        self, moves: Iterable[tuple[CharClass, int]], before: Context
+    ) -> Iterator[tuple[CharClass, int, Context]]:
+        """Yield the moves of a state that a context before the token allows, and the context after each."""
+        if before == Context():
+            for charset, target in moves:
+                yield charset, target, before
+            return
+        moves = tuple(moves)
+        for charset in partition([*(charset for charset, _ in moves), *self.contexts.classes(before)]):
+            code_point = charset.ranges[0][0]
+            found = _at(moves, code_point)
+            after = None if found is None else self.contexts.step(before, code_point)
+            if found is not None and after is not None:
+                yield charset, found, after
+
+    def _joined(self, own: Context, before: Context, following: CharClass) -> Context:
+        """Return the context of a token's own requirements and of those of the text before it."""
+        joined = own._replace(
+            never=own.never | before.never,
+            looks=own.looks | before.looks,
+            must=own.must | before.must,
+            forbidden=_union(own.forbidden, before.forbidden),
+            cannot_end=own.cannot_end or before.cannot_end,
+        )
+        return self.contexts.tidied(joined, following)
+
+    def _token(self, way: Way, behind: tuple[tuple[frozenset[int], ...], ...]) -> _Token:
+        """Return the automaton of a token."""
+        nothing = Context(behind=behind)
+        key = way, nothing
+        if key not in self._tokens:
+            self._tokens[key] = self._build(way, nothing)
+            self._count(len(self._tokens[key].moves))
+        return self._tokens[key]
+
+    def _build(self, way: Way, nothing: Context) -> _Token:
+        contexts, number = self.contexts, self._numbers[way.scanned]
+        threads = contexts.threads(number)
+        above = frozenset((self._numbers[n], contexts.enter(nothing, self._numbers[n])) for n in way.above)
+        renamed = None if way.renamed is None else way.words.index(way.renamed)
+        words = tuple(
+            (rank, self._numbers[n], contexts.threads(self._numbers[n]).start())
+            for rank, n in enumerate(way.words)
+        )
+        start = _Place(contexts.enter(nothing, number), words, contexts.tidied(nothing._replace(never=above)))
+        numbers, places, token = {start: 0}, [start], _Token()
+        for state, alive, context in places:
+            spelled = next((rank for rank, _, word in alive if word.can_match_at_end), None)
+            found = []
+            if spelled == renamed:
+                found = [
+                    contexts.after(context, number, requirements, ANY) for requirements in exits(state, None)
+                ]
+            token.ends.append(found)
+            targets: dict[int, list[tuple[int, int]]] = {}
+            classes = [*threads.classes_at(state), *contexts.classes(context)]
+            classes += [each for _, n, word in alive for each in contexts.threads(n).classes_at(word)]
+            for charset in partition(classes):
+                code_point = charset.ranges[0][0]
+                moved = threads.step(state, code_point)
+                after = contexts.step(context, code_point) if moved.threads else None
+                if after is None:
+                    continue
+                still = tuple(
+                    (rank, n, stepped)
+                    for rank, n, word in alive
+                    if (stepped := contexts.threads(n).step(word, code_point)).threads
+                )
+                place = _Place(moved, still, after)
+                target = numbers.setdefault(place, len(places))
+                if target == len(places):
+                    places.append(place)
+                    self._count(0, len(places))
+                targets.setdefault(target, []).extend(charset.ranges)
+            token.moves.append([(char_class(ranges), target) for target, ranges in targets.items()])
+        return token
+
+    def _count(self, states: int, more: int = 0) -> None:
+        self._size += states
+        if self._size + more > _MAX_STATES:
+            raise LimitExceeded("nfa_states", _MAX_STATES, "the tokens of the lexer of a grammar")
+
+
+def _at(moves: Iterable[tuple[CharClass, int]], code_point: int) -> int | None:
+    return next((target for charset, target in moves if contains(charset, code_point)), None)
+
+
+def _union(one: CharClass, other: CharClass) -> CharClass:
+    return (
+        char_class([*one.ranges, *other.ranges])
+        if one.ranges and other.ranges
+        else one
+        if one.ranges
+        else other
+    )
