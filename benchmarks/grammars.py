@@ -5,9 +5,9 @@ python -m benchmarks.grammars --data ../shared/data/grammars --tokenizer tokeniz
 ```
 
 A folder of `--data` has `grammar.lark` or `grammar.gbnf`, `options.json` with the arguments of `lark.Lark`, and
-`cases.jsonl` with labelled texts. Grammars for Lark's basic and contextual lexers are skipped, and so are grammars that
-import files. Engines get the text of a grammar unchanged, except that llguidance gets GBNF through its own converter
-and kbnf the grammar in its own notation (`benchmarks.kbnf`); these conversions are not timed. All engines run in one
+`cases.jsonl` with labelled texts. Grammars for Lark's basic and contextual lexers are run with
+`--lexers basic,contextual`. Engines get the text of a grammar unchanged, except that llguidance gets GBNF through its
+own converter and kbnf the grammar in its own notation (`benchmarks.kbnf`); these conversions are not timed. All engines run in one
 process and in turns, without a disk cache; times are processor time of the thread. The verdict on a text is right if
 the masks allow a valid one token by token, with an end behind it, and no invalid one. After `--limit` seconds the other
 texts of a grammar are left out, and their verdicts count as wrong.
@@ -37,8 +37,6 @@ from benchmarks import engines, kbnf
 from benchmarks.data import read_tokenizer
 
 __all__ = ["main"]
-
-_LEXERS = ("auto", "dynamic", "dynamic_complete", None)
 
 _GROWTH = {
     "ambiguous": ('start: s\ns: s s | "a" |', "a"),
@@ -82,7 +80,16 @@ Compile = Callable[[Language], Callable[[], engines.Guide]]
 
 
 def _grammar(language: Language) -> sk.Grammar[str]:
-    names = ("start", "parser", "lexer", "maybe_placeholders", "syntax")
+    names = (
+        "start",
+        "parser",
+        "lexer",
+        "maybe_placeholders",
+        "syntax",
+        "import_paths",
+        "priority",
+        "g_regex_flags",
+    )
     options = {name: language.options[name] for name in names if name in language.options}
     return sk.Grammar(language.text, **options)
 
@@ -148,7 +155,7 @@ ENGINES: Mapping[str, Callable[[Any], tuple[Compile, int]]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its tables."""
     options = _parser().parse_args(arguments)
-    languages, skipped = _read(options.data)
+    languages, skipped = _read(options.data, options.lexers.split(","))
     tokenizer = read_tokenizer(options.tokenizer)
     compilers = {name: ENGINES[name](tokenizer) for name in options.engines.split(",")}
     outcomes: dict[str, dict[str, Outcome]] = {name: {} for name in compilers}
@@ -162,20 +169,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcomes[name][language.name] = _measure(*compilers[name], tokenizer, language, options.limit)
         print(f"{turn + 1} of {len(languages)} grammars", file=sys.stderr, flush=True)
     print("\n".join(_report(languages, outcomes)))
-    print(f"\nSkipped, since they are for other lexers: {', '.join(skipped) or 'none'}.")
+    print(f"\nSkipped, since they are for other lexers or a postlex: {', '.join(skipped) or 'none'}.")
     if options.growth:
         print("\n" + "\n".join(_growth(compilers, tokenizer, options.limit)))
     return 0
 
 
-def _read(folder: Path) -> tuple[list[Language], list[str]]:
-    """Return the grammars that structkit supports, and the names of the others."""
+def _read(folder: Path, lexers: Sequence[str]) -> tuple[list[Language], list[str]]:
+    """Return the grammars for some lexers that structkit supports, and the names of the others."""
     languages, skipped = [], []
     for path in sorted(path for path in folder.iterdir() if path.is_dir()):
         options = json.loads((path / "options.json").read_text(encoding="utf-8"))
-        if options.get("lexer") not in _LEXERS or options.get("postlex") or "import_paths" in options:
+        if options.get("lexer", "gbnf") not in lexers or options.get("postlex"):
             skipped.append(path.name)
             continue
+        options["import_paths"] = [str(path / each) for each in options.get("import_paths", ())]
         lines = (path / "cases.jsonl").read_text(encoding="utf-8").splitlines()
         cases = [(case["text"], case["valid"]) for case in map(json.loads, lines)]
         text = next(path.glob("grammar.*")).read_text(encoding="utf-8")
@@ -316,6 +324,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
     parser.add_argument(
         "--engines", default="structkit", help=f"names, separated by commas: {', '.join(ENGINES)}"
+    )
+    parser.add_argument(
+        "--lexers",
+        default="dynamic_complete,gbnf",
+        help="grammars by lexer, separated by commas: dynamic_complete, basic, contextual, gbnf",
     )
     parser.add_argument(
         "--limit", type=float, default=20.0, help="maximum seconds for one grammar or long text"
