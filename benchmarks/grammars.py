@@ -5,12 +5,12 @@ python -m benchmarks.grammars --data ../shared/data/grammars --tokenizer tokeniz
 ```
 
 A folder of `--data` has `grammar.lark` or `grammar.gbnf`, `options.json` with the arguments of `lark.Lark`, and
-`cases.jsonl` with labelled texts. Grammars for Lark's basic and contextual lexers are run with
-`--lexers basic,contextual`. Engines get the text of a grammar unchanged, except that llguidance gets GBNF through its
-own converter and kbnf the grammar in its own notation (`benchmarks.kbnf`); these conversions are not timed. All engines run in one
-process and in turns, without a disk cache; times are processor time of the thread. The verdict on a text is right if
-the masks allow a valid one token by token, with an end behind it, and no invalid one. After `--limit` seconds the other
-texts of a grammar are left out, and their verdicts count as wrong.
+`cases.jsonl` with labelled texts. Grammars for Lark's basic and contextual lexers are run with `--lexers
+basic,contextual`. Engines get the text of a grammar unchanged, except that llguidance gets GBNF through its own
+converter and kbnf the grammar in its own notation (`benchmarks.kbnf`); these conversions are not timed. All engines
+run in one process and in turns, without a disk cache; times are processor time of the thread. The verdict on a text
+is right if the masks allow a valid one token by token, with an end behind it, and no invalid one. After `--limit`
+seconds the other texts of a grammar are left out, and their verdicts count as wrong.
 
 The last table has texts of 2,000 and 20,000 tokens of one byte, in grammars that are hard for parsers. Its memory is
 the growth of the process, which is zero where freed memory is used again.

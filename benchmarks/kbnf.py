@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import structkit as sk
-from structkit.grammar.rules.cfg import Cfg, Production, Terminal
+from structkit.grammar.rules.cfg import Cfg, Guard, Production, Terminal
 from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, Seq
 
 __all__ = ["END", "KbnfGuide", "make_vocabulary", "to_kbnf"]
@@ -59,6 +59,8 @@ def _symbols(
         if isinstance(symbol, str):
             yield names[symbol]
             continue
+        if isinstance(symbol, Guard):
+            raise ValueError("KBNF has no LALR conflicts")
         if cfg.ignored and not symbol.is_ignored:
             yield "gap"
         yield _terminal(symbol, patterns)
