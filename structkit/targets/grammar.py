@@ -78,6 +78,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        strict: bool = False,
         limits: Limits = _LIMITS,
         holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["text"] = "text",
@@ -97,6 +98,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        strict: bool = False,
         limits: Limits = _LIMITS,
         holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["tree"],
@@ -116,6 +118,7 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        strict: bool = False,
         limits: Limits = _LIMITS,
         holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         transformer: TreeTransformer[T_co],
@@ -134,12 +137,13 @@ class Grammar(TextTarget[T_co]):
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
         g_regex_flags: int = 0,
+        strict: bool = False,
         limits: Limits = _LIMITS,
         holes: Mapping[str, TypeForm[object] | TextTarget[object]] = _NO_HOLES,
         value: Literal["text", "tree"] = "text",
         transformer: TreeTransformer[T_co] | None = None,
     ) -> None:
-        """Read a grammar. The arguments up to `g_regex_flags` are those of `lark.Lark`.
+        """Read a grammar. The arguments up to `strict` are those of `lark.Lark`.
 
         Args:
             text: The grammar; a `pathlib.Path`, or a name that ends in `.lark`, `.gbnf` or `.kbnf`, is read.
@@ -153,6 +157,8 @@ class Grammar(TextTarget[T_co]):
             priority: What the priorities of rules and terminals mean for trees.
             maybe_placeholders: Whether `[x]` gives `None` in a tree where `x` is absent.
             g_regex_flags: The flags of `re` for each terminal.
+            strict: Whether a grammar is refused in which the LALR parser has a shift/reduce conflict, or in which two
+                terminals of the basic or contextual lexer contain the same text.
             limits: Bounds on the size of the grammar; those of the compilation bound its automata.
             holes: Rules that the grammar uses and does not define: their texts are those of a type, `Regex`,
                 `Choice` or `PythonCall`. In a tree, the rule's only child is the validated value.
@@ -183,7 +189,9 @@ class Grammar(TextTarget[T_co]):
         set_field(self, "syntax", syntax)
         folders = tuple(os.fspath(folder) for folder in import_paths)
         start = start or ("root" if syntax == "gbnf" else "start")
-        options = LarkOptions(start, parser, lexer, folders, priority, maybe_placeholders, int(g_regex_flags))
+        options = LarkOptions(
+            start, parser, lexer, folders, priority, maybe_placeholders, int(g_regex_flags), strict
+        )
         set_field(self, "options", options)
         set_field(self, "value", value)
         set_field(self, "transformer", transformer)

@@ -228,6 +228,27 @@ def test_grammars_that_are_refused(text: str, message: str, lexer: Any) -> None:
     assert caught.value.line >= 1
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ('start: "a" b "c"\nb: x*\nx: "a" | "c"', {"parser": "lalr"}, "Shift/Reduce conflict"),
+        ("start: A | B\nA: /a+/\nB: /[ab]+/", {"parser": "lalr"}, "Collision"),
+        ("start: A | B\nA: /a+/\nB: /[ab]+/", {"lexer": "basic"}, "Collision"),
+        ("start: A | B\nA: /a+/\nB: /[ab]+/", {}, None),
+        ("start: A | B\nA: /a+/\nB: /b+/", {"parser": "lalr"}, None),
+    ],
+)
+def test_strict(text: str, options: dict[str, Any], message: str | None) -> None:
+    if message is None:
+        Lark(text, strict=True, **options)
+        sk.Grammar(text, strict=True, **options)
+        return
+    with pytest.raises(LarkError, match=message):
+        Lark(text, strict=True, **options)
+    with pytest.raises(sk.GrammarError, match=message):
+        sk.Grammar(text, strict=True, **options)
+
+
 def test_a_terminal_that_is_only_declared_has_no_text() -> None:
     automaton = read('start: "a" | _INDENT "b"\n%declare _INDENT', "lalr", "contextual")
     assert (accepts(automaton, "a"), accepts(automaton, "b")) == (True, False)

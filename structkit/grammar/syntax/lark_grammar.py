@@ -83,6 +83,7 @@ class LarkOptions:
     priority: Priority | None = "auto"
     maybe_placeholders: bool = True
     g_regex_flags: int = 0
+    strict: bool = False
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> LarkOptions:
@@ -228,9 +229,24 @@ class LarkGrammar:
             raise self.error(f"no text ends the rule `{start}`: each of its alternatives needs itself", start)
         return cfg
 
+    def _check_strictly(self) -> None:
+        """Let Lark refuse conflicts and terminals that collide; it compares terminals with interegular."""
+        from lark import Lark
+
+        _ = self._table if self.options.parser == "lalr" else None  # bounded, unlike Lark's own
+        try:
+            with _loading:
+                lark = self._load([self.options.start])[0]
+                lark.options.strict = lark.lexer_conf.strict = True
+                Lark._build_parser(lark)
+        except _lark_errors() as error:
+            raise self._error(error) from None
+
     def _lexed(self, terminals: Mapping[str, Terminal]) -> Cfg:
         """Return the grammar of a parser with a lexer."""
         lark, start = self.lark, self.options.start
+        if self.options.strict:
+            self._check_strictly()
         automata = {}
         for name, terminal in terminals.items():
             if terminal.edges is None:
