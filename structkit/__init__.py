@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         PendingCall,
         RunState,
         RunSuspended,
+        RunTrace,
         ToolCall,
     )
     from structkit.agent.stream import AgentStream, AsyncAgentStream, AsyncStepStream, StepStream
@@ -171,6 +172,7 @@ __all__ = [
     "RunRecord",
     "RunState",
     "RunSuspended",
+    "RunTrace",
     "SchemaError",
     "ScriptError",
     "Span",
@@ -288,6 +290,7 @@ _HOMES = {
     "RunEnd": "structkit.agent.run.events",
     "RunRecord": "structkit.agent.run.record",
     "RunSuspended": "structkit.agent.run.state",
+    "RunTrace": "structkit.agent.run.state",
     "RunState": "structkit.agent.run.state",
     "Span": "structkit.generate.output.spans",
     "StepRetracted": "structkit.agent.run.events",

@@ -26,7 +26,12 @@ StructkitError                      the message ends with the location: "... at 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from structkit.rejected import Rejected
+
+if TYPE_CHECKING:
+    from structkit.trace.drawing import Drawing
 
 __all__ = [
     "AgentError",
@@ -223,7 +228,14 @@ class Retry(StructkitError, ValueError):
 
 
 class GenerationError(StructkitError):
-    """Decoding failed."""
+    """Decoding failed.
+
+    Attributes:
+        trace: A `structkit.Trace` of everything that was received until then, which `print` draws; of
+            `structkit.UsageLimitExceeded` a `structkit.RunTrace`. `None` if no generation had started.
+    """
+
+    trace: Drawing | None = None
 
 
 class TokenRejected(GenerationError):

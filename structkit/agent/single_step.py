@@ -39,6 +39,7 @@ class SingleStep(Run):
                 usage=self.usage,
                 finish_reason="calls",
                 thinking=result.thinking,
+                trace=result.trace,
             )
         return AgentStep(
             message=Answer(content=step.body, text=step.text),
@@ -47,4 +48,5 @@ class SingleStep(Run):
             usage=self.usage,
             finish_reason=self.finish_reason(plan, result),
             thinking=result.thinking,
+            trace=result.trace,
         )

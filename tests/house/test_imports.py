@@ -17,7 +17,8 @@ SHARED = {"error_notes", "errors", "frozen", "limits", "lru_cache", "rejected", 
 
 UPSTREAM = {
     "rejected": set[str](),
-    "errors": {"rejected"},
+    "trace": set[str](),
+    "errors": {"rejected", "trace"},
     "limits": set[str](),
     "frozen": set[str](),
     "lru_cache": set[str](),
@@ -39,7 +40,6 @@ UPSTREAM = {
     "grammars": {"functions", "targets"},
     "models": {"vocabulary", "demo"},
     "messages": {"schema"},
-    "trace": set[str](),
     "generate": {
         "trace",
         "tracing",
@@ -55,6 +55,7 @@ UPSTREAM = {
     "processors": {"generate"},
     "tracing": set[str](),
     "agent": {
+        "trace",
         "tracing",
         "vocabulary",
         "schema",

@@ -1,17 +1,18 @@
-"""Observation of a run and its calls: spans of OpenTelemetry, and messages of the logger `structkit`."""
+"""Observation of a run and its calls: spans of OpenTelemetry, messages of the logger `structkit`, and the trace."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from structkit.agent.run.actions import CallOutcome, Outcome, PreparedCall
 from structkit.agent.run.config import AgentConfig
-from structkit.agent.run.state import AgentResult, RunSuspended
-from structkit.errors import ApprovalRequired
+from structkit.agent.run.state import AgentResult, RunSuspended, RunTrace
+from structkit.errors import ApprovalRequired, GenerationError
 from structkit.generate.output.result import Usage
+from structkit.generate.output.trace import Trace
 from structkit.generate.run.observe import request_attributes
 from structkit.messages import Answer, Calls, Message, Output, User
 from structkit.tracing import Span, captures_content, start_span
@@ -36,6 +37,7 @@ class RunObserver:
     def __init__(self, config: AgentConfig) -> None:
         self.span: Span | None = None
         self._config = config
+        self._steps: list[Trace] = []
 
     def start(self) -> None:
         """Observe the start of the run."""
@@ -43,6 +45,25 @@ class RunObserver:
         attributes = request_attributes(name, self._config.settings)
         named = {"gen_ai.agent.name": self._config.name}
         self.span = start_span("invoke_agent", self._config.name, {**named, **attributes})
+
+    def add_step(self, trace: Trace) -> None:
+        """Add the trace of a step."""
+        self._steps.append(trace)
+
+    @contextmanager
+    def failed_steps(self) -> Generator[None, None, None]:
+        """Add the trace of a step that raises its error in this context."""
+        try:
+            yield
+        except GenerationError as failed:
+            if isinstance(failed.trace, Trace):
+                self._steps.append(failed.trace)
+            raise
+
+    @property
+    def trace(self) -> RunTrace:
+        """What happened in the steps so far."""
+        return RunTrace(name=self._config.name or "", steps=tuple(self._steps))
 
     def end(self, usage: Usage, steps: int, outcome: Outcome | BaseException) -> None:
         """Observe the end of the run: its result, its suspension or its error."""

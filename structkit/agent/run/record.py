@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from structkit.agent.run.state import ToolCall
+from structkit.agent.run.state import RunTrace, ToolCall
 from structkit.errors import GenerationError
 from structkit.generate.output.result import Usage
 from structkit.messages import Message
@@ -35,6 +35,9 @@ class RunRecord:
     steps: int
     """Number of started steps."""
 
+    trace: RunTrace = field(default_factory=RunTrace, repr=False)
+    """What happened in each step, the one that failed included. `print(record.trace)` draws it."""
+
 
 class UsageLimitExceeded(GenerationError):
     """A run reached a limit before the model gave a result, and its agent has `on_limit="raise"`.
@@ -47,6 +50,7 @@ class UsageLimitExceeded(GenerationError):
         calls: The calls of the run so far, in order; those that were not executed have an error.
         messages: The conversation, with which another run can continue.
         usage: Tokens and seconds so far.
+        trace: A `structkit.RunTrace` of the steps so far.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class UsageLimitExceeded(GenerationError):
         self.calls = record.calls
         self.messages = record.messages
         self.usage = record.usage
+        self.trace = record.trace
 
 
 def run_record(error: BaseException) -> RunRecord | None:

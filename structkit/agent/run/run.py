@@ -133,6 +133,7 @@ class Run:
             messages=messages,
             usage=self.usage,
             steps=self._steps,
+            trace=self._observer.trace,
         )
 
     def flow(self, decisions: Decisions | None = None) -> RunFlow:
@@ -213,6 +214,7 @@ class Run:
             messages=tuple(self.messages),
             usage=self.usage,
             step_usage=tuple(self._budget.step_usage),
+            trace=self._observer.trace,
             steps=self._steps,
             finish_reason=self.finish_reason(plan, result),
         )
@@ -225,7 +227,9 @@ class Run:
         self._contexts.append(self._context())
         settings = with_contexts(plan.settings, self._contexts[-1], self._validation_context)
         action = GenerateStep(plan.target, turns, settings, self._steps, self._observer.span)
-        result = cast("Result[object]", (yield action))
+        with self._observer.failed_steps():
+            result = cast("Result[object]", (yield action))
+        self._observer.add_step(result.trace)
         self._budget.add_step(result.usage)
         if self._raises and result.finish_reason == "budget":
             raise self._limit_exceeded(self._budget.limit_of_tokens(plan, result.usage))

@@ -12,8 +12,11 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 from structkit.errors import AgentError, StructkitError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
+from structkit.generate.output.trace import Trace
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import JsonCodec
+from structkit.trace.drawing import Drawing
+from structkit.trace.picture import Picture, Step
 
 __all__ = [
     "AgentResult",
@@ -22,6 +25,7 @@ __all__ = [
     "RunFinishReason",
     "RunState",
     "RunSuspended",
+    "RunTrace",
     "ToolCall",
 ]
 
@@ -146,6 +150,62 @@ class RunSuspended(StructkitError):
         self.state = state
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTrace(Drawing):
+    """What happened in the steps of a run, as one drawing; see `structkit.AgentResult.trace`.
+
+    `print(trace)`, `trace.save("run.html")` and notebooks draw it as they draw a `structkit.Trace`. A reply of a text
+    model is numbered with its step: `2.1` is the first reply of step 2.
+
+    >>> import structkit as sk
+    >>> from structkit.testing import ScriptedModel
+    >>> print(sk.Agent(ScriptedModel(["21"]), output_type=int, name="adder").run("What is 20 + 1?").trace)
+    adder: 1 step
+    <BLANKLINE>
+      1  sampled    |21|
+    <BLANKLINE>
+    21
+    ^^
+    ^- sampled
+    """
+
+    name: str = ""
+    """The name of the agent."""
+
+    steps: tuple[Trace, ...] = ()
+    """The trace of each step since the run started or was resumed; the last can be that of an error, which ended it."""
+
+    def picture(self) -> Picture:
+        """Return the steps and spans that are drawn."""
+        count = f"{len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"
+        failed = [trace.error for trace in self.steps[-1:] if trace.error]
+        last = self.steps[-1].picture() if self.steps else Picture(title="")
+        return Picture(
+            title=", ".join(
+                [f"{self.name or 'agent'}: {count}", *(f"failed with {error}" for error in failed)]
+            ),
+            prompt=self.steps[0].prompt if self.steps else None,
+            steps=tuple(
+                part for number, trace in enumerate(self.steps, 1) for part in _numbered(trace, str(number))
+            ),
+            spans=last.spans,
+            notes=last.notes,
+            seconds=sum(trace.seconds for trace in self.steps),
+        )
+
+
+def _numbered(trace: Trace, number: str) -> list[Step]:
+    """Return what is drawn of a step of a run: the replies, or the tokens of its text, which no reply shows."""
+    picture = trace.picture()
+    parts = [
+        replace(part, title=f"{number}.{part.title}" if part.title else number if not at else "")
+        for at, part in enumerate(picture.steps)
+    ]
+    if not trace.drafts:
+        parts.append(Step(title="" if parts else number, spans=picture.spans, seconds=picture.seconds))
+    return parts
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentResult(Generic[T_co]):
     """The result of a run."""
@@ -167,6 +227,9 @@ class AgentResult(Generic[T_co]):
 
     step_usage: tuple[Usage, ...] = ()
     """Tokens and seconds of each step, in order, without those of calls, which are in `ToolCall.usage`."""
+
+    trace: RunTrace = field(default_factory=RunTrace, repr=False)
+    """What happened in each step. `print(result.trace)` draws it."""
 
     finish_reason: RunFinishReason
     """Why the run ended.
@@ -209,6 +272,9 @@ class AgentStep(Generic[T_co]):
 
     thinking: str | None = None
     """The thoughts of the model before the step; `None` without `thinking=...`."""
+
+    trace: Trace = field(default_factory=Trace, repr=False)
+    """What happened. `print(step.trace)` draws it."""
 
 
 def call_counts(messages: Sequence[Message]) -> Counter[str]:

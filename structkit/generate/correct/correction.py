@@ -138,12 +138,10 @@ class Correction:
         seconds = time.perf_counter() - started
         begin = time.perf_counter()
         reading = matcher.best()
-        if reading is None and isinstance(failure, ModelError):
-            raise self.with_received(failure, matcher.data)
         kept = self.accept(reading)
         if reading is None and failure is None:
             self.append(self.meant(bytes(matcher.data), request.choices), forced=False)
-        end = self.end_of(reading, failure, before, matcher.data)
+        end = self.end_of(reading, failure, before)
         cut = self.cut() if end in ("refused", "empty") else 0
         kept = min(kept, len(self.text))
         added = bytes(self.text[kept:])
@@ -151,7 +149,7 @@ class Correction:
         self.append(forced, forced=True)
         self.publish(self.text, self.settled(bytes(self.text)))
         skipped, rest = self.around(reading, end, matcher.data, cut)
-        is_read = end in ("complete", "ended")
+        is_read = end not in ("refused", "empty")
         draft = Draft(
             attempt=self.attempt,
             prefix=before[:kept].decode(errors="replace"),
@@ -172,6 +170,8 @@ class Correction:
         self.count(draft)
         self.is_stuck = draft.is_correction and len(forced) <= cut
         self.seconds += time.perf_counter() - begin
+        if end in ("failed", "timeout") and self.text == before:
+            self.check_failure(failure)
         return draft
 
     def next_request(self) -> TextRequest:
@@ -230,26 +230,33 @@ class Correction:
             return b'"' if reader.in_string and not reader.in_key else b""
         return b""
 
-    def end_of(
-        self, reading: Reading | None, failure: Exception | None, before: bytes, reply: bytearray
-    ) -> DraftEnd:
-        """Return how a reply ended; raise the timeout of a reply that added nothing."""
+    def end_of(self, reading: Reading | None, failure: Exception | None, before: bytes) -> DraftEnd:
+        """Return how a reply ended."""
         if reading is not None and reading.state == "complete":
             return "complete"
-        if isinstance(failure, TimeoutError):
-            is_overdue = self.deadline is not None and time.perf_counter() >= self.deadline
-            if self.text == before and not is_overdue:
-                error = ModelError(
-                    f"{self.model.name} did not reply within {self.model.timeout:g} s; allow more seconds with "
-                    "timeout=... of the model, or find out why it hangs"
-                )
-                raise self.with_received(error, reply) from failure
-            return "timeout"
         if failure is not None:
-            return "failed"
+            return "timeout" if isinstance(failure, TimeoutError) else "failed"
         if self.text == before:
             return "empty"
         return "refused" if reading is not None and reading.state == "refused" else "ended"
+
+    def check_failure(self, failure: ModelError | TimeoutError | None) -> None:
+        """Raise the error of a reply that added nothing, unless there is no time for another one in any case."""
+        if isinstance(failure, TimeoutError):
+            if self.deadline is not None and time.perf_counter() >= self.deadline:
+                return
+            cause, failure = (
+                failure,
+                ModelError(
+                    f"{self.model.name} did not reply within {self.model.timeout:g} s; allow more seconds with "
+                    "timeout=... of the model, or find out why it hangs"
+                ),
+            )
+            failure.__cause__ = cause
+        if failure is not None:
+            failure.prefix = self.text.decode(errors="replace")
+            failure.drafts = tuple(draft.reply for draft in self.drafts)
+            raise failure
 
     def around(
         self, reading: Reading | None, end: DraftEnd, reply: bytearray, cut: int
@@ -261,12 +268,6 @@ class Correction:
         while reply[rest_start : rest_start + 1] and reply[rest_start] & 0xC0 == 0x80:
             rest_start -= 1  # the character of which only the first bytes can follow
         return reply[: min(reading.begin, rest_start)], reply[rest_start:]
-
-    def with_received(self, error: ModelError, reply: bytearray) -> ModelError:
-        """Return an error with everything that was received."""
-        error.prefix = self.text.decode(errors="replace")
-        error.drafts = (*(draft.reply for draft in self.drafts), reply.decode(errors="replace"))
-        return error
 
     def offer(self) -> Continuations:
         """Return what can follow, if the last reply was cut here."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from structkit.generate.output.token import Token
 from structkit.models.capabilities import Constraint
-from structkit.trace.html import draw_html, draw_page
+from structkit.trace.drawing import Drawing
 from structkit.trace.picture import (
     Note,
     Picture,
@@ -21,7 +19,6 @@ from structkit.trace.picture import (
     replace_text,
     text_of,
 )
-from structkit.trace.text import draw_text, line_width
 from structkit.vocabulary.control_tokens import display_text
 
 __all__ = ["Draft", "DraftEnd", "Guarantee", "RejectedText", "Trace"]
@@ -69,13 +66,18 @@ class Draft:
     end: DraftEnd
     """`"complete"`: the reply completes the value. `"ended"`: the reply ended inside the value. `"refused"`: the rest
     of the reply cannot follow. `"empty"`: the reply added nothing. `"failed"` and `"timeout"`: the model failed, or was
-    too slow, after it had added text."""
+    too slow; the generation goes on if the reply had added text."""
 
     seconds: float
     """The time of the reply."""
 
     constraint: Constraint | None = None
     """The notation in which the request told the server what can follow, if the server did not refuse it."""
+
+    @property
+    def text(self) -> str:
+        """The text of the answer after the reply."""
+        return self.prefix + self.accepted + self.forced
 
     @property
     def is_correction(self) -> bool:
@@ -97,8 +99,8 @@ class RejectedText(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
-    """What happened in a generation; see `structkit.Result.trace`.
+class Trace(Drawing):
+    """What happened in a generation; see `structkit.Result.trace` and, after an error, `GenerationError.trace`.
 
     `print(trace)` draws it with plain characters, `trace.save("run.html")` writes a page, and a notebook shows the
     drawing of the page. A trace consists of the replies, the texts of the answer, and the texts that a request offered.
@@ -138,8 +140,11 @@ class Trace:
     guarantee: Guarantee = "masked"
     """See `structkit.Result.guarantee`."""
 
+    error: str = ""
+    """The name of the error that ended the generation; empty if it has a value."""
+
     text: str = ""
-    """The answer."""
+    """The answer; of a generation that failed, the start of it that was accepted."""
 
     rejected: tuple[RejectedText, ...] = ()
     """The answers before, which validators rejected."""
@@ -221,29 +226,9 @@ class Trace:
             seconds=self.seconds,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the drawing as an HTML file, which needs no other file and runs no script.
-
-        Raises:
-            OSError: The file cannot be written.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     Trace(model="a model").save(Path(folder, "run.html"))
-        ...     Path(folder, "run.html").read_text()[:15]
-        '<!DOCTYPE html>'
-        """
-        Path(path).write_text(draw_page(self.picture()), encoding="utf-8")
-
-    def __str__(self) -> str:
-        return draw_text(self.picture(), line_width())
-
-    def _repr_html_(self) -> str:
-        return draw_html(self.picture())
-
     def _title(self) -> str:
         """Return the names and the counts."""
-        counts: list[str] = [self.guarantee]
+        counts: list[str] = [f"failed with {self.error}" if self.error else self.guarantee]
         if self.drafts:
             counts.append(_count(len(self.drafts), "reply", "replies"))
             counts += [_count(self.corrections, "correction")] if self.corrections else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from structkit.errors import OutputValidationError
+from structkit.errors import GenerationError, OutputValidationError
 from structkit.generate.decode.config import Decoded, GeneratedTokens, RejectedSpan
 from structkit.generate.input.guide_cache import CompiledTarget
 from structkit.generate.input.prompt import transcript
@@ -20,13 +20,15 @@ from structkit.generate.output.json_reader import Field
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.output.spans import find_spans
 from structkit.generate.output.token import Token
-from structkit.generate.output.trace import Guarantee, RejectedText, Trace
+from structkit.generate.output.trace import Draft, Guarantee, RejectedText, Trace
 from structkit.generate.threads.flows import FlowResult
 from structkit.models.protocols import RandomLogits
+from structkit.models.text.protocol import TextModel
+from structkit.targets.targets import Target
 from structkit.tracing import captures_content
 from structkit.vocabulary.control_tokens import display_text, to_bytes, to_text
 
-__all__ = ["Outcome", "result_of"]
+__all__ = ["Outcome", "attach_trace", "result_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,38 @@ def result_of(flow_result: FlowResult[Outcome]) -> Result[object] | Exception:
         return outcome
     usage, rejection = _usage(outcome, flow_result), outcome.decoded.rejection
     return _result(outcome, usage) if rejection is None else _validation_error(outcome, rejection, usage)
+
+
+def attach_trace(
+    error: BaseException,
+    request: Request,
+    target: Target[object],
+    generated: GeneratedTokens,
+    drafts: Sequence[Draft] = (),
+) -> None:
+    """Attach what happened until an error ended a request, if it is a `GenerationError`.
+
+    Args:
+        error: The error.
+        request: The request.
+        target: Its target.
+        generated: The tokens of the answer until then.
+        drafts: The replies of a text model.
+    """
+    if not isinstance(error, GenerationError):
+        return
+    text = drafts[-1].text if drafts else display_text(to_text(bytes(generated.text)))
+    error.trace = Trace(
+        drafts=tuple(drafts),
+        tokens=() if isinstance(request.model, TextModel) else _events(generated),
+        model=request.model.name,
+        target=target.name,
+        guarantee="corrected" if isinstance(request.model, TextModel) else "masked",
+        error=type(error).__name__,
+        text=text,
+        seconds=sum(draft.seconds for draft in drafts),
+        prompt=_shown_prompt(request),
+    )
 
 
 def _result(outcome: Outcome, usage: Usage) -> Result[object]:
@@ -90,8 +124,10 @@ def _guarantee(trace: Trace | None) -> Guarantee:
     return "constrained" if trace.is_constrained else "corrected"
 
 
-def _trace(outcome: Outcome, text: str, tokens: tuple[Token, ...], usage: Usage) -> Trace:
-    """Return what happened in a request that ended with a value."""
+def _trace(
+    outcome: Outcome, text: str, tokens: tuple[Token, ...], usage: Usage, error: type[Exception] | None = None
+) -> Trace:
+    """Return what happened in a request that ended with a value, or with a rejection."""
     decoded, request, trace = outcome.decoded, outcome.request, outcome.decoded.trace
     is_masked, healed = trace is None, 0
     if is_masked and tokens:
@@ -105,13 +141,18 @@ def _trace(outcome: Outcome, text: str, tokens: tuple[Token, ...], usage: Usage)
         model=request.model.name,
         target=outcome.compiled.target.name,
         guarantee=_guarantee(trace),
+        error="" if error is None else error.__name__,
         text=display_text(text),
         rejected=tuple(map(_rejected_text, decoded.rejected, decoded.rejections)),
         drafted_tokens=usage.drafted_tokens,
         accepted_tokens=usage.accepted_tokens,
         seconds=usage.model_seconds,
-        prompt=transcript(request.prompt) if captures_content(request.settings.trace_content) else None,
+        prompt=_shown_prompt(request),
     )
+
+
+def _shown_prompt(request: Request) -> str | None:
+    return transcript(request.prompt) if captures_content(request.settings.trace_content) else None
 
 
 def _rejected_text(text: str, span: RejectedSpan) -> RejectedText:
@@ -131,7 +172,20 @@ def _validation_error(outcome: Outcome, rejection: RejectedSpan, usage: Usage) -
         usage=usage,
     )
     failed.__cause__ = decoded.cause or rejected.cause
+    failed.trace = _failed_trace(outcome, usage)
     return failed
+
+
+def _failed_trace(outcome: Outcome, usage: Usage) -> Trace:
+    """Return what happened in a request whose every answer was rejected; its text is that of an unfinished attempt."""
+    decoded, generated = outcome.decoded, outcome.generated
+    drafts = () if decoded.trace is None else decoded.trace.drafts
+    text = to_text(bytes(generated.text))
+    if drafts:
+        text = drafts[-1].text if drafts[-1].attempt == len(decoded.rejected) else ""
+    elif text == decoded.rejected[-1]:
+        text = ""
+    return _trace(outcome, text, _events(generated) if text else (), usage, OutputValidationError)
 
 
 def _usage(outcome: Outcome, flow_result: FlowResult[Outcome]) -> Usage:

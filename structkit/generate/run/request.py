@@ -18,7 +18,7 @@ from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt, build_prompt, continues_text, encode_prompt, user_text
 from structkit.generate.input.request import Request
 from structkit.generate.run.observe import GenerationObserver
-from structkit.generate.run.outcome import Outcome
+from structkit.generate.run.outcome import Outcome, attach_trace
 from structkit.generate.run.rejection import locate_rejected, retry_prompt
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
@@ -146,10 +146,12 @@ def write(prepared: Prepared | Exception, generated: GeneratedTokens | None = No
     """
     if isinstance(prepared, Exception):
         raise prepared
+    generated = GeneratedTokens() if generated is None else generated
     observer = GenerationObserver(prepared.request)
     try:
-        outcome = yield from _write(prepared, GeneratedTokens() if generated is None else generated)
+        outcome = yield from _write(prepared, generated)
     except BaseException as error:
+        attach_trace(error, prepared.request, prepared.target, generated)
         observer.fail(error)
         raise
     observer.end(outcome)

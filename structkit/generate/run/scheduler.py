@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -424,8 +425,10 @@ class _Scheduler(Generic[R]):
         )
 
     def _fail_all(self, error: ModelError) -> None:
-        """End all rows after an error of the model."""
+        """End all rows after an error of the model, each with an error of its own, which gets the trace of the row."""
         for row in self.active:
-            self._fail(row, error)
+            own = copy(error).with_traceback(error.__traceback__)
+            own.__cause__ = error.__cause__
+            self._fail(row, own)
         self.active = []
         self._batch.select([])

@@ -20,7 +20,7 @@ from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import format_path
 from structkit.generate.output.trace import Draft, Trace
 from structkit.generate.run.observe import GenerationObserver
-from structkit.generate.run.outcome import Outcome
+from structkit.generate.run.outcome import Outcome, attach_trace
 from structkit.generate.run.rejection import retry_prompt
 from structkit.generate.run.request import (
     Prepared,
@@ -85,17 +85,22 @@ def write_text(prepared: Prepared | Exception, generated: GeneratedTokens | None
     """
     if isinstance(prepared, Exception):
         raise prepared
+    generated = GeneratedTokens() if generated is None else generated
+    drafts: list[Draft] = []
     observer = GenerationObserver(prepared.request)
     try:
-        outcome = yield from _write(prepared, GeneratedTokens() if generated is None else generated, observer)
+        outcome = yield from _write(prepared, generated, drafts, observer)
     except BaseException as error:
+        attach_trace(error, prepared.request, prepared.target, generated, drafts)
         observer.fail(error)
         raise
     observer.end(outcome)
     return outcome
 
 
-def _write(prepared: Prepared, generated: GeneratedTokens, observer: GenerationObserver) -> TextFlow[Outcome]:
+def _write(
+    prepared: Prepared, generated: GeneratedTokens, drafts: list[Draft], observer: GenerationObserver
+) -> TextFlow[Outcome]:
     check_options(prepared.request)
     settings = replace(prepared.request.settings, confidence=False)
     request = replace(prepared.request, settings=settings)
@@ -106,7 +111,6 @@ def _write(prepared: Prepared, generated: GeneratedTokens, observer: GenerationO
     examples = prepare_examples(prepared) if prepared.examples is None else prepared.examples
     prompt = asked = text_prompt(request, compiled.target, examples)
     budget = _budget(request, compiled)
-    drafts: list[Draft] = []
     rejected: list[str] = []
     rejections: list[RejectedSpan] = []
     rejection: RejectedSpan | None = None
