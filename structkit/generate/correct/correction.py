@@ -17,13 +17,14 @@ from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
 from structkit.generate.correct.matcher import ReplyMatcher
 from structkit.generate.correct.native import answer_constraint, rest_constraint
 from structkit.generate.correct.reading import Reading, advance_all
+from structkit.generate.correct.seams import SPACES, shown_length, word_start
 from structkit.generate.correct.settled import SettledLength
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.decode.retokenize import complete_characters
 from structkit.generate.input.guide_cache import CompiledTarget
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
-from structkit.generate.output.json_reader import JsonReader, format_path
+from structkit.generate.output.json_reader import JsonReader, Path, format_path
 from structkit.generate.output.trace import Draft, DraftEnd
 from structkit.models.capabilities import Constraint
 from structkit.models.text.protocol import NativeConstraint, TextModel, TextRequest
@@ -59,7 +60,8 @@ class Correction:
 
     Attributes:
         whole: The constraint of the whole answer for the first reply; `None` for others.
-        closed_at: The position from which the value was completed without the model; -1 if the model ended it.
+        closed_at: The position from which the value was completed without the model, a number in which the text ended
+            included; -1 if the model ended it.
         is_shortened: Whether the budget refused a byte of a reply.
 
     Raises:
@@ -97,6 +99,9 @@ class Correction:
         self.corrections = 0  # since a key or a value was completed
         self.completed = 0
         self.is_stuck = False
+        self.asked_again_at = (
+            -1
+        )  # the length of the text that a reply left as it was, because its only word broke off
         self.closed_at = -1
         self.is_shortened = False
         self.seconds = 0.0
@@ -118,7 +123,7 @@ class Correction:
                 continue
             if self.settings.finish == "error":
                 raise self.exhausted(bound)
-            self.closed_at = len(self.text)
+            self.closed_at = self.settled(bytes(self.text))
             self.append(shortest_end(self.cursor.fork()), forced=True)
             is_complete = True
         self.publish(self.text, len(self.text))
@@ -142,7 +147,7 @@ class Correction:
         if reading is None and failure is None:
             self.append(self.meant(bytes(matcher.data), request.choices), forced=False)
         end = self.end_of(reading, failure, before)
-        cut = self.cut() if end in ("refused", "empty") else 0
+        cut = self.cut(end, len(before))
         kept = min(kept, len(self.text))
         added = bytes(self.text[kept:])
         forced = b"" if end == "complete" else self.forced()
@@ -154,6 +159,7 @@ class Correction:
             attempt=self.attempt,
             prefix=before[:kept].decode(errors="replace"),
             reply=matcher.data.decode(errors="replace"),
+            healed=before[len(request.prefix.encode()) :].decode(errors="replace"),
             skipped=skipped.decode(errors="replace"),
             accepted=added.decode(errors="replace"),
             refused="" if is_read else rest.decode(errors="replace"),
@@ -170,14 +176,14 @@ class Correction:
         self.count(draft)
         self.is_stuck = draft.is_correction and len(forced) <= cut
         self.seconds += time.perf_counter() - begin
-        if end in ("failed", "timeout") and self.text == before:
+        if end in ("failed", "timeout") and self.text == before and not cut:
             self.check_failure(failure)
         return draft
 
     def next_request(self) -> TextRequest:
         """Return the request for the next reply."""
-        prefix = complete_characters(bytes(self.text)).rstrip(" \t\r\n") if self.text else ""
         choices, hint = self.offer()
+        prefix = self.shown(is_offering=bool(choices or hint))
         constraint, self.whole = self.constraint(len(prefix.encode())), None
         return TextRequest(
             prompt=self.prompt,
@@ -188,6 +194,14 @@ class Correction:
             refused=self.drafts[-1].refused if choices or hint else "",
             constraint=constraint,
         )
+
+    def shown(self, *, is_offering: bool) -> str:
+        """Return the start of the text that a request shows; what the request offers follows the whole text."""
+        text = bytes(self.text)
+        shown = (
+            text.rstrip(SPACES) if is_offering else text[: shown_length(self.cursor, text, self.is_forced)]
+        )
+        return complete_characters(shown)
 
     def enforced(self, request: TextRequest) -> Constraint | None:
         """Return the notation of the constraint of a request, unless the server refused it."""
@@ -215,7 +229,6 @@ class Correction:
                     break
                 piece = yield NextPiece()
         except (ModelError, TimeoutError) as error:
-            matcher.finish()
             return error
         matcher.finish()
         return None
@@ -243,7 +256,7 @@ class Correction:
     def check_failure(self, failure: ModelError | TimeoutError | None) -> None:
         """Raise the error of a reply that added nothing, unless there is no time for another one in any case."""
         if isinstance(failure, TimeoutError):
-            if self.deadline is not None and time.perf_counter() >= self.deadline:
+            if self.is_overdue:
                 return
             cause, failure = (
                 failure,
@@ -298,10 +311,30 @@ class Correction:
         self.cursor = reading.cursor
         return kept
 
-    def cut(self) -> int:
-        """Take back the key, number, literal or choice that the text ends in; return its length."""
-        length = self.settled(bytes(self.text))
-        removed = len(self.text) - length
+    def cut(self, end: DraftEnd, before: int) -> int:
+        """Take back the word that the text ends in, if it is refused or not known to be complete; return its length.
+
+        A key, number, literal or choice is taken back where a reply is cut or ends in it; any word where a reply breaks
+        off. A reply whose only word would be taken back is kept, so that a model that writes a few characters at a time
+        goes on; where it broke off, it is asked again once before.
+
+        Args:
+            end: How the reply ended.
+            before: The length of the text before the reply.
+        """
+        text = bytes(self.text)
+        length = self.settled(text)
+        if end in ("failed", "timeout"):
+            if self.is_overdue:
+                return 0
+            length = min(length, word_start(text))
+            if length == before < len(text) and self.asked_again_at != before:
+                self.asked_again_at = before
+            elif length <= before:
+                return 0
+        elif end == "complete" or (end == "ended" and length <= before):
+            return 0
+        removed = len(text) - length
         self.cursor.rollback(removed)
         del self.text[length:], self.is_forced[length:]
         return removed
@@ -326,7 +359,8 @@ class Correction:
         """Record the start of a text, which streams read; one that does not continue the recorded text replaces it."""
         generated = self.generated
         if not text.startswith(generated.text) or length < len(generated.text):
-            generated.truncate(0, 0)
+            path, start = self.open_value(_common_start(generated.text, text[:length])) or ((), 0)
+            generated.truncate(start, start, path)
         for position in range(len(generated.text), length):
             generated.token_ids.append(text[position])
             generated.token_bytes.append(bytes(text[position : position + 1]))
@@ -334,13 +368,18 @@ class Correction:
             generated.is_forced.append(position < len(self.is_forced) and bool(self.is_forced[position]))
         generated.text[:] = text[:length]
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the time for the value has passed."""
+        return self.deadline is not None and time.perf_counter() >= self.deadline
+
     def reached_bound(self) -> Bound | None:
         """Return the bound that forbids another reply; `None` if there is none."""
         if self.corrections > self.settings.max_corrections:
             return "max_corrections"
         if len(self.drafts) >= self.model.max_calls:
             return "max_calls"
-        if self.deadline is not None and time.perf_counter() >= self.deadline:
+        if self.is_overdue:
             return "timeout"
         return "repeats" if self.repeats() else None
 
@@ -376,11 +415,22 @@ class Correction:
 
     def place(self) -> str:
         """Return the path of the value that is incomplete, or the position in the text."""
-        if self.cursor.guide.is_json:
-            found = JsonReader().follow(self.text).current()
-            if found is not None:
-                return format_path(found[0])
-        return f"byte {len(self.text)}"
+        found = self.open_value(self.text)
+        return f"byte {len(self.text)}" if found is None else format_path(found[0])
+
+    def open_value(self, text: bytearray) -> tuple[Path, int] | None:
+        """Return path and first byte of the value that a text ends in, or that starts next; `None` without either."""
+        return JsonReader().follow(text).current() if self.cursor.guide.is_json else None
+
+
+def _common_start(one: bytearray, other: bytearray) -> bytearray:
+    """Return the longest start of both texts.
+
+    >>> _common_start(bytearray(b"[12"), bytearray(b"[13"))
+    bytearray(b'[1')
+    """
+    pairs = zip(one, other, strict=False)
+    return one[: next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))]
 
 
 def _chosen(reply: bytes, choices: Sequence[str]) -> bytes:

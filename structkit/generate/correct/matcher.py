@@ -63,8 +63,7 @@ class ReplyMatcher:
     Args:
         cursor: A cursor after the answer so far; it is not moved.
         text: The answer so far.
-        shown: How many bytes of `text` the model was shown; white space at the end is not, since it would split a
-            token.
+        shown: How many bytes of `text` the model was shown; see `shown_length`.
         budget: The maximum number of bytes of the answer.
         continues: Whether the model continues the answer if it can.
 
@@ -214,7 +213,7 @@ class ReplyMatcher:
         is_first = not self._ended
         if is_first and self._start < position:
             hidden = self._hidden
-            if hidden and self.data.startswith(hidden, self._start):  # the white space that was not shown
+            if hidden and self.data.startswith(hidden, self._start):  # what was not shown
                 self._add(_LITERAL, self._literal(self._start, hidden))
                 return
             if not self._is_json:  # white space may belong to the value
@@ -225,11 +224,11 @@ class ReplyMatcher:
 
     def _start_repeated(self, position: int) -> None:
         """Start readings of the reply as the continuation of the answer, of which it first repeats the end."""
-        ahead = self.data[position : position + _MAX_OVERLAP]
+        ahead, hidden = self.data[position : position + _MAX_OVERLAP], self._hidden.lstrip()
         for length in range(min(len(self._text), _MAX_OVERLAP), 0, -1):
             repeated = self._text[-length:]
             if repeated.startswith(ahead) or ahead.startswith(repeated):
-                is_meant = not self._continues and length >= _MIN_OVERLAP
+                is_meant = repeated == hidden or (not self._continues and length >= _MIN_OVERLAP)
                 self._add(_LITERAL - 1 if is_meant else _REPEATED, self._literal(position, repeated))
 
     def _literal(self, position: int, repeats: bytes = b"") -> Reading:

@@ -41,6 +41,10 @@ class Draft:
     reply: str
     """The reply, as far as it was read."""
 
+    healed: str
+    """The end of the answer that the request left out, so that the model can begin a token with it: white space, or a
+    part of a word."""
+
     skipped: str
     """The start of the reply that adds nothing: prose, the opening of a code fence, reasoning, or the end of `prefix`,
     which the reply repeats."""
@@ -52,7 +56,8 @@ class Draft:
     """The rest of the reply, from the first character that cannot follow; empty if there is none."""
 
     rest: str
-    """The rest of the reply, as far as it was read, if nothing of it is refused, such as the end of a code fence."""
+    """The rest of the reply, as far as it was read, if nothing of it is refused: the end of a code fence, or a word
+    that broke off."""
 
     forced: str
     """The only text that can follow, which was appended after the reply."""
@@ -187,7 +192,7 @@ class Trace(Drawing):
             and not self.forced_fields
             and all(
                 draft.constraint is not None
-                and "".join(draft.reply.split()) == "".join(draft.accepted.split())
+                and "".join(draft.reply.split()) == "".join((draft.healed + draft.accepted).split())
                 for draft in self.drafts
             )
         )
@@ -280,7 +285,7 @@ def _read_draft(title: str, draft: Draft, spans: list[TraceSpan]) -> tuple[Step,
     spans, withdrawn = replace_text(spans, text, "accepted")
     common = len(before) - len(withdrawn)
     shown = (
-        TraceSpan("healed", before[len(before.rstrip(" \t\r\n")) :]),
+        TraceSpan("healed", draft.healed),
         TraceSpan("skipped", draft.skipped),
         TraceSpan("repeated", text[len(draft.prefix) : common]),
         TraceSpan("withdrawn", withdrawn),

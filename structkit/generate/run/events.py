@@ -63,7 +63,7 @@ class FieldEnd:
 
 @dataclass(frozen=True, slots=True)
 class FieldRetracted:
-    """Validators rejected the complete value, so a part is discarded and generated again.
+    """A part is discarded and generated again: validators rejected the complete value, or a text model says it anew.
 
     The event can repeat for the same value, if the first tokens of the new value lead to rejected texts only.
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from structkit.errors import GenerationError
 from structkit.generate.correct.correction import Correction
 from structkit.generate.correct.effects import TextFlow
+from structkit.generate.correct.seams import first_prefix
 from structkit.generate.decode.config import Decoded, GeneratedTokens, RejectedSpan
 from structkit.generate.decode.rejected import RejectedTexts
-from structkit.generate.decode.retokenize import complete_characters
 from structkit.generate.input.examples import Example
 from structkit.generate.input.guide_cache import CompiledTarget
 from structkit.generate.input.prompt import Prompt, transcript, user_text
@@ -184,8 +184,7 @@ def first_text(request: Request, examples: Sequence[Example] = ()) -> str:
     compiled = compile_source(request, source)
     prompt = text_prompt(request, compiled.target, examples)
     continues = isinstance(request.model, TextModel) and request.model.capabilities.continues_prefix
-    forced = compiled.guide.cursor().forced_bytes() if continues else b""
-    prefix = complete_characters(forced).rstrip()
+    prefix = first_prefix(compiled.guide.cursor()) if continues else ""
     if isinstance(prompt, str):
         return render_text(TextRequest(prompt=prompt, prefix=prefix), continues=continues)
     messages = render_messages(TextRequest(prompt=tuple(prompt), prefix=prefix), continues=continues)

@@ -146,7 +146,7 @@ def check_run(seed: int) -> str:
             length = rng.randrange(1, 9)
             yield reply[:length]
             reply = reply[length:]
-            if raises and rng.random() < 0.05:
+            if raises and rng.random() < 0.2:
                 raise OSError("the line is down")
 
     model = sk.from_function(function, chat=chat, continues=rng.random() < 0.5, max_calls=12)
@@ -176,18 +176,23 @@ def check_run(seed: int) -> str:
 
 def streamed(model: FunctionModel, target: AnyTarget, options: ResultOptions) -> sk.Result[object]:
     """Stream a value, and check that its events build up to the value."""
-    texts: dict[str, str] = {}
-    ended: dict[str, object] = {}
+    events: list[sk.FieldStart | sk.TextDelta | sk.FieldEnd] = []
     with sk.stream(model, "Answer.", target, **options) as stream:
         for event in stream:
             if isinstance(event, sk.FieldRetracted):
-                assert event.path == "$"
-                texts, ended = {}, {}
-            elif isinstance(event, sk.TextDelta):
-                texts[event.path] = texts.get(event.path, "") + event.text
-            elif isinstance(event, sk.FieldEnd):
-                ended[event.path] = event.value
+                paths = [each.path for each in events]
+                del events[paths.index(event.path) if event.path in paths else len(events) :]
+            elif isinstance(event, (sk.FieldStart, sk.TextDelta, sk.FieldEnd)):
+                events.append(event)
     result = stream.result
+    texts: dict[str, str] = {}
+    ended: dict[str, object] = {}
+    for each in events:
+        if isinstance(each, sk.TextDelta):
+            texts[each.path] = texts.get(each.path, "") + each.text
+        elif isinstance(each, sk.FieldEnd):
+            assert each.path not in ended
+            ended[each.path] = each.value
     if read_target(target).is_json:
         assert ended["$"] == result.value
         assert all(ended[path] == text for path, text in texts.items() if isinstance(ended[path], str))

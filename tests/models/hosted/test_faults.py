@@ -137,8 +137,8 @@ def test_an_error_inside_of_a_stream(kind: Kind) -> None:
         pytest.raises(ModelError, match=r"failed.*: Overloaded; try again later"),
     ):
         sk.extract(model, "one", Target)
-    with kind.serving(Say(['{"a": 1', ERRORS[kind.package]]), ', "b": 2}') as (model, _):
-        assert sk.extract(model, "one", Target) == {"a": 1, "b": 2}
+    with kind.serving(Say(['{"a": 1', ERRORS[kind.package]]), '12, "b": 2}') as (model, _):
+        assert sk.extract(model, "one", Target) == {"a": 12, "b": 2}
 
 
 @each_kind

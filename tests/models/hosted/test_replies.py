@@ -186,7 +186,7 @@ def test_the_stream_is_closed_at_the_first_byte_that_cannot_follow(kind: Kind) -
 
 @each_kind
 def test_a_reply_that_breaks_off_is_continued(kind: Kind) -> None:
-    with kind.serving(Say(['{"name": "An', "a"], is_cut=True), '", "age": 34}') as (model, _):
+    with kind.serving(Say(['{"name": "A', "n"], is_cut=True), 'Ana", "age": 34}') as (model, _):
         result = sk.generate(model, "Ana, 34", Person)
         assert result.value == ANA
         assert [draft.end for draft in result.trace.drafts] == ["failed", "complete"]  # type: ignore[union-attr]

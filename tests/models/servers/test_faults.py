@@ -42,10 +42,11 @@ def test_a_fault_before_the_first_text_is_tried_again(fault: Reply) -> None:
     "end", [Say(['{"a": ', "1"], is_cut=True), Say(['{"a": ', "1", BROKEN])], ids=["cut", "utf-8"]
 )
 def test_a_reply_that_breaks_off_is_continued(end: Say) -> None:
-    with serve(end, ', "b": 2}', kind="SGLang") as server:
+    """From the last word of which all is known: the 1 may have been the start of 12."""
+    with serve(end, '12, "b": 2}', kind="SGLang") as server:
         result = sk.generate(sk.connect(server.url), "one", Target)
-        assert result.value == {"a": 1, "b": 2}
-        assert server.requests[1]["messages"][-1]["content"] == '{"a": 1'  # type: ignore[index]
+        assert result.value == {"a": 12, "b": 2}
+        assert server.requests[1]["messages"][-1]["content"] == '{"a":'  # type: ignore[index]
         assert [draft.end for draft in result.trace.drafts] == ["failed", "complete"]
 
 
