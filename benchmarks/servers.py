@@ -5,9 +5,10 @@ python -m benchmarks.servers --llama-cpp PYTHON --transformers-serve PYTHON --vl
 python -m benchmarks.servers --url Ollama=http://localhost:11434 --model qwen3:0.6b
 ```
 
-Eight targets with ten prompts each, greedily. "Constraint" is the server's own constraint, with one request for each
-value and no correction; "correction" sends no constraint; "both" is the default of `connect`. When no more corrections
-are allowed, `finish="shortest"` completes the value. Each value is checked once more, by pydantic or `re` on its text.
+Nine targets with ten prompts each, greedily or with `--temperature`. "Constraint" is the server's own constraint, with
+one request for each value and no correction; "correction" sends no constraint; "both" is the default of `connect`. When
+no more are allowed, `finish="shortest"` completes the value. Each value is checked once more, by pydantic or
+`re` on its text.
 An option that names an interpreter starts its server with the demo model (see `launch.py`); `--url` takes a server that
 runs.
 """
@@ -80,6 +81,7 @@ TARGETS: Mapping[str, Any] = {
     "objects": Annotated[list[Pair], Field(max_length=2)],
     "pattern": Annotated[str, Field(pattern=r"^[a-z]{2,5}-\d{1,3}$")],
     "number": Annotated[float, Field(ge=-1, le=1)],
+    "set": Annotated[set[Literal["red", "green", "blue", "black", "white"]], Field(min_length=3)],
     "text": sk.Regex(r"(\w{1,8} ){2,3}end"),
 }
 

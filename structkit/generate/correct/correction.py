@@ -15,7 +15,7 @@ from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
 from structkit.generate.correct.continuations import Continuations, continuations, shortest_end
 from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
 from structkit.generate.correct.matcher import ReplyMatcher
-from structkit.generate.correct.native import answer_constraint, rest_constraint
+from structkit.generate.correct.native import answer_constraint, choice_constraint, rest_constraint
 from structkit.generate.correct.reading import Reading, advance_all
 from structkit.generate.correct.seams import SPACES, shown_length, word_start
 from structkit.generate.correct.settled import SettledLength
@@ -184,7 +184,7 @@ class Correction:
         """Return the request for the next reply."""
         choices, hint = self.offer()
         prefix = self.shown(is_offering=bool(choices or hint))
-        constraint, self.whole = self.constraint(len(prefix.encode())), None
+        constraint, self.whole = self.constraint(len(prefix.encode()), choices), None
         return TextRequest(
             prompt=self.prompt,
             prefix=prefix,
@@ -286,12 +286,20 @@ class Correction:
         """Return what can follow, if the last reply was cut here."""
         return continuations(self.cursor, bytes(self.text)) if self.is_stuck else ((), "")
 
-    def constraint(self, length: int) -> NativeConstraint | None:
-        """Return what can follow the start of the text, in a notation that the model enforces."""
+    def constraint(self, length: int, choices: Sequence[str]) -> NativeConstraint | None:
+        """Return what can follow the start of the text, in a notation that the model enforces.
+
+        Args:
+            length: The length of the start.
+            choices: The only texts that can follow the whole text, if they are few and the last reply was cut there.
+        """
         if self.whole is not None:
             return self.whole
         if length and not self.model.capabilities.continues_prefix:
             return None
+        if choices:
+            hidden = self.text[length:].decode()
+            return choice_constraint(self.model.capabilities, [hidden + choice for choice in choices])
         cursor = self.cursor.fork()
         cursor.rollback(len(self.text) - length)
         return rest_constraint(self.model.capabilities, cursor)

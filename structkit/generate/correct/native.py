@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.guide.guide import Cursor
 from structkit.models.capabilities import Capabilities
 from structkit.models.native.translate import translate
 from structkit.models.text.protocol import NativeConstraint
+from structkit.targets.specs import Choice
+from structkit.vocabulary.vocabulary import byte_vocabulary
 
-__all__ = ["answer_constraint", "rest_constraint"]
+__all__ = ["answer_constraint", "choice_constraint", "rest_constraint"]
 
 
 def rest_constraint(capabilities: Capabilities, cursor: Cursor) -> NativeConstraint | None:
@@ -29,6 +32,23 @@ def rest_constraint(capabilities: Capabilities, cursor: Cursor) -> NativeConstra
                 continue
             return NativeConstraint("grammar" if kind == "grammar" else "regex", text)
     return None
+
+
+def choice_constraint(capabilities: Capabilities, texts: Sequence[str]) -> NativeConstraint | None:
+    """Return a few texts as the only ones that can follow; `None` if the model enforces neither grammars nor regexes.
+
+    The rest of a language can say more than the guide allows, such as an item that a set has already. The texts do not.
+
+    Args:
+        capabilities: What the model can do.
+        texts: The texts, all different.
+
+    >>> choice_constraint(Capabilities(constraints=frozenset({"regex"})), ["high", "low"]).text
+    'high|low'
+    """
+    if not {"grammar", "regex"} & capabilities.constraints:
+        return None
+    return rest_constraint(capabilities, compile(Choice(texts), byte_vocabulary(), cache=False).cursor())
 
 
 def answer_constraint(

@@ -83,3 +83,19 @@ def test_exact_rest_after_a_correction(url: str) -> None:
         pytest.fail(str(error))
     assert result.trace.drafts[0].prefix == '{"name": "'
     assert result.guarantee == "constrained"
+
+
+COLORS = Annotated[set[Literal["red", "green", "blue", "black", "white"]], Field(min_length=3)]
+DIGITS = Annotated[set[Annotated[int, Field(ge=0, le=9)]], Field(min_length=4, max_length=6)]
+
+
+@pytest.mark.parametrize("target", [COLORS, DIGITS], ids=["colors", "digits"])
+def test_what_a_grammar_cannot_say_is_corrected_with_the_choices_as_a_grammar(
+    url: str, target: object
+) -> None:
+    """The grammar allows an item of a set again, and a model that is greedy would write it for ever."""
+    model = sk.connect(url, options={"temperature": 0})
+    for prompt in PROMPTS:
+        result: sk.Result[set[object]] = sk.generate(model, prompt, target)  # type: ignore[call-overload]
+        assert len(result.value) >= 3
+        assert all(draft.constraint == "grammar" for draft in result.trace.drafts)
