@@ -36,3 +36,6 @@ class Capabilities:
 
     takes_messages: bool = False
     """Whether the model reads messages; otherwise it reads one text."""
+
+    context_length: int | None = None
+    """Maximum number of bytes of a prompt and its answer, for a model that returns text; `None` if it is not known."""

@@ -110,7 +110,7 @@ def _write(
     _check_target(request, compiled.target)
     examples = prepare_examples(prepared) if prepared.examples is None else prepared.examples
     prompt = asked = text_prompt(request, compiled.target, examples)
-    budget = _budget(request, compiled)
+    budget = _budget(request, compiled, _length(prompt))
     rejected: list[str] = []
     rejections: list[RejectedSpan] = []
     rejection: RejectedSpan | None = None
@@ -214,12 +214,28 @@ def _on_own_line(request: Request, prompt: Prompt) -> Prompt:
     return f"{prompt}\n\n" if ends_in_text else prompt
 
 
-def _budget(request: Request, compiled: CompiledTarget) -> int:
-    """Return the maximum number of bytes of the answer."""
-    if request.settings.max_tokens is not None:
-        return request.settings.max_tokens
-    cursor = compiled.guide.cursor()
-    return _DEFAULT_MAX_BYTES if cursor.fits(_DEFAULT_MAX_BYTES) else cursor.min_tokens_to_end()
+def _budget(request: Request, compiled: CompiledTarget, length: int) -> int:
+    """Return the maximum number of bytes of the answer to a prompt of some length.
+
+    Raises:
+        GenerationError: The prompt leaves no room for an answer in the context of the model.
+    """
+    cursor, budget = compiled.guide.cursor(), request.settings.max_tokens
+    if budget is None:
+        budget = _DEFAULT_MAX_BYTES if cursor.fits(_DEFAULT_MAX_BYTES) else cursor.min_tokens_to_end()
+    context = request.model.capabilities.context_length if isinstance(request.model, TextModel) else None
+    if context is None:
+        return budget
+    missing = length + cursor.min_tokens_to_end() - context
+    if missing > 0:
+        raise GenerationError(
+            f"the prompt has {length} bytes and {request.model.name} has a context of {context}: the prompt is "
+            f"{missing} byte{'s' * (missing > 1)} too long for the shortest answer to follow; shorten it, pass "
+            "include_schema=False to omit the description of the target, or make the model with a larger "
+            "context_length=...",
+            place="prompt",
+        )
+    return min(budget, context - length)
 
 
 def _validated(

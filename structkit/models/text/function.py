@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod
@@ -31,6 +32,7 @@ def from_function(
     continues: bool = True,
     timeout: float = 120.0,
     max_calls: int = 128,
+    context_length: int | None = None,
     thread_safe: bool = False,
     name: str | None = None,
 ) -> FunctionModel:
@@ -48,6 +50,9 @@ def from_function(
             message of the assistant. Otherwise the function reads the start of the answer as part of the question.
         timeout: Maximum number of seconds of one reply. A function that does not return in time is left to itself.
         max_calls: Maximum number of calls for one value.
+        context_length: Maximum number of bytes of a prompt and its answer, since a text does not show its tokens; in
+            English a token has three to four bytes. With it, a prompt that is too long is an error before the first
+            call, and an answer is completed within the rest.
         thread_safe: Whether a function that is not async may run in several threads at once. Otherwise calls wait for
             each other.
         name: The name in messages; by default that of the function.
@@ -64,10 +69,14 @@ def from_function(
     if not callable(function):
         raise TypeError(f"from_function takes a function of a text, not {function!r:.60}")
     check_reply_bounds(timeout, max_calls)
+    if context_length is not None and operator.index(context_length) < 1:
+        raise ValueError(f"context_length must be at least 1, not {context_length!r}")
     return FunctionModel(
         function,
         name=name or str(getattr(function, "__name__", type(function).__name__)),
-        capabilities=Capabilities(continues_prefix=continues, takes_messages=chat),
+        capabilities=Capabilities(
+            continues_prefix=continues, takes_messages=chat, context_length=context_length
+        ),
         timeout=timeout,
         max_calls=max_calls,
         lock=None if thread_safe or _is_async(function) else threading.Lock(),

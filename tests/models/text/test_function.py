@@ -35,7 +35,12 @@ def test_capabilities_are_stated() -> None:
 
 @pytest.mark.parametrize(
     ("options", "error"),
-    [({"timeout": 0}, ValueError), ({"max_calls": 0}, ValueError), ({"max_calls": "3"}, TypeError)],
+    [
+        ({"timeout": 0}, ValueError),
+        ({"max_calls": 0}, ValueError),
+        ({"max_calls": "3"}, TypeError),
+        ({"context_length": 0}, ValueError),
+    ],
 )
 def test_arguments_are_checked(options: dict[str, int], error: type[Exception]) -> None:
     with pytest.raises(error):
@@ -293,3 +298,22 @@ def test_the_function_writes_forced_text_without_fast_forward() -> None:
 
     result = sk.generate(sk.from_function(function), "Ana.", Person, fast_forward=False, include_schema=False)
     assert (texts, result.usage.forced_tokens) == (["Ana."], 0)
+
+
+def test_a_prompt_over_the_context_is_an_error_before_the_first_call() -> None:
+    called: list[str] = []
+    model = sk.from_function(lambda text: called.append(text) or REST, context_length=60)  # type: ignore[func-returns-value]
+    assert sk.extract(model, "Ana is 34.", Person, include_schema=False) == ANA
+    shortest = len('{"name": "", "age": 0}')
+    with pytest.raises(
+        sk.GenerationError, match=r"100 bytes .* context of 60.* 62 bytes too long.*context_length="
+    ) as raised:
+        sk.extract(model, "x" * 100, Person, include_schema=False)
+    assert (raised.value.place, 100 + shortest - 60, len(called)) == ("prompt", 62, 1)
+
+
+def test_an_answer_ends_within_the_context() -> None:
+    model = sk.from_function(lambda text: "x" * 1_000, context_length=100)
+    result = sk.generate(model, "y" * 50, list[str], include_schema=False, finish="shortest")
+    assert (len(result.text.encode()) <= 50, result.finish_reason) == (True, "budget")
+    assert sk.from_function(len).capabilities.context_length is None  # type: ignore[arg-type]
