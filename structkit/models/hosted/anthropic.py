@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import Unpack
+
 from structkit.errors import ModelError
-from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
     MAX_REPLY_TOKENS,
+    HostedClient,
     HostedModel,
+    HostedOptions,
+    HostedSettings,
     ReplyPart,
     client_timeout,
-    hosted_capabilities,
     merged,
+    split_system,
 )
 from structkit.models.native.profiles import ANTHROPIC
 from structkit.models.text.protocol import TextRequest
@@ -32,12 +37,7 @@ _KEY = "ANTHROPIC_API_KEY"
 def from_anthropic(
     client: Anthropic | AsyncAnthropic,
     model: str,
-    *,
-    continues: bool | None = None,
-    constrain: bool | Constraint = True,
-    options: Mapping[str, object] | None = None,
-    timeout: float = 120.0,
-    max_calls: int = 128,
+    **options: Unpack[HostedOptions],
 ) -> HostedModel:
     """Make a model of a client of the package `anthropic`.
 
@@ -51,16 +51,12 @@ def from_anthropic(
     Args:
         client: `anthropic.Anthropic()` or `AsyncAnthropic()`, or a client of the package for another cloud.
         model: The name of the model.
-        continues: Whether the model continues a last message of the assistant; by default what its version says.
-        constrain: Whether the part of the target that Anthropic enforces is sent.
-        options: Arguments of each `client.messages.create`, such as `{"output_config": {"effort": "low"}}`;
-            `max_tokens`, which the API requires, is at most 4,096 without it.
-        timeout: Maximum number of seconds of one reply, with all tries.
-        max_calls: Maximum number of replies for one value.
+        options: See `HostedOptions`; `options` are arguments of each `client.messages.create`, such as
+            `{"output_config": {"effort": "low"}}`. `max_tokens`, which the API requires, is at most 4,096 without it.
 
     Raises:
         ImportError: The extra `anthropic` is not installed.
-        TypeError: The client is not one of the package.
+        TypeError: The client is not one of the package, or an argument is unknown.
         ValueError: An argument is not valid.
 
     >>> from anthropic import Anthropic  # doctest: +SKIP
@@ -75,18 +71,11 @@ def from_anthropic(
         raise TypeError(
             f"from_anthropic takes a client such as anthropic.Anthropic(), not {type(client).__name__}"
         )
+    settings = HostedSettings.read("from_anthropic", options)
     is_async = isinstance(messages, resources.AsyncMessages)
     return HostedModel(
-        _AnthropicClient(client, model, options or {}, timeout, is_async=is_async),
-        model=model,
-        capabilities=hosted_capabilities(
-            ANTHROPIC,
-            constrain=constrain,
-            continues=_takes_prefix(model) if continues is None else continues,
-            fallback=ANTHROPIC,
-        ),
-        timeout=timeout,
-        max_calls=max_calls,
+        _AnthropicClient(client, model, settings, is_async=is_async),
+        settings.capabilities(ANTHROPIC, continues=_takes_prefix(model), fallback=ANTHROPIC),
     )
 
 
@@ -131,24 +120,15 @@ def _takes_prefix(model: str) -> bool:
     return found is None or (int(found[1]), int(found[2] or 0)) <= (4, 5)
 
 
-class _AnthropicClient:
+class _AnthropicClient(HostedClient):
     """Messages of a client; see `HostedClient`."""
 
     def __init__(
-        self,
-        client: Anthropic | AsyncAnthropic,
-        model: str,
-        options: Mapping[str, object],
-        timeout: float,
-        *,
-        is_async: bool,
+        self, client: Anthropic | AsyncAnthropic, model: str, settings: HostedSettings, *, is_async: bool
     ) -> None:
-        self.service = Service("Anthropic", f"the environment variable {_KEY}", "max_retries")
-        self.is_async = is_async
+        service = Service("Anthropic", f"the environment variable {_KEY}", "max_retries")
+        super().__init__(service, model, settings, is_async=is_async)
         self._client: Any = client
-        self._model = model
-        self._options = dict(options)
-        self._timeout = timeout
 
     def secrets(self) -> Iterable[str]:
         """Return the keys."""
@@ -157,23 +137,22 @@ class _AnthropicClient:
 
     def send(self, request: TextRequest, capabilities: Capabilities) -> object:
         """Send a request; see `HostedClient.send`."""
-        messages = render_messages(request, continues=capabilities.continues_prefix)
-        system = [each["content"] for each in messages if each["role"] == "system"]
+        system, messages = split_system(render_messages(request, continues=capabilities.continues_prefix))
         fields: dict[str, object] = {
-            "model": self._model,
-            "messages": [each for each in messages if each["role"] != "system"],
+            "model": self.model,
+            "messages": messages,
             "max_tokens": min(request.max_tokens or MAX_REPLY_TOKENS, MAX_REPLY_TOKENS),
             "stream": True,
         }
         if system:
-            fields["system"] = "\n\n".join(system)
+            fields["system"] = system
         constraint = request.constraint
         if constraint is not None and constraint.kind in capabilities.constraints:
             fields["output_config"] = {"format": {"type": "json_schema", "schema": constraint.schema}}
-        timeout = client_timeout(self._client.timeout, self._timeout)
+        timeout = client_timeout(self._client.timeout, self.settings.timeout)
         if timeout is not None:
             fields["timeout"] = timeout
-        return self._client.messages.create(**merged(fields, self._options))
+        return self._client.messages.create(**merged(fields, self.settings.options))
 
     def read(self, event: Any) -> ReplyPart:
         """Return what an event says; see `HostedClient.read`."""

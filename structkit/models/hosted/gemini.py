@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import Unpack
+
 from structkit.errors import ModelError
-from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
+    HostedClient,
     HostedModel,
+    HostedOptions,
+    HostedSettings,
     ReplyPart,
     client_timeout,
-    hosted_capabilities,
     merged,
+    split_system,
 )
 from structkit.models.native.profiles import GEMINI
 from structkit.models.text.protocol import TextRequest
@@ -32,12 +37,7 @@ _ENDS = {"FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", "STOP", "OTHER", "CONTINUATI
 def from_gemini(
     client: Client,
     model: str,
-    *,
-    continues: bool | None = None,
-    constrain: bool | Constraint = True,
-    options: Mapping[str, object] | None = None,
-    timeout: float = 120.0,
-    max_calls: int = 128,
+    **options: Unpack[HostedOptions],
 ) -> HostedModel:
     """Make a model of a client of the package `google-genai`.
 
@@ -51,15 +51,12 @@ def from_gemini(
     Args:
         client: `google.genai.Client()`. Async functions use it, too, in a thread.
         model: The name of the model.
-        continues: Whether the model continues a last message of the model; by default what its version says.
-        constrain: Whether the part of the target that Gemini enforces is sent.
-        options: Fields of the `config` of each request, such as `{"temperature": 0}`.
-        timeout: Maximum number of seconds of one reply, with all tries.
-        max_calls: Maximum number of replies for one value.
+        options: See `HostedOptions`; `options` are fields of the `config` of each request, such as
+            `{"temperature": 0}`.
 
     Raises:
         ImportError: The extra `gemini` is not installed.
-        TypeError: The client is not one of the package.
+        TypeError: The client is not one of the package, or an argument is unknown.
         ValueError: An argument is not valid.
 
     >>> from google import genai  # doctest: +SKIP
@@ -69,17 +66,10 @@ def from_gemini(
     """
     if not isinstance(client, _package().Client):
         raise TypeError(f"from_gemini takes a google.genai.Client(), not {type(client).__name__}")
+    settings = HostedSettings.read("from_gemini", options)
     return HostedModel(
-        _GeminiClient(client, model, options or {}, timeout),
-        model=model,
-        capabilities=hosted_capabilities(
-            GEMINI,
-            constrain=constrain,
-            continues=_takes_prefix(model) if continues is None else continues,
-            fallback=GEMINI,
-        ),
-        timeout=timeout,
-        max_calls=max_calls,
+        _GeminiClient(client, model, settings),
+        settings.capabilities(GEMINI, continues=_takes_prefix(model), fallback=GEMINI),
     )
 
 
@@ -126,17 +116,13 @@ def _takes_prefix(model: str) -> bool:
     return version < (3, 5) or (version == (3, 5) and "lite" not in model)
 
 
-class _GeminiClient:
+class _GeminiClient(HostedClient):
     """Streams of contents of a client; see `HostedClient`."""
 
-    is_async = False
-
-    def __init__(self, client: Client, model: str, options: Mapping[str, object], timeout: float) -> None:
-        self.service = Service("Gemini", "the environment variable GEMINI_API_KEY", "retry_options")
+    def __init__(self, client: Client, model: str, settings: HostedSettings) -> None:
+        service = Service("Gemini", "the environment variable GEMINI_API_KEY", "retry_options")
+        super().__init__(service, model, settings)
         self._client: Any = client
-        self._model = model
-        self._options = dict(options)
-        self._timeout = timeout
 
     def secrets(self) -> Iterable[str]:
         """Return the key."""
@@ -145,17 +131,16 @@ class _GeminiClient:
 
     def send(self, request: TextRequest, capabilities: Capabilities) -> object:
         """Send a request; see `HostedClient.send`."""
-        messages = render_messages(request, continues=capabilities.continues_prefix)
-        system = [each["content"] for each in messages if each["role"] == "system"]
+        system, messages = split_system(render_messages(request, continues=capabilities.continues_prefix))
         config: dict[str, object] = {}
         if system:
-            config["system_instruction"] = "\n\n".join(system)
+            config["system_instruction"] = system
         constraint = request.constraint
         if constraint is not None and constraint.kind in capabilities.constraints:
             config["response_mime_type"] = "application/json"
             config["response_json_schema"] = constraint.schema
         own = getattr(getattr(self._client, "_api_client", None), "_http_options", None)
-        milliseconds = client_timeout(getattr(own, "timeout", None), 1_000 * self._timeout)
+        milliseconds = client_timeout(getattr(own, "timeout", None), 1_000 * self.settings.timeout)
         if milliseconds is not None:
             config["http_options"] = {"timeout": round(milliseconds)}
         contents = [
@@ -164,10 +149,9 @@ class _GeminiClient:
                 "parts": [{"text": each["content"]}],
             }
             for each in messages
-            if each["role"] != "system"
         ]
         return self._client.models.generate_content_stream(
-            model=self._model, contents=contents, config=merged(config, self._options)
+            model=self.model, contents=contents, config=merged(config, self.settings.options)
         )
 
     def read(self, event: Any) -> ReplyPart:

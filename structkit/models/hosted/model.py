@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Protocol, TypedDict, cast
 
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.hosted.faults import Service, fault_of
 from structkit.models.native.profiles import SchemaProfile
+from structkit.models.protocols import Message
 from structkit.models.servers.faults import Fault, Refused, quotable, texts_of, without_refused
+from structkit.models.servers.remote import RemoteModel
 from structkit.models.text.protocol import TextRequest, check_reply_bounds
 
 __all__ = [
     "MAX_REPLY_TOKENS",
     "HostedClient",
     "HostedModel",
+    "HostedOptions",
+    "HostedSettings",
     "ReplyPart",
     "client_timeout",
-    "hosted_capabilities",
     "merged",
+    "split_system",
 ]
 
 MAX_REPLY_TOKENS = 4_096
 """Maximum number of tokens of a reply, where a service asks for one. A longer answer takes more replies."""
+
+_TIMEOUT = 120.0
+_MAX_CALLS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,67 +56,135 @@ class ReplyStream(Protocol):
         ...
 
 
-class HostedClient(Protocol):
-    """An official client: how a request is sent, and what the events of its reply say."""
+class HostedOptions(TypedDict, total=False):
+    """Keyword arguments of `from_openai`, `from_anthropic` and `from_gemini`."""
 
-    @property
-    def service(self) -> Service:
-        """The service, as errors name it."""
-        ...
+    continues: bool | None
+    """Whether the model continues a last message of the assistant. By default what is known of the service and of the
+    version of the model."""
 
-    @property
-    def is_async(self) -> bool:
-        """Whether the client is async."""
-        ...
+    constrain: bool | Constraint
+    """Whether the part of the target that the service enforces is sent, the default. `"json_schema"` sends it to a
+    server of which nothing is known, too."""
 
-    def secrets(self) -> Iterable[str]:
-        """Return the keys, which no error may show."""
-        ...
+    options: Mapping[str, object] | None
+    """Arguments of each request of the client, such as `{"temperature": 0}`."""
 
-    def send(self, request: TextRequest, capabilities: Capabilities) -> object:
-        """Send a request; return the `ReplyStream`, or an awaitable of it if the client is async."""
-        ...
+    timeout: float
+    """Maximum number of seconds of one reply, with all tries. Default: 120."""
 
-    def read(self, event: object) -> ReplyPart:
-        """Return what an event of the reply says."""
-        ...
+    max_calls: int
+    """Maximum number of replies for one value. Default: 128."""
 
 
-def hosted_capabilities(
-    profile: SchemaProfile | None,
-    *,
-    constrain: bool | Constraint,
-    continues: bool,
-    fallback: SchemaProfile,
-) -> Capabilities:
-    """Return the capabilities of a hosted model.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedSettings:
+    """The settings of a hosted model; see `HostedOptions`."""
+
+    continues: bool | None = None
+    constrain: bool | Constraint = True
+    options: Mapping[str, object] = field(default_factory=dict)
+    timeout: float = _TIMEOUT
+    max_calls: int = _MAX_CALLS
+
+    @classmethod
+    def read(cls, function: str, given: HostedOptions) -> HostedSettings:
+        """Return the settings of the arguments of a function.
+
+        Raises:
+            TypeError: An argument is unknown.
+            ValueError: An argument is not valid.
+
+        >>> HostedSettings.read("from_openai", {"timeout": 20}).timeout
+        20
+        """
+        known = HostedOptions.__annotations__
+        unknown = next((name for name in given if name not in known), None)
+        if unknown is not None:
+            raise TypeError(f"{function}() has no argument {unknown!r}; it takes {', '.join(known)}")
+        settings = cls(
+            continues=given.get("continues"),
+            constrain=given.get("constrain", True),
+            options=dict(given.get("options") or {}),
+            timeout=given.get("timeout", _TIMEOUT),
+            max_calls=given.get("max_calls", _MAX_CALLS),
+        )
+        check_reply_bounds(settings.timeout, settings.max_calls)
+        if not isinstance(settings.constrain, bool) and settings.constrain != "json_schema":
+            raise ValueError(
+                f"constrain must be True, False or 'json_schema', not {settings.constrain!r}: the API takes no other "
+                "notation"
+            )
+        return settings
+
+    def capabilities(
+        self, profile: SchemaProfile | None, *, continues: bool, fallback: SchemaProfile
+    ) -> Capabilities:
+        """Return the capabilities of a model.
+
+        Args:
+            profile: What the service is known to enforce of a JSON Schema; `None` if nothing is known.
+            continues: Whether the model is known to continue a last message of the assistant.
+            fallback: What is assumed if the user asks for a JSON Schema, and nothing is known.
+
+        >>> from structkit.models.native.profiles import GEMINI
+        >>> sorted(HostedSettings().capabilities(GEMINI, continues=True, fallback=GEMINI).constraints)
+        ['json_schema']
+        """
+        if self.constrain == "json_schema":
+            profile = profile or fallback
+        return Capabilities(
+            continues_prefix=continues if self.continues is None else self.continues,
+            takes_messages=True,
+            constraints=frozenset({"json_schema"} if profile and self.constrain else ()),
+            schema_profile=profile,
+        )
+
+
+class HostedClient(ABC):
+    """An official client: how a request is sent, and what the events of its reply say.
 
     Args:
-        profile: What the service is known to enforce of a JSON Schema; `None` if nothing is known.
-        constrain: The argument of the user.
-        continues: Whether the model continues a last message of the assistant.
-        fallback: What is assumed if the user asks for a JSON Schema, and nothing is known.
-
-    Raises:
-        ValueError: An argument is not valid.
-
-    >>> from structkit.models.native.profiles import GEMINI
-    >>> settings = {"continues": True, "fallback": GEMINI}
-    >>> sorted(hosted_capabilities(GEMINI, constrain=True, **settings).constraints)
-    ['json_schema']
+        service: The service, as errors name it.
+        model: The name of the model.
+        settings: The settings of the user.
+        is_async: Whether the client is async.
     """
-    if not isinstance(constrain, bool) and constrain != "json_schema":
-        raise ValueError(
-            f"constrain must be True, False or 'json_schema', not {constrain!r}: the API takes no other notation"
-        )
-    if constrain == "json_schema":
-        profile = profile or fallback
-    return Capabilities(
-        continues_prefix=continues,
-        takes_messages=True,
-        constraints=frozenset({"json_schema"} if profile and constrain else ()),
-        schema_profile=profile,
-    )
+
+    def __init__(
+        self, service: Service, model: str, settings: HostedSettings, *, is_async: bool = False
+    ) -> None:
+        self.service = service
+        self.model = model
+        self.settings = settings
+        self.is_async = is_async
+
+    @abstractmethod
+    def secrets(self) -> Iterable[str]:
+        """Return the keys, which no error may show."""
+
+    @abstractmethod
+    def send(self, request: TextRequest, capabilities: Capabilities) -> object:
+        """Send a request; return the `ReplyStream`, or an awaitable of it if the client is async."""
+
+    @abstractmethod
+    def read(self, event: object) -> ReplyPart:
+        """Return what an event of the reply says."""
+
+
+def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:
+    r"""Return the texts of system messages, and the other messages: some services take the former by themselves.
+
+    >>> split_system([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
+    ('Be brief.', [{'role': 'user', 'content': 'Hi'}])
+    """
+    system, others = [], []
+    for each in messages:
+        if each["role"] == "system":
+            system.append(each["content"])
+        else:
+            others.append(each)
+    return "\n\n".join(system), others
 
 
 def client_timeout(own: object, timeout: float) -> float | None:
@@ -127,42 +203,18 @@ def client_timeout(own: object, timeout: float) -> float | None:
     return None if isinstance(read, (int, float)) and read <= timeout else timeout
 
 
-class HostedModel:
+class HostedModel(RemoteModel):
     """A hosted model as a `TextModel`; returned by `from_openai`, `from_anthropic` and `from_gemini`.
 
-    Attributes:
-        name: The name of the model and the service in messages.
-        capabilities: What the model can do. Less, after the service refused a constraint, or the start of an answer.
-        timeout: Maximum number of seconds of one reply.
-        max_calls: Maximum number of replies for one value.
-        lock: `None`: replies can be made side by side.
-
-    Raises:
-        ValueError: A number is out of range.
+    Args:
+        client: The client.
+        capabilities: What the model is known to do.
     """
 
-    def __init__(
-        self,
-        client: HostedClient,
-        *,
-        model: str,
-        capabilities: Capabilities,
-        timeout: float,
-        max_calls: int,
-    ) -> None:
-        check_reply_bounds(timeout, max_calls)
-        self.name = f"{model} of {client.service.name}"
-        self.capabilities = capabilities
-        self.timeout = timeout
-        self.max_calls = max_calls
-        self.lock = None
+    def __init__(self, client: HostedClient, capabilities: Capabilities) -> None:
+        name, settings = f"{client.model} of {client.service.name}", client.settings
+        super().__init__(name, capabilities, timeout=settings.timeout, max_calls=settings.max_calls)
         self._client = client
-        self._model = model
-
-    @property
-    def takes_messages(self) -> bool:
-        """Whether the model takes messages; see `SupportsMessages`."""
-        return self.capabilities.takes_messages
 
     def request(self, request: TextRequest) -> Iterator[str] | AsyncIterator[str]:
         """Ask for a reply, and return its pieces as they arrive; see `TextModel.request`.
@@ -213,7 +265,7 @@ class HostedModel:
         """Return the text of an event."""
         if reply.is_reduced:
             # The reply shows that the service refused what was left out, and nothing else.
-            self.capabilities = reply.capabilities
+            self._known.reduce(reply.capabilities)
         return reply.text(self._client.read(event))
 
     def _without_refused(self, error: Exception, request: TextRequest, reply: _Reply) -> _Reply:
@@ -222,7 +274,7 @@ class HostedModel:
         Raises:
             ModelError: The request cannot do without it, or the service failed.
         """
-        fault = fault_of(error, self._client.service, self._model, self._secrets(request))
+        fault = fault_of(error, self._client.service, self._client.model, self._secrets(request))
         remaining = None
         if isinstance(fault, Refused) and not reply.has_text:
             remaining = without_refused(reply.capabilities, request, fault)

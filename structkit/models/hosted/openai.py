@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from typing_extensions import Unpack
+
 from structkit.errors import ModelError
-from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
     MAX_REPLY_TOKENS,
+    HostedClient,
     HostedModel,
+    HostedOptions,
+    HostedSettings,
     ReplyPart,
     client_timeout,
-    hosted_capabilities,
     merged,
 )
 from structkit.models.native.profiles import OPENAI_STRICT
@@ -33,12 +37,7 @@ _KEY = "OPENAI_API_KEY"
 def from_openai(
     client: OpenAI | AsyncOpenAI,
     model: str,
-    *,
-    continues: bool | None = None,
-    constrain: bool | Constraint = True,
-    options: Mapping[str, object] | None = None,
-    timeout: float = 120.0,
-    max_calls: int = 128,
+    **options: Unpack[HostedOptions],
 ) -> HostedModel:
     """Make a model of a client of the package `openai`.
 
@@ -52,16 +51,12 @@ def from_openai(
     Args:
         client: `openai.OpenAI()`, `AsyncOpenAI()`, `AzureOpenAI()` or `AsyncAzureOpenAI()`.
         model: The name of the model, or of the deployment on Azure.
-        continues: Whether the server continues a last message of the assistant. OpenAI does not.
-        constrain: Whether the part of the target that OpenAI enforces is sent; `"json_schema"` sends it to another
-            server, too.
-        options: Arguments of each `client.chat.completions.create`, such as `{"reasoning_effort": "low"}`.
-        timeout: Maximum number of seconds of one reply, with all tries.
-        max_calls: Maximum number of replies for one value.
+        options: See `HostedOptions`; `options` are arguments of each `client.chat.completions.create`, such as
+            `{"reasoning_effort": "low"}`.
 
     Raises:
         ImportError: The extra `openai` is not installed.
-        TypeError: The client is not one of the package.
+        TypeError: The client is not one of the package, or an argument is unknown.
         ValueError: An argument is not valid.
 
     >>> from openai import OpenAI  # doctest: +SKIP
@@ -74,19 +69,11 @@ def from_openai(
         raise TypeError(f"from_openai takes a client such as openai.OpenAI(), not {type(client).__name__}")
     is_azure = isinstance(client, (openai.AzureOpenAI, openai.AsyncAzureOpenAI))
     dialect = _dialect(str(client.base_url), is_azure=is_azure)
+    settings = HostedSettings.read("from_openai", options)
+    is_async = isinstance(client, openai.AsyncOpenAI)
     return HostedModel(
-        _OpenAIClient(
-            client, dialect, model, options or {}, timeout, is_async=isinstance(client, openai.AsyncOpenAI)
-        ),
-        model=model,
-        capabilities=hosted_capabilities(
-            dialect.schema_profile,
-            constrain=constrain,
-            continues=dialect.continues if continues is None else continues,
-            fallback=OPENAI_STRICT,
-        ),
-        timeout=timeout,
-        max_calls=max_calls,
+        _OpenAIClient(client, dialect, model, settings, is_async=is_async),
+        settings.capabilities(dialect.schema_profile, continues=dialect.continues, fallback=OPENAI_STRICT),
     )
 
 
@@ -133,7 +120,7 @@ def _dialect(base_url: str, *, is_azure: bool) -> Dialect:
     return recognize("https://api.openai.com" if is_openai else base_url, lambda path: None, set())
 
 
-class _OpenAIClient:
+class _OpenAIClient(HostedClient):
     """Chat completions of a client; see `HostedClient`."""
 
     def __init__(
@@ -141,20 +128,16 @@ class _OpenAIClient:
         client: OpenAI | AsyncOpenAI,
         dialect: Dialect,
         model: str,
-        options: Mapping[str, object],
-        timeout: float,
+        settings: HostedSettings,
         *,
         is_async: bool,
     ) -> None:
         parts = urlsplit(str(client.base_url))
         name = "OpenAI" if dialect.name == "OpenAI" else parts.netloc.rpartition("@")[2]
-        self.service = Service(name, f"the environment variable {_KEY}", "max_retries")
-        self.is_async = is_async
+        service = Service(name, f"the environment variable {_KEY}", "max_retries")
+        super().__init__(service, model, settings, is_async=is_async)
         self._client: Any = client
         self._dialect = dialect
-        self._model = model
-        self._options = dict(options)
-        self._timeout = timeout
 
     def secrets(self) -> Iterable[str]:
         """Return the key."""
@@ -167,7 +150,7 @@ class _OpenAIClient:
         messages: list[dict[str, object]] = [
             dict(each) for each in render_messages(request, continues=continues)
         ]
-        fields: dict[str, object] = {"model": self._model, "messages": messages, "stream": True}
+        fields: dict[str, object] = {"model": self.model, "messages": messages, "stream": True}
         if continues and request.prefix and dialect.prefix_field:
             messages[-1][dialect.prefix_field] = True
         # The reasoning of a model of OpenAI counts, too: a limit for the answer would end it before the answer.
@@ -176,10 +159,10 @@ class _OpenAIClient:
         constraint = request.constraint
         if constraint is not None and constraint.kind in capabilities.constraints:
             fields |= dialect.forced_to("json_schema").constraint(constraint)
-        timeout = client_timeout(self._client.timeout, self._timeout)
+        timeout = client_timeout(self._client.timeout, self.settings.timeout)
         if timeout is not None:
             fields["timeout"] = timeout
-        return self._client.chat.completions.create(**merged(fields, self._options))
+        return self._client.chat.completions.create(**merged(fields, self.settings.options))
 
     def read(self, event: Any) -> ReplyPart:
         """Return what a chunk says; see `HostedClient.read`."""

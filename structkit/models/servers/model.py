@@ -13,6 +13,7 @@ from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.servers.dialects import Dialect, recognize
 from structkit.models.servers.faults import Fault, Refused, texts_of, without_refused
 from structkit.models.servers.http import HttpClient, Json
+from structkit.models.servers.remote import RemoteModel
 from structkit.models.text.protocol import TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
 
@@ -106,13 +107,12 @@ def connect(
     )
 
 
-class ServerModel:
+class ServerModel(RemoteModel):
     """A server as a `TextModel`; returned by `structkit.connect`.
 
     Attributes:
         name: The name of the model and the server in messages.
         dialect: The name of the kind of server, such as `"llama.cpp"`.
-        capabilities: What the server can do. Less, after the server refused a constraint, or the start of an answer.
         timeout: Maximum number of seconds of one reply.
         max_calls: Maximum number of replies for one value.
         lock: `None`: replies can be made side by side.
@@ -129,21 +129,12 @@ class ServerModel:
         timeout: float,
         max_calls: int,
     ) -> None:
-        self.name = f"{model} of {client.base}"
+        super().__init__(f"{model} of {client.base}", capabilities, timeout=timeout, max_calls=max_calls)
         self.dialect = dialect.name
-        self.capabilities = capabilities
-        self.timeout = timeout
-        self.max_calls = max_calls
-        self.lock = None
         self._client = client
         self._dialect = dialect
         self._model = model
         self._options = dict(options)
-
-    @property
-    def takes_messages(self) -> bool:
-        """Whether the model takes messages; see `SupportsMessages`."""
-        return self.capabilities.takes_messages
 
     def close(self) -> None:
         """Close the connections. They also close when the model is not referenced any more."""
@@ -183,7 +174,7 @@ class ServerModel:
                     raise
                 continue
             if reduced is not None:
-                self.capabilities = reduced
+                self._known.reduce(reduced)
             return ([] if first is None else [first]), pieces
 
     def _pieces(self, request: TextRequest, capabilities: Capabilities) -> Iterator[str]:

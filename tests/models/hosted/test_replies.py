@@ -98,8 +98,21 @@ def test_a_constraint_that_is_refused_is_left_out(kind: Kind) -> None:
     with kind.serving(reply) as (model, server):
         result = sk.generate(model, "Ana, 34", Person)
         assert (result.value, result.guarantee) == (ANA, "corrected")
-        assert model.capabilities.constraints == frozenset()
+        assert (model.capabilities.constraints, model.refused) == (frozenset(), {"constraint"})
         assert len(server.requests) == 2
+
+
+@each_kind
+def test_arguments_are_checked(kind: Kind) -> None:
+    with (
+        pytest.raises(
+            TypeError, match=r"from_\w+\(\) has no argument 'max_call'; it takes continues, constrain"
+        ),
+        kind.serving(WHOLE, max_call=3),
+    ):
+        pass
+    with pytest.raises(ValueError, match="max_calls must be at least 1"), kind.serving(WHOLE, max_calls=0):
+        pass
 
 
 @each_kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -10,6 +11,8 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.errors import ModelError
+from structkit.models.capabilities import Capabilities
+from structkit.models.servers.remote import KnownCapabilities
 from tests.models.servers.fake import Say, error, serve
 
 
@@ -163,7 +166,7 @@ def test_a_constraint_that_is_refused_is_left_out() -> None:
         model = sk.connect(server.url)
         result = sk.generate(model, "Ana, 34", Person)
         assert (result.value, result.guarantee) == (ANA, "corrected")
-        assert model.capabilities.constraints == frozenset()
+        assert (model.capabilities.constraints, model.refused) == (frozenset(), {"constraint"})
         assert last_message(server.requests[1]) == ("assistant", START)
 
 
@@ -187,7 +190,18 @@ def test_a_start_that_is_refused_becomes_a_second_message() -> None:
     with serve(reply, kind="Ollama") as server:
         model = sk.connect(server.url, constrain=False)
         assert sk.extract(model, "Ana, 34", Person) == ANA
-        assert not model.capabilities.continues_prefix
+        assert (model.capabilities.continues_prefix, model.refused) == (False, {"prefix"})
+        assert sk.connect(server.url).refused == frozenset()
+
+
+def test_what_two_threads_learn_of_a_server_adds_up() -> None:
+    """Each reply knows of the refusal of its own request only."""
+    stated = Capabilities(constraints=frozenset({"grammar"}), takes_messages=True)
+    known = KnownCapabilities(stated)
+    known.reduce(replace(stated, constraints=frozenset()))
+    known.reduce(replace(stated, continues_prefix=False))
+    assert known.refused == {"constraint", "prefix"}
+    assert known.current == Capabilities(takes_messages=True, continues_prefix=False)
 
 
 def test_a_refusal_that_has_no_remedy() -> None:

@@ -1,0 +1,92 @@
+"""What the models of servers and of hosted services share: their bounds, and what they have refused."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from structkit.models.capabilities import Capabilities
+
+__all__ = ["KnownCapabilities", "RemoteModel"]
+
+Refusable: TypeAlias = Literal["constraint", "prefix"]
+"""What a server can refuse, and take the request without."""
+
+
+class KnownCapabilities:
+    """The capabilities of a server, which shrink when it refuses one: the only state of its model that changes.
+
+    All threads that use the model share it. A refused request costs a round trip, so it is sent once, and not once for
+    each value.
+
+    Args:
+        stated: What the server is known to do before the first request.
+
+    >>> known = KnownCapabilities(Capabilities(continues_prefix=True, constraints=frozenset({"regex"})))
+    >>> known.reduce(Capabilities(continues_prefix=True))
+    >>> known.current.constraints, sorted(known.refused)
+    (frozenset(), ['constraint'])
+    """
+
+    def __init__(self, stated: Capabilities) -> None:
+        self._stated = stated
+        self._current = stated
+        self._lock = threading.Lock()
+
+    @property
+    def current(self) -> Capabilities:
+        """What the server can do."""
+        return self._current
+
+    @property
+    def refused(self) -> frozenset[Refusable]:
+        """What it has refused."""
+        stated, current = self._stated, self._current
+        found: dict[Refusable, bool] = {
+            "constraint": current.constraints != stated.constraints,
+            "prefix": current.continues_prefix != stated.continues_prefix,
+        }
+        return frozenset(name for name, is_refused in found.items() if is_refused)
+
+    def reduce(self, taken: Capabilities) -> None:
+        """Keep what a request had that the server took after it had refused one with more."""
+        with self._lock:
+            self._current = replace(
+                self._current,
+                constraints=self._current.constraints & taken.constraints,
+                continues_prefix=self._current.continues_prefix and taken.continues_prefix,
+            )
+
+
+class RemoteModel:
+    """What is common to the models of servers and of hosted services; see `TextModel`.
+
+    Args:
+        name: The name in messages.
+        capabilities: What the server is known to do.
+        timeout: Maximum number of seconds of one reply.
+        max_calls: Maximum number of replies for one value.
+    """
+
+    def __init__(self, name: str, capabilities: Capabilities, *, timeout: float, max_calls: int) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.lock: threading.Lock | None = None  # replies can be made side by side
+        self._known = KnownCapabilities(capabilities)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do, without what the server has refused."""
+        return self._known.current
+
+    @property
+    def refused(self) -> frozenset[Refusable]:
+        """What the server has refused: a `"constraint"`, or the `"prefix"` of an answer. Requests are without it."""
+        return self._known.refused
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether the model takes messages; see `SupportsMessages`."""
+        return self.capabilities.takes_messages
