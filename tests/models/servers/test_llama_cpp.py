@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -53,6 +55,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.port, params.n_ctx, params.n_parallel, params.verbosity = 0, 2_048, 2, -1
+    # Its threads wait for each other without sleeping, which takes minutes on a busy machine.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
     yield server.listening_address
     del server
@@ -99,3 +103,37 @@ def test_what_a_grammar_cannot_say_is_corrected_with_the_choices_as_a_grammar(
         result: sk.Result[set[object]] = sk.generate(model, prompt, target)  # type: ignore[call-overload]
         assert len(result.value) >= 3
         assert all(draft.constraint == "grammar" for draft in result.trace.drafts)
+
+
+def test_all_functions_work(url: str) -> None:
+    model = sk.connect(url, options={"temperature": 1.0, "seed": 3})
+    assert [type(value) for value in sk.extract_many(model, PROMPTS, Person)] == [Person] * 3
+    *_, last = sk.stream(model, PROMPTS[0], bool)
+    assert isinstance(last, sk.StreamEnd)
+
+    async def use() -> list[object]:
+        values: list[object] = [await sk.aextract(model, PROMPTS[0], Person)]
+        values += await sk.aextract_many(model, PROMPTS, Color)
+        values += [(await sk.agenerate(model, PROMPTS[0], bool)).value]
+        return values + [event async for event in sk.astream(model, PROMPTS[0], bool)][-1:]
+
+    kinds = [type(value) for value in asyncio.run(use())]
+    assert kinds == [Person, *[Color] * 3, bool, sk.StreamEnd]
+
+
+def test_an_agent_runs(url: str) -> None:
+    """The model writes nonsense here, but each of its calls has arguments of the right types."""
+    called: list[tuple[str, int]] = []
+
+    def remind(text: Annotated[str, Field(max_length=10)], hour: int) -> str:
+        called.append((text, hour))
+        return "done"
+
+    model = sk.connect(url, options={"temperature": 1.0, "seed": 5})
+    agent = sk.Agent(model, tools=[remind], output_type=bool, max_steps=4)
+    with suppress(sk.UsageLimitExceeded):
+        run = agent.run("Remind me at 8.")
+        assert isinstance(run.value, bool)
+        assert all(step.guarantee == "constrained" for step in run.trace.steps)
+    assert called
+    assert all(isinstance(text, str) and isinstance(hour, int) for text, hour in called)

@@ -12,7 +12,20 @@ import pytest
 
 import structkit as sk
 from benchmarks.launch import vllm
-from tests.models.servers.test_llama_cpp import COLORS, DIGITS, PROMPTS, TARGETS, Person
+from tests.models.servers.test_llama_cpp import (
+    PROMPTS,
+    TARGETS,
+    Person,
+    test_all_functions_work,
+    test_an_agent_runs,
+    test_what_a_grammar_cannot_say_is_corrected_with_the_choices_as_a_grammar,
+)
+
+__all__ = [  # these run with vLLM, too
+    "test_all_functions_work",
+    "test_an_agent_runs",
+    "test_what_a_grammar_cannot_say_is_corrected_with_the_choices_as_a_grammar",
+]
 
 pytestmark = pytest.mark.skipif("STRUCTKIT_VLLM" not in os.environ, reason="needs STRUCTKIT_VLLM")
 
@@ -68,13 +81,3 @@ def test_the_start_of_an_answer_is_continued(url: str) -> None:
 def test_a_stream_ends_in_the_value(url: str) -> None:
     events = list(sk.stream(sk.connect(url, options={"temperature": 0}), PROMPTS[0], Person))
     assert sk.FieldEnd(path="$", value=Person(name="Ana Souza", age=34)) in events
-
-
-@pytest.mark.parametrize("target", [COLORS, DIGITS], ids=["colors", "digits"])
-def test_what_a_grammar_cannot_say_is_corrected_with_the_choices_as_a_grammar(
-    url: str, target: object
-) -> None:
-    model = sk.connect(url, options={"temperature": 0})
-    for prompt in PROMPTS:
-        result: sk.Result[set[object]] = sk.generate(model, prompt, target)  # type: ignore[call-overload]
-        assert len(result.value) >= 3
