@@ -1,8 +1,9 @@
-"""Environment of all tests: few threads, no network, an empty cache, and hypothesis without deadlines."""
+"""Environment of all tests: few threads, no network, an empty cache, few or all random cases, a bar of progress."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -17,10 +18,11 @@ os.environ["STRUCTKIT_CACHE_DIR"] = _cache.name
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from tests.bar import Bar  # noqa: E402
+
 # Shared machines are sometimes slow, which must not fail a property test.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", settings.get_profile("all"), max_examples=35)
 
 pytest_plugins = ["pytester"]
 
@@ -31,3 +33,19 @@ ROOT = Path(__file__).parents[1]
 def root() -> Path:
     """The folder of the repository."""
     return ROOT
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run all random cases, as before a release")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--all"):
+        os.environ["STRUCTKIT_ALL"] = "1"  # read by tests.shared, also in the workers
+    profile = settings.get_profile("all" if os.environ.get("STRUCTKIT_ALL") else "few")
+    if os.environ.get("CI"):
+        profile = settings(profile, derandomize=True, print_blob=True)
+    settings.register_profile("chosen", profile)
+    settings.load_profile("chosen")
+    if sys.stdout.isatty() and config.option.verbose <= 0 and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Bar(config), "structkit-bar")

@@ -1,4 +1,4 @@
-"""Location of the public corpora that some tests compare with; without them these tests are skipped."""
+"""The public corpora that some tests compare with, and the number of random cases."""
 
 from __future__ import annotations
 
@@ -10,3 +10,11 @@ ROOT = Path(__file__).parents[1]
 
 SHARED = Path(os.environ.get("STRUCTKIT_SHARED", ROOT.parent / "shared"))
 """The folder of shared data: `STRUCTKIT_SHARED`, or `../shared` beside the checkout."""
+
+ALL = bool(os.environ.get("STRUCTKIT_ALL"))
+"""Whether the tests run all random cases; `sh scripts/test --all` sets the variable."""
+
+
+def cases(few: int, *, of: int) -> int:
+    """Return a number of random cases: `of` with `--all`, which releases use, and otherwise the first `few` of them."""
+    return of if ALL else few

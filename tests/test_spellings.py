@@ -19,6 +19,7 @@ from structkit.automaton.runtime.stack import Frame
 from structkit.limits import Limits
 from structkit.targets.targets import AnyTarget, read_target
 from tests.schema.values import schemas
+from tests.shared import cases
 
 LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
 
@@ -82,7 +83,7 @@ def representative_bytes(*positions: tuple[Automaton, frozenset[Frame]]) -> set[
     return set({kind: byte for byte, kind in enumerate(zip(*rows, strict=True))}.values())
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(33, of=100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, st.sampled_from(SPELLINGS))
 def test_equivalent_schemas_have_equal_languages(schema: object, spell: Any) -> None:
     # A constant is written as in the schema: 1 is not written as 1.0, which a range of numbers allows.

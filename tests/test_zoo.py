@@ -16,10 +16,11 @@ import structkit as sk
 from structkit.guide.guide import Cursor, Guide
 from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.reading import reads
+from tests.shared import cases
 from tests.zoo import KINDS, REFUSED, ZOO
 from tests.zoo.specimen import dump
 
-WALKS = 200
+WALKS = cases(30, of=200)
 LONG = 24
 """Bytes after which a walk prefers closing brackets."""
 ROUND_TRIPS = 10

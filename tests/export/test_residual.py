@@ -16,6 +16,7 @@ from structkit.export.residual import residual
 from structkit.targets.targets import AnyTarget, read_target
 from structkit.testing import byte_vocabulary
 from tests.export.test_round_trips import GRAMMARS, LIMITS, _changed, _reader, _walk
+from tests.shared import cases
 from tests.zoo import ZOO
 
 
@@ -80,15 +81,16 @@ def _check(target: AnyTarget, name: str, prefixes: int) -> int:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_rest_after_a_prefix_is_what_the_language_allows(name: str) -> None:
-    assert _check(TARGETS[name], name, 4)
+    assert _check(TARGETS[name], name, cases(2, of=4))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
-    "name", sorted(Random(1).sample([n for n in ZOO if "set" not in n and "dict" not in n], 40))
+    "name",
+    sorted(Random(1).sample([n for n in ZOO if "set" not in n and "dict" not in n], cases(15, of=40))),
 )
 def test_types(name: str) -> None:
-    _check(ZOO[name].target, name, 2)
+    _check(ZOO[name].target, name, cases(1, of=2))
 
 
 def test_a_rest_is_a_regex_if_the_language_is_regular() -> None:

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 import structkit as sk
 from structkit.schema.python.output import OutputType
 from structkit.testing import RandomModel, ScriptedModel
+from tests.shared import cases
 
 T = TypeVar("T")
 RUNS: list[object] = []
@@ -136,7 +137,7 @@ def test_nothing_runs_and_every_call_is_typed(target: Any) -> None:
         assert call.name in ("delete_user", "notify", "ping", "close")
         if call.name == "delete_user":
             assert list(map(type, call.arguments.values()))[:2] == [int, date]
-    assert sk.check(target, n=20).ok
+    assert sk.check(target, n=cases(7, of=20)).ok
     assert sk.explain(target).enforced
     assert sk.to_regex(target)
     for event in sk.stream(RandomModel(7, brevity=4), "x", target, max_tokens=400):

@@ -19,6 +19,7 @@ from structkit.generate.run.scheduler import MODEL_LOCKS
 from structkit.processors import Suppress
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel
+from tests.shared import cases
 
 
 def _even_length(value: object) -> object:
@@ -119,7 +120,7 @@ def _single(model: RandomModel, prompt: object, target: object, **options: objec
     return [sk.generate(model, prompt, target, **options)]
 
 
-@settings(max_examples=120)
+@settings(max_examples=cases(40, of=120))
 @given(
     st.sampled_from([_single, _streamed, _sampled, _batched]),
     PROMPTS,

@@ -16,6 +16,7 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
+from tests.shared import cases
 
 PATTERNS = [
     "/a+/", "/a|ab/", "/a+?/", "/ab*/", "/[ab]+/", "/a(?!b)/", "/a(?=b)/", "/(?<=a)b/", "/(?<!a)b/", "/b+(?!c)/",
@@ -93,7 +94,7 @@ def shortest_rest(automaton: Automaton, frames: frozenset[Frame]) -> str | None:
 
 
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(cases(20, of=60)))
 def test_random_grammars(seed: int, lexer: Lexer) -> None:
     choose = random.Random(seed)
     text = random_grammar(choose)

@@ -22,6 +22,7 @@ from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.grammar.test_against_lark import IGNORED, PATTERNS, accepts, lark_accepts, shortest_rest
+from tests.shared import cases
 
 LEXERS = [("earley", "basic"), ("lalr", "basic"), ("lalr", "contextual")]
 TEXTS = ["".join(letters) for length in range(6) for letters in product("abc ", repeat=length)]
@@ -163,7 +164,7 @@ def seconds(limit: int) -> Iterator[None]:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs a timer of the process")
 @pytest.mark.parametrize(("parser", "lexer"), LEXERS)
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(cases(15, of=40)), *range(40, 40 + cases(8, of=20))])
 def test_random_grammars(seed: int, parser: Any, lexer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (random_grammar if seed < 40 else recursive_grammar)(random.Random(seed))
     forest = {"ambiguity": "forest"} if parser == "earley" else {}

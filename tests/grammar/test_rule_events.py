@@ -17,6 +17,7 @@ from structkit.regex.nodes import EMPTY, Rules
 from structkit.targets.rule_reader import RuleReader
 from structkit.testing import ScriptedModel
 from tests.grammar.test_against_lark import random_grammar, walk
+from tests.shared import cases
 
 PAIRS = sk.Grammar(
     """
@@ -146,7 +147,7 @@ def test_unknown_rules_are_refused(target: sk.Grammar[str], rules: list[str], me
 
 
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(15, of=40)))
 def test_what_is_certain_is_in_the_derivation_of_lark(seed: int, lexer: Lexer) -> None:
     choose = random.Random(seed)
     source = GrammarSource(random_grammar(choose), options=LarkOptions(lexer=lexer))

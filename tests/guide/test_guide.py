@@ -33,6 +33,7 @@ from structkit.regex.nodes import (
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.guide.reference import ReferenceCursor
 from tests.languages import plain_nodes, recursive_rules, vocabulary
+from tests.shared import cases
 
 V = vocabulary()
 END = 300
@@ -115,17 +116,20 @@ def _set_of(item: Node) -> Automaton:
     ],
 )
 def test_no_token_repeats_a_distinct_text(item: Node, text: str) -> None:
-    """Compare all masks along a text whose substrings are tokens, so that tokens start and end distinct texts."""
+    """Compare masks along a text whose substrings are tokens, so that tokens start and end distinct texts."""
     text = f"<{text}>"
     pieces = {text[i : i + size].encode() for size in range(2, 10) for i in range(len(text))}
     tokens = Vocabulary([*(bytes([byte]) for byte in range(256)), *pieces], eos_token_ids={256 + len(pieces)})
     automaton = _set_of(item)
     cursor, reference = Guide(automaton, tokens).cursor(), ReferenceCursor(automaton, tokens)
-    for byte in text.encode():
-        actual, expected = np.empty((2, tokens.mask_words), np.uint32)
-        cursor.fill_mask(actual)
-        reference.fill_mask(expected)
-        assert (actual == expected).all(), cursor.token_ids
+    for position, byte in enumerate(text.encode()):
+        if (
+            position % cases(1 + len(text) // 60, of=1) == 0
+        ):  # the reference reads every token at every position
+            actual, expected = np.empty((2, tokens.mask_words), np.uint32)
+            cursor.fill_mask(actual)
+            reference.fill_mask(expected)
+            assert (actual == expected).all(), cursor.token_ids
         cursor.advance(byte)
         reference.advance(byte)
 

@@ -42,6 +42,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.targets.targets import read_target
 from tests.schema.values import json_values, schemas
+from tests.shared import cases
 
 LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
 MANY = 300
@@ -159,7 +160,7 @@ def test_deep_values_are_deferred() -> None:
     assert Reader(link(rules)).accepts(b'{"a": ' + b"[" * 90 + b"7" + b"]" * 90 + b"}")
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(100, of=300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas)
 def test_an_example_is_a_text_of_the_rule(schema: object) -> None:
     try:
@@ -173,7 +174,7 @@ def test_an_example_is_a_text_of_the_rule(schema: object) -> None:
             assert Reader(automaton).accepts(found.example.utf8)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(33, of=100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas)
 def test_a_deferred_rule_has_at_most_the_estimated_states(schema: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -233,7 +234,7 @@ def _linked(schema: dict[str, object], min_size: int) -> Automaton | None:
             reject()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(50, of=150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
 @example(
     {},

@@ -16,6 +16,7 @@ from pydantic import AfterValidator
 import structkit as sk
 from structkit.agent.formats.pythonic import PythonicFormat
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from tests.shared import cases
 
 
 @dataclass
@@ -68,9 +69,9 @@ def _with_defaults(place: dict[str, Any]) -> dict[str, Any]:
     return place | {"inside": None if inside is None else _with_defaults(inside)}
 
 
-def test_python_reads_300_random_lists_of_calls() -> None:
+def test_python_reads_random_lists_of_calls() -> None:
     target = sk.grammars.python_calls(*FUNCTIONS.values())
-    for seed in range(300):
+    for seed in range(cases(60, of=300)):
         result = sk.generate(RandomModel(seed=seed), "Go", target, max_tokens=40 + seed % 60)
         tree = ast.parse(result.text, mode="eval").body
         assert isinstance(tree, ast.List)

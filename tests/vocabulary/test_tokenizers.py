@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structkit.errors import VocabularyError
 from structkit.vocabulary.tokenizers import find_eos_token_ids, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
-from tests.shared import SHARED
+from tests.shared import SHARED, cases
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
 tiktoken = pytest.importorskip("tiktoken", reason="needs tiktoken")
@@ -287,7 +287,7 @@ def real_tokenizer(request: pytest.FixtureRequest) -> tuple:
 
 
 @given(text=st.text(max_size=200) | st.text(' {}[]",:\\\n\t0123456789abcéAB東😀', max_size=200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20, of=60), deadline=None)
 def test_texts_round_trip_in_real_tokenizers(text: str, real_tokenizer: tuple) -> None:
     name, encode, vocabulary = real_tokenizer
     actual = b"".join(vocabulary.tokens[token_id] for token_id in encode(text))

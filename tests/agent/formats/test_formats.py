@@ -26,6 +26,7 @@ from structkit.testing import RandomModel, ScriptedModel
 from tests.agent.rows import noted_rows
 from tests.agent.run.noise import random_runs
 from tests.agent.templates import PLAIN, QWEN, make_model
+from tests.shared import cases
 
 IM = ["<|im_start|>", "<|endoftext|>", "<|im_end|>"]
 MARKS = ["<tool_call>", "</tool_call>"]
@@ -220,7 +221,7 @@ def test_a_run_with_cached_tokens_is_equal(
         return f"{city} {days}"
 
     calls = 0
-    for seed in range(8):
+    for seed in range(cases(3, of=8)):
         agent = sk.Agent(
             qwen,
             tools=[forecast],

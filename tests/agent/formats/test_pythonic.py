@@ -18,6 +18,7 @@ from structkit.functions.python_arguments import PythonArgumentsReader
 from structkit.lowering.containers.notation import PYTHON
 from structkit.testing import ScriptedModel
 from tests.agent.run.noise import random_runs
+from tests.shared import cases
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(
@@ -38,7 +39,7 @@ def _read(call: ast.expr) -> dict[str, object]:
 
 
 @given(st.dictionaries(TEXTS | st.sampled_from(["a", "b", "class", "None", "é", "ﬁ"]), VALUES, max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(50, of=300), deadline=None)
 def test_python_parses_the_written_calls(arguments: dict[str, object]) -> None:
     written = PythonicFormat().format_arguments(json.dumps(arguments, ensure_ascii=False))
     tree = ast.parse(f"f({written})", mode="eval")

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from tests.shared import cases
 
 
 def call(name: str, /, **arguments: object) -> str:
@@ -61,7 +62,7 @@ def test_what_is_taken_back_is_counted() -> None:
 @pytest.mark.parametrize("retries", [0, 1, 8])
 def test_a_run_computes_no_more_tokens_than_it_may(retries: int, on_limit: Any) -> None:
     ended = discarded = 0
-    for seed in range(40):
+    for seed in range(cases(12, of=40)):
         most = 60 + 7 * seed
         model = RandomModel(seed, byte_vocabulary(), brevity=3.0)
         agent = sk.Agent(

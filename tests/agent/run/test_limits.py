@@ -19,6 +19,7 @@ from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.agent.run.noise import random_runs
 from tests.agent.run.test_execute import call
 from tests.agent.run.test_random_runs import MADE, some_tool
+from tests.shared import cases
 
 
 class Flight(BaseModel):
@@ -339,7 +340,7 @@ def test_random_runs_end_by_choice_or_raise() -> None:
             max_parallel_calls=chance.choice([1, 3]),
             max_tokens=chance.randrange(100, 500),
         )
-        for seed in range(10):
+        for seed in range(cases(4, of=10)):
             MADE.clear()
             try:
                 (result,) = random_runs(agent, 1, 100 * group + seed)

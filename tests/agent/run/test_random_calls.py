@@ -20,8 +20,9 @@ import structkit as sk
 from structkit.testing import RandomModel
 from tests.agent.run.noise import Way, random_runs
 from tests.agent.run.test_random_runs import TYPES
+from tests.shared import cases
 
-RUNS = int(os.environ.get("STRUCTKIT_RANDOM_RUNS", "200"))
+RUNS = int(os.environ.get("STRUCTKIT_RANDOM_RUNS", cases(60, of=200)))
 
 RUNS_OF_AN_AGENT = 10
 

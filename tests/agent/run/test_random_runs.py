@@ -18,6 +18,7 @@ import structkit as sk
 from structkit import messages
 from structkit.testing import RandomModel
 from tests.agent.run.noise import random_runs
+from tests.shared import cases
 
 
 class Size(Enum):
@@ -193,8 +194,8 @@ def test_agents_of_everything_at_once() -> None:
     assert met["the call was denied"]
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_500_runs_of_agents_with_random_tools(block: int) -> None:
+@pytest.mark.parametrize("block", range(cases(3, of=10)))
+def test_runs_of_agents_with_random_tools(block: int) -> None:
     calls = 0
     for group in range(5):
         chance = random.Random(100 * block + group)

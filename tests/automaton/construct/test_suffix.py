@@ -24,6 +24,7 @@ from structkit.regex.charset import ANY
 from structkit.regex.json_string import raw_intersection, string_tail
 from structkit.regex.nodes import Intersection, Repeat, RuleRef, Rules, Substring
 from structkit.regex.substring import END, boundaries, find
+from tests.shared import cases
 
 LIMITS = Limits()
 
@@ -88,7 +89,7 @@ def words_of(dfa: Any, max_words: int = 3_000) -> set[bytes]:
 @given(TEXTS, st.booleans())
 @example("1\\\\1\n", True)
 @example("1\u2014\u20141\u2003", True)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(100, of=300), deadline=None)
 def test_the_automaton_accepts_exactly_the_substrings(source: str, words: bool) -> None:
     expected = parts(source, words=words)
     raw = {part.encode() for part in expected}
@@ -105,7 +106,7 @@ def test_the_automaton_accepts_exactly_the_substrings(source: str, words: bool) 
 
 
 @given(TEXTS, st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(33, of=100), deadline=None)
 def test_the_length_bound_is_exact_for_quotes(source: str, words: bool) -> None:
     node = Substring(source, words, json_escaped=True, with_end_quote=True)
     lengths = LengthBounds(Rules(RuleRef("q"), {"q": node}), lambda node: 0)
@@ -114,7 +115,7 @@ def test_the_length_bound_is_exact_for_quotes(source: str, words: bool) -> None:
 
 
 @given(TEXTS, st.booleans(), st.integers(0, 4), st.integers(1, 6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(33, of=100), deadline=None)
 def test_quotes_of_bounded_length(source: str, words: bool, min_length: int, more: int) -> None:
     node = raw_intersection([Substring(source, words)], min_length, min_length + more)
     quotes = parts(source, words=words)

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 import structkit
+from structkit.automaton.core.jit import SHIPPED
 from structkit.automaton.core.object_code import MANIFEST
+from tests.shared import ALL
 
 KERNEL = "structkit.generate.sample.kernels.apply_mask"
 
@@ -58,8 +60,13 @@ PRINT = "\nprint(json.dumps([[name for name in compiled if name.startswith('stru
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with object code."""
+    """A folder with object code: that of this installation if it is current, since it takes a minute to build."""
     folder = tmp_path_factory.mktemp("object-code") / "compiled"
+    if not ALL and SHIPPED.folder.is_dir():
+        shutil.copytree(SHIPPED.folder, folder)
+        if _run(GENERATE, folder, tmp_path_factory.mktemp("numba"))[::2] == ([], ""):
+            return folder
+        shutil.rmtree(folder)
     code = (
         f"from pathlib import Path; from structkit.build_kernels import build; build(Path({str(folder)!r}))"
     )

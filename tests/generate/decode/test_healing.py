@@ -21,7 +21,7 @@ from structkit.guide.guide import Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
 from structkit.testing import RandomModel, ScriptedModel, small_vocabulary
 from tests.models.tiny import tiny_llama
-from tests.shared import SHARED
+from tests.shared import SHARED, cases
 
 REAL = SHARED / "data" / "tokenizers"
 SMALL = small_vocabulary()
@@ -85,7 +85,7 @@ def _allowed(cursor: sk.Cursor, budget: int | None = None) -> set[int]:
     return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(50, of=150))
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
 def test_the_mask_agrees_with_the_reference(name: str, before: str, random: object) -> None:
     guide = GUIDES[name]
@@ -106,7 +106,7 @@ def test_the_mask_agrees_with_the_reference(name: str, before: str, random: obje
         reference.advance(SMALL.tokens[token])
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(50, of=150))
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.integers(0, 12), st.randoms())
 def test_a_budget_that_fits_is_always_met(name: str, before: str, slack: int, random: object) -> None:
     guide = GUIDES[name]
@@ -124,7 +124,7 @@ def test_a_budget_that_fits_is_always_met(name: str, before: str, slack: int, ra
     assert cursor.is_accepting
 
 
-@settings(max_examples=100)
+@settings(max_examples=cases(33, of=100))
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS, st.randoms())
 def test_rollback_and_fork_restore_earlier_states(name: str, before: str, random: object) -> None:
     cursor = HealedCursor(GUIDES[name], before.encode())
@@ -144,7 +144,7 @@ def test_rollback_and_fork_restore_earlier_states(name: str, before: str, random
             assert state == states[steps - back]
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(50, of=150))
 @given(st.sampled_from(sorted(GUIDES)), PROMPTS)
 def test_the_number_of_removed_tokens_is_minimal(name: str, prompt: str) -> None:
     guide, tokens = GUIDES[name], SMALL.tokens
@@ -306,7 +306,7 @@ ANSWERS = st.one_of(
 )
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(20, of=150), suppress_health_check=list(HealthCheck))
 @given(TEXTS, ANSWERS, st.booleans())
 @example(" is:{", (str, '""'), True)
 @example("x = ", (sk.Regex("[a-z]+"), "new"), True)
@@ -440,7 +440,7 @@ def test_a_context_that_is_nearly_full(context: int) -> None:
     assert result.text in ("true", "false")
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(20, of=60))
 @given(st.sampled_from(sorted(TARGETS)), PROMPTS, st.integers(0, 20), st.integers(0, 10**6))
 def test_max_tokens_bounds_the_answer_only(name: str, prompt: str, slack: int, seed: int) -> None:
     budget = GUIDES[name].cursor().min_tokens_to_end() + slack

@@ -25,6 +25,7 @@ from structkit.generate.sample.step import Draft, SampleRequest
 from structkit.processors import Penalty
 from structkit.testing import RandomModel, small_vocabulary
 from tests.models.tiny import tiny_llama
+from tests.shared import cases
 
 SMALL = small_vocabulary()
 MODEL = RandomModel(vocabulary=SMALL)
@@ -172,7 +173,7 @@ def test_no_draft_changes_the_output(
             assert (drafted.finish_reason, drafted.read_tokens) == (other.finish_reason, other.read_tokens)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(33, of=100), deadline=None)
 @given(
     text=st.sampled_from(PEOPLE),
     prefix=st.text('AnaSouz 345",:{}', max_size=12),

@@ -41,6 +41,7 @@ from structkit.rejected import Rejected
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.generate.driving import drive
+from tests.shared import cases
 
 BYTES, SMALL = byte_vocabulary(), small_vocabulary()
 REJECTED = Rejected((), "no", ValueError("no"))
@@ -362,7 +363,7 @@ def test_the_attempt_from_the_start_has_the_time_that_is_left() -> None:
     assert result.attempts == ("[1, 2]", "[]", "[5]")  # the shortest that was not refused
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=cases(20, of=60))
 @given(st.sampled_from(TARGETS), st.integers(0, 10**6), st.integers(0, 3), st.sampled_from([12, 60]))
 def test_the_attempt_from_the_start_writes_nothing_that_was_refused(
     target: object, seed: int, retries: int, budget: int

@@ -16,6 +16,7 @@ import structkit as sk
 from structkit.errors import SchemaError
 from structkit.models.native.profiles import ANTHROPIC, GEMINI, LLAMA_CPP, OPENAI_STRICT, SchemaProfile
 from structkit.models.native.translate import Translation, Unsent, translate
+from tests.shared import cases
 
 PROFILES = [OPENAI_STRICT, ANTHROPIC, GEMINI, LLAMA_CPP]
 
@@ -189,7 +190,7 @@ def _without(schema: Any, unsent: tuple[Unsent, ...]) -> Any:
 
 
 @given(st.recursive(_LEAF, _grow, max_leaves=6).map(wrap), st.sampled_from(PROFILES))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20, of=60), deadline=None)
 def test_what_is_sent_allows_only_values_of_what_is_not_left_out(
     schema: dict[str, object], profile: SchemaProfile
 ) -> None:

@@ -18,6 +18,7 @@ from structkit.schema.ir.path import SchemaPath
 from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import PLAIN, json_values
+from tests.shared import cases
 
 _RAW = st.sets(st.sampled_from(sorted(PLAIN)), max_size=3).flatmap(
     lambda chosen: st.fixed_dictionaries({name: PLAIN[name] for name in sorted(chosen)})
@@ -32,7 +33,7 @@ def nodes(draw: st.DrawFn) -> Schema:
         return String(min_length=1)
 
 
-slow = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(max_examples=cases(20, of=60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @slow

@@ -24,7 +24,7 @@ from structkit.schema.ir.nodes import Document, Ref, Schema
 from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import is_valid, json_values, schemas
-from tests.shared import SHARED
+from tests.shared import SHARED, cases
 
 
 def _accepts(schema: object, value: object) -> bool:
@@ -387,7 +387,7 @@ def _read_or_none(schema: object) -> Document | None:
         reject()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(26, of=80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
 def test_random_schemas_agree_with_jsonschema(schema: object, other: object, values: list[object]) -> None:
     if isinstance(schema, dict):
@@ -429,7 +429,7 @@ def test_equal_subschemas_of_a_large_schema_are_parsed_once() -> None:
     read({"properties": {f"p{i}": large for i in range(900)}}, limits=Limits(schema_nodes=3_000))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(50, of=150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas)
 @example(
     {

@@ -20,6 +20,7 @@ from structkit.generate.input.options import CompileSettings
 from structkit.schema.markers.json_style import JsonStyle, style_of
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from tests.shared import cases
 
 
 class Plain(BaseModel):
@@ -278,7 +279,7 @@ def test_unsupported_classes_are_rejected() -> None:
 @pytest.mark.parametrize("order", ["declared", "any"])
 def test_random_values_follow_the_style(null: Any, defaults: Any, order: Any) -> None:
     model = RandomModel(seed=1)
-    for seed in range(10):
+    for seed in range(cases(3, of=10)):
         result = sk.generate(
             model,
             "x",

@@ -27,6 +27,7 @@ from typing_extensions import TypedDict
 
 import structkit as sk
 from structkit.testing import ScriptedModel
+from tests.shared import cases
 
 TYPES: dict[str, tuple[object, list[object]]] = {
     "int": (int, [0, 1, -7, 10**6]),
@@ -71,7 +72,7 @@ def texts(fields: dict[str, tuple[str, bool]]) -> list[str]:
     return [json.dumps(each) for each in objects]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=cases(133, of=400))
 @given(
     FIELDS,
     FIELDS,
