@@ -1,6 +1,8 @@
 """A pydantic-ai program on a structkit model: the support agent of a bank, with dependencies and dynamic instructions.
 
-The model is scripted; for a real one, call `structkit.load("Qwen/Qwen3-0.6B")`. Needs `structkit[pydantic-ai]`. Prints:
+The model is scripted; for a real one, call `structkit.load("Qwen/Qwen3-0.6B")`. Install `structkit-llm[pydantic-ai]`.
+
+Prints:
 
     support_advice='Hello John, your balance is $123.45, pending included.' block_card=False risk=1
     support_advice='I am sorry, John. I am blocking your card now.' block_card=True risk=8

@@ -1,6 +1,8 @@
 """A pydantic-ai program on a structkit model: a chat that streams text, with a tool and a stored history.
 
-The model is scripted; for a real one, call `structkit.load("Qwen/Qwen3-0.6B")`. Needs `structkit[pydantic-ai]`. Prints:
+The model is scripted; for a real one, call `structkit.load("Qwen/Qwen3-0.6B")`. Install `structkit-llm[pydantic-ai]`.
+
+Prints:
 
     user: Which titles by Costa do you have?
     [search]

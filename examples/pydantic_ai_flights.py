@@ -1,7 +1,9 @@
 """A pydantic-ai program on a structkit model: a flight search with two agents, shared limits and a choice of the user.
 
 The search agent calls a second agent in a tool, and its output validator asks again until the flight fits the request.
-The model is scripted; for a real one, call `structkit.load("Qwen/Qwen3-0.6B")`. Needs `structkit[pydantic-ai]`. Prints:
+The model is scripted; for a real one, call `structkit.load("Qwen/Qwen3-0.6B")`. Install `structkit-llm[pydantic-ai]`.
+
+Prints:
 
     the validator refuses SFO-AK123
     found SFO-AK456 for $180

@@ -1,6 +1,8 @@
 """A pydantic-ai program on a structkit model: SQL from a question, with an output validator that runs `explain`.
 
-The model is scripted; for a real one, call `structkit.load("Qwen/Qwen3-0.6B")`. Needs `structkit[pydantic-ai]`. Prints:
+The model is scripted; for a real one, call `structkit.load("Qwen/Qwen3-0.6B")`. Install `structkit-llm[pydantic-ai]`.
+
+Prints:
 
     the database refuses: no such column: created
     select message from records where day = '2026-11-20' and level = 'error'

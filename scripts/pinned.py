@@ -7,7 +7,7 @@ from importlib.metadata import distributions
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-NOT_PINNED = {"pip", "structkit"}
+NOT_PINNED = {"pip", "structkit-llm"}
 
 HEADER = """\
 # All versions that structkit is tested with: `pip install -c constraints.txt -e ".[transformers]"`.

@@ -10,6 +10,7 @@ StructkitError                      the message ends with the location: "... at 
 ├─ GrammarError                     an invalid grammar, with line, column and caret
 ├─ VocabularyError                  a tokenizer is unreadable, or lacks tokens that the target needs
 ├─ LimitExceeded                    work or memory would exceed one of the `Limits`
+├─ MissingExtra                   a feature needs a package that is not installed; also an `ImportError`
 ├─ AgentError                       an invalid agent configuration, or a state that cannot be resumed
 ├─ ToolError                        raised by a tool: the model reads the message instead of an output
 ├─ ApprovalRequired                 raised by a tool: the run is suspended until the call is approved
@@ -41,6 +42,7 @@ __all__ = [
     "GenerationError",
     "GrammarError",
     "LimitExceeded",
+    "MissingExtra",
     "ModelError",
     "OutputValidationError",
     "PatternError",
@@ -180,6 +182,26 @@ class LimitExceeded(StructkitError):
         )
         self.limit = limit
         self.value = value
+
+
+class MissingExtra(StructkitError, ImportError):
+    """A feature needs a package that is not installed; the message ends with the command that installs it.
+
+    Attributes:
+        extra: The extra of the distribution `structkit-llm` that contains the package.
+
+    >>> print(MissingExtra("mcp", "tools of MCP servers need", "mcp, version 2"))
+    tools of MCP servers need the package mcp, version 2; run: pip install "structkit-llm[mcp]"
+    """
+
+    def __init__(self, extra: str, feature: str, package: str, *, place: str | None = None) -> None:
+        super().__init__(f"{feature} the package {package}; run: {self.command_of(extra)}", place=place)
+        self.extra = extra
+
+    @staticmethod
+    def command_of(extra: str) -> str:
+        """Return the command that installs structkit with an extra; shells of all platforms accept its quotes."""
+        return f'pip install "structkit-llm[{extra}]"'
 
 
 class AgentError(StructkitError):

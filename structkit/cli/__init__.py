@@ -25,7 +25,7 @@ _CHECK = (
     """
 
 Random sentences of the type's language are validated, and changed valid values must be in the language. The search
-requires hypothesis: pip install 'structkit[check]'. A JSON Schema is checked with the package jsonschema.
+requires hypothesis: pip install "structkit-llm[check]". A JSON Schema is checked with the package jsonschema.
 The module of the type is executed.""",
     """\
 exit status:
@@ -104,8 +104,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         output, status = run(parsed)
     except structkit.StructkitError as error:
-        return _fail(str(error))
-    except ImportError as error:  # a missing extra
         return _fail(str(error))
     except KeyboardInterrupt:
         return _fail("interrupted")

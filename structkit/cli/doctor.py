@@ -36,7 +36,7 @@ def _checks(arguments: argparse.Namespace) -> Iterator[Check]:
         return
     try:
         model = _model(arguments)
-    except (StructkitError, ValueError, ImportError) as error:
+    except (StructkitError, ValueError) as error:
         yield Check(name="model", status="no", found=str(error))
         return
     if not isinstance(model, TextModel):

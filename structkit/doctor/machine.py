@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from structkit.doctor.check import Check
+from structkit.errors import MissingExtra
 
 __all__ = ["check_machine"]
 
@@ -53,7 +54,7 @@ def _check_extra(extra: str, packages: tuple[str, ...]) -> Check:
         except PackageNotFoundError:
             missing.append(package)
     if missing:
-        remedy = f"pip install 'structkit[{extra}]'"
+        remedy = MissingExtra.command_of(extra)
         what = f"{' and '.join(missing)} not installed"
         return Check(name=f"extra {extra}", status="missing", found=what, remedy=remedy)
     return Check(name=f"extra {extra}", status="yes", found=", ".join(found))

@@ -77,7 +77,7 @@ def connect(
         max_characters: Maximum number of characters of an output; longer outputs are truncated with a note.
 
     Raises:
-        ImportError: The package `mcp` is not installed, or is older than version 2.
+        MissingExtra: The package `mcp` is not installed, or is older than version 2.
         TypeError: The server has another type, or an option does not apply to this kind of server.
         ValueError: A number is out of range.
     """

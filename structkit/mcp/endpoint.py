@@ -10,6 +10,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, cast
 
+from structkit.errors import MissingExtra
+
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.client import Transport
@@ -25,14 +27,12 @@ def check_installed() -> None:
     """Import the client.
 
     Raises:
-        ImportError: The package `mcp` is not installed, or is older than version 2.
+        MissingExtra: The package `mcp` is not installed, or is older than version 2.
     """
     try:
         from mcp import Client  # noqa: F401
     except ImportError as error:
-        raise ImportError(
-            "tools of MCP servers require the package mcp, version 2; pip install 'structkit[mcp]'"
-        ) from error
+        raise MissingExtra("mcp", "tools of MCP servers need", "mcp, version 2") from error
 
 
 class Endpoint:

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache, partial
 from threading import Lock
 from typing import Protocol, TypeAlias, cast
 
-from structkit.errors import ModelError
+from structkit.errors import MissingExtra, ModelError
 from structkit.models.protocols import Conversation, Message
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -270,9 +270,7 @@ class PromptEncoder:
         try:
             rendered: object = template(messages, tokenize=False, add_generation_prompt=True, **variables)
         except ImportError as error:
-            raise ModelError(
-                "the chat template requires jinja2; install it with `pip install structkit[transformers]`"
-            ) from error
+            raise MissingExtra("transformers", "the chat template needs", "jinja2") from error
         except Exception as error:  # the template is code of the model's author
             raise ModelError(f"the model's chat template rejected the messages: {error}") from error
         return str(rendered)

@@ -165,7 +165,7 @@ def test_a_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_progress_bar_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(sk.StructkitError, match="pip install tqdm"):
+    with pytest.raises(sk.StructkitError, match=r"pip install \"structkit-llm\[progress\]"):
         sk.extract_many(ScriptedModel(["1", "2"]), ["a", "b"], int, progress=True)
 
 

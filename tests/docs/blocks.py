@@ -119,7 +119,7 @@ def needs_mcp() -> None:
 
 
 def needs_pydantic_ai() -> None:
-    pytest.importorskip("pydantic_ai", reason="pip install 'structkit[pydantic-ai]'")
+    pytest.importorskip("pydantic_ai", reason="pip install 'structkit-llm[pydantic-ai]'")
 
 
 def needs_clients() -> None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from structkit.testing import RandomModel, ScriptedModel
 
-pytest.importorskip("pydantic_ai", reason="pip install 'structkit[pydantic-ai]'")
+pytest.importorskip("pydantic_ai", reason="pip install 'structkit-llm[pydantic-ai]'")
 
 from pydantic_ai import (
     Agent,
@@ -637,5 +637,5 @@ def test_a_schema_without_values_is_refused_with_the_name_of_its_tool() -> None:
 def test_a_missing_package_is_named_with_its_extra() -> None:
     code = "import sys; sys.modules['pydantic_ai'] = None; import structkit.integrations.pydantic_ai"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install 'structkit[pydantic-ai]'" in done.stderr
+    assert 'pip install "structkit-llm[pydantic-ai]"' in done.stderr
     assert done.stderr.rpartition("\n\n")[2].count("Traceback") == 1

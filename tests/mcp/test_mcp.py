@@ -398,7 +398,7 @@ def test_numbers_out_of_range() -> None:
 
 def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(ImportError, match=r"pip install 'structkit\[mcp\]'"):
+    with pytest.raises(ImportError, match=r'pip install "structkit-llm\[mcp\]"'):
         connect(["python"])
 
 

@@ -6,7 +6,7 @@ import importlib.util
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from structkit.errors import StructkitError
+from structkit.errors import MissingExtra
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -29,11 +29,11 @@ class Progress:
             enabled: Whether to show the bar; `None` shows it only in a terminal.
 
         Raises:
-            StructkitError: The bar is enabled, and tqdm is not installed.
+            MissingExtra: The bar is enabled, and tqdm is not installed.
         """
         self._bar: tqdm[None] | None = None
         if enabled and importlib.util.find_spec("tqdm") is None:
-            raise StructkitError("progress=True needs tqdm; install it with `pip install tqdm`")
+            raise MissingExtra("progress", "progress=True needs", "tqdm")
         if enabled is not False and total > 1 and importlib.util.find_spec("tqdm") is not None:
             from tqdm.auto import tqdm
 

@@ -13,11 +13,14 @@ Install the extra `pydantic-ai`.
 
 from __future__ import annotations
 
+from structkit.errors import MissingExtra
+
 try:
     import pydantic_ai  # noqa: F401
 except ImportError as error:
-    message = "structkit.integrations.pydantic_ai requires pydantic-ai; pip install 'structkit[pydantic-ai]'"
-    raise ImportError(message) from error
+    raise MissingExtra(
+        "pydantic-ai", "structkit.integrations.pydantic_ai needs", "pydantic-ai-slim"
+    ) from error
 
 from structkit.integrations.pydantic_ai.model import StructkitModel
 

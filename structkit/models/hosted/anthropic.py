@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from structkit.errors import ModelError
+from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
@@ -55,7 +55,7 @@ def from_anthropic(
             `{"output_config": {"effort": "low"}}`. `max_tokens`, which the API requires, is at most 4,096 without it.
 
     Raises:
-        ImportError: The extra `anthropic` is not installed.
+        MissingExtra: The extra `anthropic` is not installed.
         TypeError: The client is not one of the package, or an argument is unknown.
         ValueError: An argument is not valid.
 
@@ -84,7 +84,7 @@ def anthropic_from_environment(model: str) -> HostedModel:
 
     Raises:
         ModelError: There is no key.
-        ImportError: The extra `anthropic` is not installed.
+        MissingExtra: The extra `anthropic` is not installed.
     """
     client = _package().Anthropic()
     # Without a key the client fails only when it sends a request.
@@ -102,9 +102,7 @@ def _package() -> Any:
     try:
         import anthropic
     except ImportError as error:
-        raise ImportError(
-            "models of Anthropic require the package anthropic; pip install 'structkit[anthropic]'"
-        ) from error
+        raise MissingExtra("anthropic", "models of Anthropic need", "anthropic") from error
     return anthropic
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from structkit.errors import ModelError
+from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
@@ -55,7 +55,7 @@ def from_gemini(
             `{"temperature": 0}`.
 
     Raises:
-        ImportError: The extra `gemini` is not installed.
+        MissingExtra: The extra `gemini` is not installed.
         TypeError: The client is not one of the package, or an argument is unknown.
         ValueError: An argument is not valid.
 
@@ -78,7 +78,7 @@ def gemini_from_environment(model: str) -> HostedModel:
 
     Raises:
         ModelError: There is no key.
-        ImportError: The extra `gemini` is not installed.
+        MissingExtra: The extra `gemini` is not installed.
     """
     genai = _package()
     try:
@@ -97,9 +97,7 @@ def _package() -> Any:
     try:
         from google import genai
     except ImportError as error:
-        raise ImportError(
-            "models of Gemini require the package google-genai; pip install 'structkit[gemini]'"
-        ) from error
+        raise MissingExtra("gemini", "models of Gemini need", "google-genai") from error
     return genai
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from typing_extensions import Unpack
 
-from structkit.errors import ModelError
+from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
@@ -55,7 +55,7 @@ def from_openai(
             `{"reasoning_effort": "low"}`.
 
     Raises:
-        ImportError: The extra `openai` is not installed.
+        MissingExtra: The extra `openai` is not installed.
         TypeError: The client is not one of the package, or an argument is unknown.
         ValueError: An argument is not valid.
 
@@ -82,7 +82,7 @@ def openai_from_environment(model: str) -> HostedModel:
 
     Raises:
         ModelError: There is no key.
-        ImportError: The extra `openai` is not installed.
+        MissingExtra: The extra `openai` is not installed.
     """
     openai = _package()
     try:
@@ -101,9 +101,7 @@ def _package() -> Any:
     try:
         import openai
     except ImportError as error:
-        raise ImportError(
-            "models of OpenAI require the package openai; pip install 'structkit[openai]'"
-        ) from error
+        raise MissingExtra("openai", "models of OpenAI need", "openai") from error
     return openai
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import ModelError
+from structkit.errors import MissingExtra, ModelError
 
 __all__ = ["Context", "NoRoom", "Piece", "Weights", "load_weights", "weights_of"]
 
@@ -366,9 +366,7 @@ def _library() -> Any:
     try:
         import llama_cpp
     except ImportError as error:
-        raise ModelError(
-            "llama_cpp is not installed; install it with `pip install structkit[llama-cpp]`"
-        ) from error
+        raise MissingExtra("llama-cpp", "GGUF files need", "llama-cpp-python") from error
     except (OSError, RuntimeError) as error:  # its shared library is missing, or lacks one
         raise ModelError(f"llama_cpp cannot be imported: {error}; install llama-cpp-python again") from error
     return llama_cpp

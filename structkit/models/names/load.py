@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
-from structkit.errors import ModelError
+from structkit.errors import MissingExtra, ModelError
 from structkit.models.hosted.anthropic import anthropic_from_environment
 from structkit.models.hosted.gemini import gemini_from_environment
 from structkit.models.hosted.model import HostedModel
@@ -145,8 +145,9 @@ def load(
         if not model:
             raise ModelError(f"the name of the model is missing; write {provider}:MODEL", place=name)
         return _HOSTED[provider](model)
-    except ImportError as error:
-        raise ModelError(str(error), place=name) from error
+    except MissingExtra as error:
+        error.place = name
+        raise
 
 
 def _split(name: str | Path) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from structkit.errors import MissingExtra
 from structkit.models.servers.faults import Fault, Refused, message_of, quotable
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class HttpClient:
         max_tries: Maximum number of tries of one request.
 
     Raises:
-        ImportError: The extra `servers` is not installed.
+        MissingExtra: The extra `servers` is not installed.
     """
 
     def __init__(self, base: str, headers: Mapping[str, str], timeout: float, max_tries: int) -> None:
@@ -49,9 +50,7 @@ class HttpClient:
             import httpx2
             import tenacity  # noqa: F401
         except ImportError as error:
-            raise ImportError(
-                "servers require the packages httpx2 and tenacity; pip install 'structkit[servers]'"
-            ) from error
+            raise MissingExtra("servers", "servers need", error.name or "httpx2") from error
         self.base = base
         self._timeout = timeout
         self._max_tries = max_tries

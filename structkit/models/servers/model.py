@@ -66,7 +66,7 @@ def connect(
 
     Raises:
         ModelError: The server cannot be reached, is no such server, refuses the key, or does not have the model.
-        ImportError: The extra `servers` is not installed.
+        MissingExtra: The extra `servers` is not installed.
         ValueError: The address or a number is not valid.
 
     >>> model = connect("http://localhost:8000")  # doctest: +SKIP

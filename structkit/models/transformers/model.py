@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import structkit.demo
-from structkit.errors import ModelError, VocabularyError
+from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.chat_template import ChatTokenizer
 from structkit.models.local import LocalModel
 from structkit.models.protocols import Batch
@@ -318,9 +318,7 @@ def _check_causal(config: PreTrainedConfig, location: str) -> None:
 def _check_packages() -> None:
     for package in ("torch", "transformers"):
         if importlib.util.find_spec(package) is None:
-            raise ModelError(
-                f"{package} is not installed; install it with `pip install structkit[transformers]`"
-            )
+            raise MissingExtra("transformers", "models of transformers need", package)
 
 
 def _demo_folder() -> Path:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
+from structkit.errors import MissingExtra
 from structkit.rejected import Rejected
 
 __all__ = ["check", "make_checker"]
@@ -29,7 +30,7 @@ def check(
         resources: Other documents that the schema refers to, by URI.
 
     Raises:
-        ImportError: The package `jsonschema` is not installed.
+        MissingExtra: The package `jsonschema` is not installed.
     """
     return make_checker(schema, resources)(value)
 
@@ -44,7 +45,7 @@ def make_checker(
     OpenAPI 3.0 meaning.
 
     Raises:
-        ImportError: The package `jsonschema` is not installed.
+        MissingExtra: The package `jsonschema` is not installed.
     """
     try:
         from jsonschema.exceptions import ValidationError, best_match
@@ -52,10 +53,9 @@ def make_checker(
         from referencing import Registry, Resource
         from referencing.jsonschema import DRAFT202012
     except ImportError as error:
-        message = (
-            "values of JSON Schemas are validated with jsonschema; run: pip install 'structkit[jsonschema]'"
-        )
-        raise ImportError(message) from error
+        raise MissingExtra(
+            "jsonschema", "the validation of values of JSON Schemas needs", "jsonschema"
+        ) from error
     kind = validator_for(schema, default=Draft202012Validator)
     registry = Registry().with_resources(
         (uri, Resource.from_contents(other, default_specification=DRAFT202012))

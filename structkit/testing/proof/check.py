@@ -65,7 +65,7 @@ def check(
     Raises:
         StructkitError: The target cannot be compiled, as in `structkit.compile`.
         GenerationError: The shortest text has more than 200,000 bytes.
-        ImportError: hypothesis is not installed; or, for a JSON Schema, the package `jsonschema`.
+        MissingExtra: hypothesis is not installed; or, for a JSON Schema, the package `jsonschema`.
         ValueError: `n` is less than 1.
 
     >>> report = check(dict[str, int | None], n=100)

@@ -50,7 +50,7 @@ def oracle_of(target: AnyTarget, read: Target[object]) -> Oracle:
         read: The target as read by structkit.
 
     Raises:
-        ImportError: The target is a JSON Schema, and the package `jsonschema` is not installed.
+        MissingExtra: The target is a JSON Schema, and the package `jsonschema` is not installed.
     """
     given = spec_of(target)
     if isinstance(given, JsonSchema):

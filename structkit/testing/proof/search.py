@@ -11,6 +11,7 @@ from random import Random
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from structkit.errors import MissingExtra
 from structkit.rejected import Rejected
 from structkit.testing.proof.language import Language
 from structkit.testing.proof.random_source import RandomSource
@@ -20,8 +21,8 @@ try:
     from hypothesis import strategies as st
     from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 except ImportError as missing:
-    raise ImportError(
-        "structkit.check and structkit.testing.strategy require hypothesis; pip install 'structkit[check]'"
+    raise MissingExtra(
+        "check", "structkit.check and structkit.testing.strategy need", "hypothesis"
     ) from missing
 
 __all__ = ["Bounds", "Change", "Found", "changes", "sentences", "smallest", "values"]

@@ -37,7 +37,7 @@ def strategy(target: AnyTarget, **options: Unpack[CompileOptions]) -> SearchStra
 
     Raises:
         StructkitError: The target cannot be compiled, as in `structkit.compile`.
-        ImportError: hypothesis is not installed.
+        MissingExtra: hypothesis is not installed.
 
     >>> from hypothesis import given
     >>> @given(strategy(dict[str, int]))

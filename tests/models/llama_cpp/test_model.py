@@ -250,7 +250,7 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF")
     monkeypatch.setitem(__import__("sys").modules, "llama_cpp", None)
-    with pytest.raises(ModelError, match=r"llama_cpp is not installed.*pip install structkit\[llama-cpp\]"):
+    with pytest.raises(sk.MissingExtra, match=r'run: pip install "structkit-llm\[llama-cpp\]"'):
         sk.load(path)
 
 

@@ -83,7 +83,9 @@ def test_a_package_that_is_missing_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     if "." in package and package.partition(".")[0] in sys.modules:
         monkeypatch.delattr(sys.modules[package.partition(".")[0]], "genai", raising=False)
-    with pytest.raises(ModelError, match=r"require the package .*; pip install 'structkit\[\w+\]'"):
+    with pytest.raises(
+        sk.MissingExtra, match=r'need the package .*; run: pip install "structkit-llm\[\w+\]" at'
+    ):
         sk.load(name)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.errors import ModelError, VocabularyError
+from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.protocols import LogitsModel, Message
 from structkit.models.transformers.model import TransformersModel, from_transformers
 from structkit.models.transformers.model import load_transformers as load
@@ -470,7 +470,9 @@ def test_other_objects_than_a_model_and_its_tokenizer_are_rejected(llama, tokeni
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else name)
-    with pytest.raises(ModelError, match=r"torch is not installed.*pip install structkit\[transformers\]"):
+    with pytest.raises(
+        MissingExtra, match=r'the package torch; run: pip install "structkit-llm\[transformers\]"'
+    ):
         load("gpt2")
 
 

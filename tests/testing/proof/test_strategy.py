@@ -82,4 +82,4 @@ def test_without_hypothesis_the_error_names_the_extra() -> None:
         "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'structkit[check]'" in done.stdout
+    assert 'pip install "structkit-llm[check]"' in done.stdout
