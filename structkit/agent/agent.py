@@ -207,7 +207,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
                 parameter.
             AgentError: Two tools have the same name, an item is not a tool or expects other `deps`, or the result
                 could be mistaken for a call.
-            ValueError: A number is out of range, or the format is unknown.
+            ValueError: A number is out of range, the format is unknown, or the agent cannot give the answer of an
+                example.
             TypeError: An option has the wrong type.
         """
         if not isinstance(model, TextModel) and not hasattr(model, "session"):
@@ -259,6 +260,10 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             prefix_cache=PrefixCache(writing.limits.prefix_cache_tokens),
         )
         config.check()
+        if (
+            settings.examples and deps_type is object
+        ):  # validators of a type may need dependencies, as their context
+            config.check_examples()
         self._configure(config)
 
     @property

@@ -642,3 +642,10 @@ def test_mutated_arguments_and_error_messages() -> None:
     for result in (agent.run("x"), asyncio.run(agent.with_model(ScriptedModel(script)).arun("x"))):
         assert [call.arguments for call in result.calls] == [{"names": ["a"]}, {}, {}]
         assert [call.error for call in result.calls] == [None, "the call was cancelled", "Mute"]
+
+
+def test_an_example_that_the_agent_cannot_give_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match=r"examples\[1\] cannot be written as"):
+        sk.Agent(ScriptedModel([]), [weather], output_type=int, examples=[("a", 3), ("b", "three")])
+    agent = sk.Agent(ScriptedModel(["4"]), [weather], output_type=int, examples=[("a", 3)])
+    assert agent.run("x").value == 4

@@ -52,7 +52,7 @@ CONTAINERS: Kind = {
         Iterable[int],
         texts=["[]", "[1, 2]"],
         refuses=['["a"]', "1"],
-        limits="pydantic itself validates items only when they are read",
+        limits="a list; pydantic itself validates items only when they are read",
     ),
     "deque[int], maxlen=2": Specimen(
         Annotated[collections.deque[int], Field(max_length=2)],

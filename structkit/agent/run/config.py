@@ -26,6 +26,7 @@ from structkit.agent.prompt.instructions import Instructions
 from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.agent.tools.prepared import PreparedTool, matches_type, type_name
 from structkit.errors import AgentError
+from structkit.generate.input.examples import render_examples
 from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
 from structkit.generate.input.options import Settings
 from structkit.generate.run.prefix_cache import PrefixCache
@@ -187,6 +188,18 @@ class AgentConfig:
     def compile(self, target: StepTarget) -> CompiledTarget:
         """Compile the target of a step; guides are cached."""
         return GUIDE_CACHE.get(target, self.vocabulary, self.settings.compile_settings, self.settings.source)
+
+    def check_examples(self) -> None:
+        """Check that a step can give the answers of the examples.
+
+        Raises:
+            ValueError: A step cannot give an answer.
+        """
+        target = self.step_target([AvailableTool(tool, tool.tool.max_calls) for tool in self.tools])
+        settings = self.settings
+        render_examples(
+            settings.examples, target, settings.compile_settings, settings.source, settings.context
+        )
 
     @cached_property
     def final_target(self) -> StepTarget:

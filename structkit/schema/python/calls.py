@@ -1,8 +1,11 @@
-"""Adapters of types that contain functions: the value of a function is created from its arguments.
+"""Adapters of types that contain functions or iterables, whose values are created from JSON as structkit defines it.
 
 Pydantic validates a function in a type by calling it. An adapter of this module calls no function: in its core schema
 the arguments of the function are an object, and a `FunctionForm` creates the value from them. `arguments_type` is the
 type of this object.
+
+Pydantic reads an `Iterable[T]` as an iterator that validates an item when it is used. In an adapter of this module it
+is a list, so that all items are validated with the value.
 """
 
 from __future__ import annotations
@@ -70,7 +73,7 @@ def reject_function(function: Callable[..., object]) -> FunctionForm:
 
 
 def adapter_of(target: TypeForm[T] | TypeAdapter[T], read_function: ReadFunction) -> TypeAdapter[T]:
-    """Return an adapter of a type whose validation calls none of the functions in it.
+    """Return an adapter of a type whose validation calls none of the functions in it, and reads iterables as lists.
 
     Args:
         target: A type, or an adapter of one, which is not changed.
@@ -87,7 +90,7 @@ def adapter_of(target: TypeForm[T] | TypeAdapter[T], read_function: ReadFunction
     rebuild: Callable[[], object] | None = getattr(adapter.core_schema, "rebuild", None)
     if rebuild is not None:  # a class whose schema is built on first use
         rebuild()
-    if not any(map(_is_call, _nodes(adapter.core_schema))):
+    if not any(_is_call(node) or node.get("type") == "generator" for node in _nodes(adapter.core_schema)):
         return adapter
     rewriter = _Rewriter(read_function)
     core = rewriter.rewrite(cast("Core", adapter.core_schema))
@@ -108,13 +111,14 @@ def new_validator(core: Core, config: Mapping[str, object] | None) -> SchemaVali
 def _options(core: Core) -> dict[str, Any]:
     """Return the options with which pydantic validates classes by the given core schema.
 
-    By default pydantic uses the cached validator of a class inside the schema, which calls the functions in its fields.
+    By default pydantic uses the cached validator of a class inside the schema, which calls the functions in its fields
+    and leaves iterables unread.
 
     Raises:
         SchemaError: The installed pydantic has no such option.
     """
     classes = [node for node in _nodes(core) if node.get("type") in ("model", "dataclass")]
-    found = next((node for node in classes if any(map(_is_value, _nodes(node)))), None)
+    found = next((node for node in classes if any(map(_is_rewritten, _nodes(node)))), None)
     if found is None:
         return {}
     options = {"_use_prebuilt": False}
@@ -123,8 +127,8 @@ def _options(core: Core) -> dict[str, Any]:
     except TypeError as error:
         name = name_of(found["cls"])
         raise SchemaError(
-            f"{name} has a function in a field, which the installed pydantic calls when it validates a {name}; install "
-            "a newer pydantic, or use the function itself as the target",
+            f"{name} has a function or an Iterable in a field, and the installed pydantic validates it in its own way; "
+            "install a newer pydantic",
             place=name,
         ) from error
     return options
@@ -200,6 +204,12 @@ class _Rewriter:
             return self.rewrite(cast("Core", core["schema"]))
         if _is_call(core):
             return self._call(core)
+        if core.get("type") == "generator":
+            core = {
+                **core,
+                "type": "list",
+                "metadata": {**cast("Core", core.get("metadata") or {}), _READ: True},
+            }
         rewritten = {key: value if key in _NO_SCHEMAS else self._inside(value) for key, value in core.items()}
         if rewritten.get("custom_init") and any(map(_is_value, _nodes(rewritten))):
             name = name_of(rewritten["cls"])
@@ -251,6 +261,10 @@ def _is_value(core: Core) -> bool:
     return called_function(core) is not None
 
 
+def _is_rewritten(core: Core) -> bool:
+    return _is_value(core) or _READ in cast("Core", core.get("metadata") or {})
+
+
 def _nodes(core: object) -> Iterator[Core]:
     """Yield a core schema and all core schemas inside it, including parts such as fields."""
     pending, seen = [core], set[int]()
@@ -265,6 +279,9 @@ def _nodes(core: object) -> Iterator[Core]:
         elif isinstance(current, (list, tuple)):
             pending += current
 
+
+_READ = "structkit_read"
+"""Key in the metadata of a list that was an iterable."""
 
 _NO_SCHEMAS = {"cls", "default", "expected", "members", "metadata", "serialization"}
 
