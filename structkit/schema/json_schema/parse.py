@@ -21,7 +21,6 @@ from structkit.schema.algebra.prune import prune, topological_order
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.constructors import union, with_note
 from structkit.schema.ir.definitions import Definitions
-from structkit.schema.ir.json_values import shorten_value
 from structkit.schema.ir.keywords import (
     CHECKED,
     COMBINING_KEYWORDS,
@@ -60,6 +59,7 @@ from structkit.schema.json_schema.parse_types import (
 )
 from structkit.schema.json_schema.relax_unsupported import Relaxation
 from structkit.schema.json_schema.unevaluated import evaluated_paths, unevaluated_schema
+from structkit.schema.json_schema.unknown import check_unknown, describe_no_schema
 from structkit.unenforced import Unenforced
 
 __all__ = ["parse_schema"]
@@ -184,9 +184,7 @@ class _Parser:
         if raw is False:
             return Never("the schema false allows nothing")
         if not isinstance(raw, (dict, Mapping)):  # the test for dict is several times faster
-            raise SchemaError(
-                f"a schema must be an object or a boolean, not {shorten_value(raw)}", place=path.text
-            )
+            raise SchemaError(describe_no_schema(raw), place=path.text)
         self._charge(1, path)
         if self._depth >= self._limits.schema_depth:
             raise LimitExceeded(
@@ -271,7 +269,9 @@ class _Parser:
             raw = self._relaxation.relax(raw, path)
             if (bare := bare_type(raw, path, self._limits)) is not None:
                 return bare
-        if self.python and CHECKED in raw:
+        if not (self.python or self._relaxation):
+            check_unknown(raw, path)
+        elif self.python and CHECKED in raw:
             self.checked.append(Unenforced(path.text, "validator", str(raw[CHECKED])))
         note = read_note(raw, path, self._limits)
         kind = raw.get("type")
@@ -482,7 +482,6 @@ _LONE_REF_KEYWORDS = NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
 
 _MAX_LOOKUPS = 3
 """Maximum nesting of definitions that are parsed where a `oneOf` refers to them: each deepens the stack."""
-
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Literal, Protocol, TypedDict, cast
 
@@ -456,9 +457,9 @@ def parse_type_keyword(raw: Mapping[str, object], path: SchemaPath) -> tuple[Jso
     for name in names if isinstance(names, list | tuple) else (names,):
         kind = TYPE_NAMES.get(name) if isinstance(name, str) else None
         if kind is None:
-            raise SchemaError(
-                f"unknown type {shorten_value(name)}; use one of {', '.join(TYPE_NAMES)}", place=path.text
-            )
+            close = get_close_matches(name, TYPE_NAMES, 1) if isinstance(name, str) else []
+            remedy = f"write {close[0]!r}" if close else f"use one of {', '.join(TYPE_NAMES)}"
+            raise SchemaError(f"unknown type {shorten_value(name)}; {remedy}", place=path.text)
         found[kind] = None
     if not found:
         raise SchemaError("type must list at least one type", place=path.text)

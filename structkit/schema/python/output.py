@@ -6,10 +6,11 @@ The parsed JSON Schema is that of `schema/python/generator.py`; users get pydant
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from functools import cached_property
 from typing import Generic, TypeVar, cast
 
-from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
+from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 from pydantic_core import PydanticOmit
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
@@ -89,6 +90,7 @@ class OutputType(Generic[T]):
         """
         given: object = target
         name = name_of(given._type if isinstance(given, TypeAdapter) else given)
+        _reject_models(given)
         try:
             adapter = adapter_of(target, read_function)
             schema = adapter.json_schema(schema_generator=schema_generator(policy))
@@ -109,7 +111,7 @@ class OutputType(Generic[T]):
             RuntimeError,  # a constraint that a type cannot have
             TypeError,
         ) as error:
-            raise SchemaError(describe_error(name, error), place="$") from error
+            raise SchemaError(_meant(given) or describe_error(name, error), place="$") from error
         defaults = policy.defaults or "always"
         document = parse_schema(schema, python=True, defaults=defaults, limits=limits, oracle=oracle)
         found = cls(adapter, name, document, style_of(adapter._type).whitespace)
@@ -143,3 +145,35 @@ class OutputType(Generic[T]):
             return self._adapter.validate_json(text, context=context)
         except ValueError as error:  # pydantic does not wrap the error of a default factory
             return rejection_of(error, text)
+
+
+def _reject_models(given: object) -> None:
+    """Reject a value instead of its class, and a class of pydantic 1.
+
+    Raises:
+        SchemaError: The target is one of these.
+    """
+    kind = given if isinstance(given, type) else type(given)
+    if isinstance(given, BaseModel) or (is_dataclass(given) and given is not kind):
+        raise SchemaError(f"{given!r:.60} is a value; pass its class {kind.__name__}", place="$")
+    if not issubclass(kind, BaseModel) and hasattr(kind, "__fields__") and hasattr(kind, "parse_obj"):
+        raise SchemaError(
+            f"{kind.__name__} is a model of pydantic 1; derive it from the BaseModel of pydantic 2",
+            place="$",
+        )
+
+
+def _meant(given: object) -> str | None:
+    """Return the message about a class without fields, or about a value that is no type; `None` for other targets."""
+    if isinstance(given, type) and given.__module__ != "builtins":
+        is_plain = given.__mro__[1:] == (object,) and "__annotations__" in vars(given)
+        remedy = (
+            f"write class {given.__name__}(pydantic.BaseModel), or decorate it with @dataclasses.dataclass"
+        )
+        return (
+            f"{given.__name__} is a class whose fields pydantic does not read; {remedy}" if is_plain else None
+        )
+    kind = type(given)
+    if isinstance(given, type) or kind.__module__ in ("builtins", "types", "typing", "typing_extensions"):
+        return None
+    return f"{given!r:.60} is an object of {kind.__name__}, not a type; pass the class {kind.__name__}"

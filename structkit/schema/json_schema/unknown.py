@@ -1,0 +1,217 @@
+"""Keys of a schema that are no keywords: slips are errors, others are ignored, as the specification requires."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+from structkit.errors import SchemaError
+from structkit.schema.ir.json_values import shorten_value
+from structkit.schema.ir.keywords import ANNOTATIONS, IMPLEMENTED
+from structkit.schema.ir.path import SchemaPath
+
+__all__ = ["check_unknown", "describe_no_schema"]
+
+_KNOWN: frozenset[str] = IMPLEMENTED | ANNOTATIONS
+"""The keywords of the specification, of its drafts and of OpenAPI."""
+
+_SHORT = 6
+"""Length below which a slip adds, omits or swaps letters; another letter makes another word: `then` and `when`."""
+
+_LONG = 9
+"""Length from which a slip can have two letters; `minimal` is another word than `minimum`."""
+
+_MAX_REPORTED = 512
+"""Maximum number of unknown keywords that are logged."""
+
+_log = logging.getLogger("structkit")
+
+
+def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
+    """Check the keys of a schema that are no keywords.
+
+    Raises:
+        SchemaError: A key looks like a slip of a keyword; or no key is a keyword, in the document or in an inner schema
+            that names types.
+
+    >>> check_unknown({"type": "object", "markdownDescription": "A person."}, SchemaPath())
+    >>> check_unknown({"type": "object", "propertes": {}}, SchemaPath())
+    Traceback (most recent call last):
+    structkit.errors.SchemaError: 'propertes' is no keyword of JSON Schema; write 'properties', or ...
+    """
+    if raw.keys() <= _KNOWN:
+        return
+    unknown = [key for key in raw if key not in _KNOWN]
+    for key in unknown:
+        if isinstance(key, str) and (meant := _slip_of(key, raw[key], raw)) is not None:
+            raise SchemaError(
+                f"{key!r} is no keyword of JSON Schema; write {meant!r}{_IGNORE}", place=path.text
+            )
+    if unknown and len(unknown) == len(raw) and not all(map(_is_extension, unknown)) and _is_meant(raw, path):
+        named = ", ".join(repr(key) for key in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        raise SchemaError(
+            f"no key of the schema is a keyword of JSON Schema: {named}; {_hint(raw)}", place=path.text
+        )
+    for key in unknown:
+        if isinstance(key, str) and not _is_extension(key):
+            _report(key)
+
+
+def _is_meant(raw: Mapping[str, object], path: SchemaPath) -> bool:
+    """Return whether keys without a keyword were meant to restrict values; inner schemas may have annotations only."""
+    return path.text == "$" or any(
+        isinstance(value, type) or (isinstance(value, str) and value in {*_TYPES, *_PYTHON_TYPES})
+        for value in raw.values()
+    )
+
+
+def describe_no_schema(value: object) -> str:
+    """Return the message about a value where a schema must be.
+
+    >>> describe_no_schema("str")
+    "a schema must be an object or a boolean, not 'str'; write {'type': 'string'}"
+    """
+    name = value.__name__ if isinstance(value, type) else value
+    name = _PYTHON_TYPES.get(name, name) if isinstance(name, str) else name
+    remedy = f"; write {{'type': {name!r}}}" if isinstance(name, str) and name in _TYPES else ""
+    return f"a schema must be an object or a boolean, not {shorten_value(value)}{remedy}"
+
+
+@lru_cache(maxsize=_MAX_REPORTED)
+def _report(key: str) -> None:
+    _log.info("%r is no keyword of JSON Schema and is ignored; structkit.explain shows where", key[:100])
+
+
+def _is_extension(key: object) -> bool:
+    """Return whether a key says by its name that it is no keyword: `x-order`, `$id`-like keys, `ns:key`, `_private`."""
+    return isinstance(key, str) and (key[:2].lower() == "x-" or key[:1] in ("$", "_", "@") or ":" in key)
+
+
+def _hint(raw: Mapping[str, object]) -> str:
+    if {"openapi", "swagger", "components", "paths"} & raw.keys():
+        return "this is a document of OpenAPI: pass one of its schemas"
+    for wrapper in ("schema", "json_schema", "parameters", "input_schema", "function"):
+        inner = raw.get(wrapper)
+        if isinstance(inner, Mapping):
+            return f"pass the schema in it, target[{wrapper!r}]"
+    key, value = next(iter(raw.items()))
+    if isinstance(value, type):
+        return (
+            f"keys and Python types are a TypedDict: TypedDict('Answer', {{{key!r}: {value.__name__}, ...}})"
+        )
+    if isinstance(value, str):
+        name = _PYTHON_TYPES.get(value, value)
+        inner = f"{{'type': {name!r}}}" if name in _TYPES else "{...}"
+        return f"keys of an object are properties: {{'type': 'object', 'properties': {{{key!r}: {inner}}}}}"
+    return f"keys of an object are properties: {{'type': 'object', 'properties': {{{key!r}: {{...}}}}}}"
+
+
+def _slip_of(key: str, value: object, raw: Mapping[str, object]) -> str | None:
+    """Return the keyword of which a key is a slip; its value must have the form that the keyword requires."""
+    for keyword, has_form in _FORMS.items():
+        is_slip = key.lower() == keyword.lower() or (not _is_extension(key) and _is_near(key, keyword))
+        if is_slip and keyword not in raw and has_form(value):
+            return keyword
+    return None
+
+
+def _is_near(key: str, keyword: str) -> bool:
+    """Return whether a key differs from a keyword by a letter, or from a long one by two."""
+    if abs(len(key) - len(keyword)) > 2 or min(len(key), len(keyword)) < 3:
+        return False
+    if _without_one(key, keyword) or _without_one(keyword, key) or _is_swapped(key, keyword):
+        return True
+    distance = _distance(key.lower(), keyword.lower())
+    return distance <= (0 if len(keyword) < _SHORT else 1 if len(keyword) < _LONG else 2)
+
+
+def _without_one(longer: str, shorter: str) -> bool:
+    return len(longer) == len(shorter) + 1 and any(
+        longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer))
+    )
+
+
+def _is_swapped(left: str, right: str) -> bool:
+    return any(
+        left[:at] + left[at + 1 : at + 2] + left[at : at + 1] + left[at + 2 :] == right
+        for at in range(len(left) - 1)
+    )
+
+
+def _distance(left: str, right: str) -> int:
+    """Return the number of letters to add, omit or replace."""
+    row = list(range(len(right) + 1))
+    for number, letter in enumerate(left, 1):
+        previous, row[0] = row[0], number
+        for at, other in enumerate(right, 1):
+            previous, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, previous + (letter != other))
+    return row[-1]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, (bool, Mapping))
+
+
+def _maps_schemas(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_schema, value.values()))
+
+
+def _lists_schemas(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(map(_is_schema, value))
+
+
+def _names_types(value: object) -> bool:
+    names = value if isinstance(value, (list, tuple)) else [value]
+    return bool(names) and all(isinstance(name, str) and name in _TYPES for name in names)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_IGNORE = ", or pass JsonSchema(schema, strict=False) to ignore it"
+
+_PYTHON_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "str": "string",
+        "int": "integer",
+        "float": "number",
+        "bool": "boolean",
+        "list": "array",
+        "dict": "object",
+    }
+)
+
+_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+
+_FORMS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), _maps_schemas
+        ),
+        **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _lists_schemas),
+        **dict.fromkeys(("required", "enum"), _is_list),
+        **dict.fromkeys(
+            ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _is_number
+        ),
+        **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _is_number),
+        **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), _is_number),
+        **dict.fromkeys(("additionalProperties", "propertyNames", "items", "contains"), _is_schema),
+        **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), _is_schema),
+        **dict.fromkeys(("pattern", "format"), _is_text),
+        "$ref": lambda value: isinstance(value, str) and "#" in value,
+        "uniqueItems": lambda value: isinstance(value, bool),
+        "type": _names_types,
+    }
+)
+"""By keyword, whether a value has the form that the keyword requires."""
