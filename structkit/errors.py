@@ -280,10 +280,14 @@ class BudgetTooSmall(GenerationError):
         budget: The allowed number of tokens.
     """
 
-    def __init__(self, needed: int, budget: int, *, place: str | None = None) -> None:
+    def __init__(
+        self, needed: int, budget: int, *, context: str | None = None, place: str | None = None
+    ) -> None:
+        # A larger `max_tokens` does not help if the context of the model is full.
         super().__init__(
-            f"the shortest value needs {needed} tokens and only {budget} are allowed; "
-            f"pass max_tokens={needed} or more",
+            f"the shortest value needs {needed} tokens and only {budget} are allowed; pass max_tokens={needed} or more"
+            if context is None
+            else f"the shortest value needs {needed} tokens and the context of the model leaves {budget}: {context}",
             place=place,
         )
         self.needed = needed

@@ -93,8 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The arguments after the command's name; by default those of the process.
 
     Returns:
-        The exit status: 0; or 1 after an error, with one message on standard error, or if `check` or `explain` report
-        a problem.
+        The exit status: 0; or 1 after an error, with one message on standard error, if an answer in a file is an error,
+        or if `check` or `explain` report a problem.
 
     Raises:
         SystemExit: With 2 after invalid arguments; with 0 after `--help` and `--version`.
@@ -120,7 +120,7 @@ def _extract(parsed: argparse.Namespace) -> tuple[str, int]:
         prompt = "" if parsed.input else read_prompt(parsed.prompt)
     except ValueError as error:
         parsed.parser.error(str(error))
-    return extract(parsed, prompt, options), 0
+    return extract(parsed, prompt, options)
 
 
 def _doctor(parsed: argparse.Namespace) -> tuple[str, int]:

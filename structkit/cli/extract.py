@@ -21,8 +21,8 @@ from structkit.targets.targets import AnyTarget
 __all__ = ["extract", "read_grammar", "read_options", "read_prompt", "read_schema", "read_type"]
 
 
-def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str:
-    """Run the command and return its output.
+def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tuple[str, int]:
+    """Run the command; return its output and the exit status.
 
     Raises:
         StructkitError: The target, the model or the generation failed.
@@ -34,8 +34,8 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> str
         return extract_file(arguments, target, options)
     result = generate(load(arguments.model), prompt, cast("type[object]", target), **options)
     if isinstance(target, Grammar):
-        return json.dumps(result.text, ensure_ascii=False) if arguments.json else result.text
-    return result.text if arguments.json else repr(result.value)
+        return (json.dumps(result.text, ensure_ascii=False) if arguments.json else result.text), 0
+    return (result.text if arguments.json else repr(result.value)), 0
 
 
 def _target(arguments: argparse.Namespace) -> AnyTarget:

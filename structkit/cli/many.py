@@ -24,8 +24,8 @@ _BATCHES_PER_CHUNK = 16
 """Number of batches whose prompts are read and sorted by length together."""
 
 
-def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Options) -> str:
-    """Run the command and return its output.
+def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Options) -> tuple[str, int]:
+    """Run the command; return its output, and the exit status: 1 if an answer is an error.
 
     Every line of the input is a prompt: a JSON string, or an object with a `prompt` (a string or messages) and an
     optional `id`. The same line of the output is an object with the `value` or the `error`, and the `id`.
@@ -51,7 +51,7 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
     except (OSError, UnicodeDecodeError) as error:
         raise StructkitError(f"reading or writing the files failed: {error}", place=str(source)) from error
     skipped = f", {existing} already existed" if existing else ""
-    return f"{written} lines written to {sink}, {failed} of them errors{skipped}"
+    return f"{written} lines written to {sink}, {failed} of them errors{skipped}", int(failed > 0)
 
 
 class _OutputFile:

@@ -644,6 +644,14 @@ def test_mutated_arguments_and_error_messages() -> None:
         assert [call.error for call in result.calls] == [None, "the call was cancelled", "Mute"]
 
 
+def test_the_names_of_other_libraries_are_translated() -> None:
+    for name in ("results", "result_type", "response_model", "output_typ"):
+        with pytest.raises(
+            TypeError, match=f"no argument '{name}'; write output_type=...; it takes output_type"
+        ):
+            sk.Agent(ScriptedModel([]), **{name: int})
+
+
 def test_an_example_that_the_agent_cannot_give_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match=r"examples\[1\] cannot be written as"):
         sk.Agent(ScriptedModel([]), [weather], output_type=int, examples=[("a", 3), ("b", "three")])

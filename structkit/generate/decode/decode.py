@@ -77,7 +77,10 @@ class Attempt:
         previous: Decoded | None = None,
     ) -> None:
         if not cursor.fits(budget):
-            raise BudgetTooSmall(cursor.min_tokens_to_end(), budget)
+            needed = cursor.min_tokens_to_end()
+            raise BudgetTooSmall(
+                needed, budget, context=_full_context(request, len(prompt_ids), needed, budget)
+            )
         settings, vocabulary = request.settings, cursor.guide.vocabulary
         self.request = request
         self.settings = settings
@@ -478,3 +481,17 @@ def _text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:
         bool(token) and not token.startswith(CONTROL_BYTE) for token in vocabulary.tokens
     ]
     return np.packbits(is_text, bitorder="little").view(np.uint32)
+
+
+def _full_context(request: Request, prompt_tokens: int, needed: int, budget: int) -> str | None:
+    """Return why the context of the model is full, and the remedy; `None` if `max_tokens` sets the budget."""
+    settings, context = request.settings, request.logits_model.context_length
+    if context is None or (settings.max_tokens is not None and budget >= settings.max_tokens):
+        return None
+    thinking = settings.max_thinking_tokens
+    beside = f"of {context} tokens, {prompt_tokens} are the prompt"
+    if not thinking:
+        return f"{beside}; shorten the prompt"
+    free = context - prompt_tokens - needed - 16  # the tags around the thoughts have a few tokens
+    remedy = f"pass thinking={free // 2}" if free > 1 else "shorten the prompt, or pass thinking=False"
+    return f"{beside} and {thinking} are kept for thinking; {remedy}"

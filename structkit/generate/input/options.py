@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from numbers import Integral
+from types import MappingProxyType
 from typing import Literal, TypedDict, cast
 
 from structkit.generate.input.validator import OutputValidator, read_validator
@@ -176,6 +178,21 @@ class StreamOptions(ResultOptions, total=False):
 _DEFAULT_DRAFT_TOKENS = 24
 """Draft tokens with `prompt_lookup=True`."""
 
+_OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "functions": "tools",
+        "max_new_tokens": "max_tokens",
+        "max_retries": "retries",
+        "response_format": "output_type",
+        "response_model": "output_type",
+        "result": "output_type",
+        "result_type": "output_type",
+        "results": "output_type",
+        "system_prompt": "instructions",
+    }
+)
+"""What other libraries call an argument, and what it is called here."""
+
 _DEFAULT_THINKING_TOKENS = 1_024
 """Thinking tokens with `thinking=True`."""
 
@@ -282,14 +299,17 @@ class Settings:
         0.5
         >>> Settings.read("extract", {"max_token": 20})
         Traceback (most recent call last):
-        TypeError: extract() has no argument 'max_token'; it takes max_tokens, temperature, top_k, ...
+        TypeError: extract() has no argument 'max_token'; write max_tokens=...; it takes max_tokens, temperature, ...
         """
         known = accepted.__annotations__
         unknown = [name for name in given if name not in known]
         if unknown:
-            names = ", ".join([*known, *extra])
+            names = [*extra, *known]  # first what only this function has
+            meant = _OTHER_NAMES.get(unknown[0], "")
+            close = [meant] if meant in names else get_close_matches(unknown[0], names, 1, 0.8)
             hint = "; structkit.generate returns it" if unknown[0] == "confidence" else ""
-            raise TypeError(f"{function}() has no argument {unknown[0]!r}{hint}; it takes {names}")
+            hint = f"; write {close[0]}=..." if close else hint
+            raise TypeError(f"{function}() has no argument {unknown[0]!r}{hint}; it takes {', '.join(names)}")
         options = cast("StreamOptions", given)
         thinking = options.get("thinking", False)
         prompt_lookup = options.get("prompt_lookup", True)

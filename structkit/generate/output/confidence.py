@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -136,5 +137,13 @@ def warn_low_agreement(masked_probability: float, name: str) -> None:
             "in the prompt, or choose a target that fits the text; "
             "confidence[path].masked_probability shows which fields",
             LowAgreementWarning,
-            stacklevel=2,
+            stacklevel=_stack_level(),
         )
+
+
+def _stack_level() -> int:
+    """Return the `stacklevel` of the caller's first frame outside of structkit, as the caller passes it to `warn`."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "structkit":
+        frame, level = frame.f_back, level + 1
+    return level

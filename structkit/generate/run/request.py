@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from structkit.generate.run.outcome import Outcome, attach_trace
 from structkit.generate.run.rejection import locate_rejected, retry_prompt
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
-from structkit.models.protocols import SupportsMessages, SupportsThinking
+from structkit.models.protocols import RandomLogits, SupportsMessages, SupportsThinking
 from structkit.models.text.protocol import AnyModel
 from structkit.rejected import Rejected
 from structkit.targets.targets import Target
@@ -42,6 +43,8 @@ __all__ = [
     "unhealed_ids",
     "write",
 ]
+
+_log = logging.getLogger("structkit")
 
 R = TypeVar("R")
 S = TypeVar("S")
@@ -273,6 +276,8 @@ def prepare_prompt(
     examples: Sequence[Example] = (),
 ) -> Prompt:
     """Return the prompt with the additions of the settings."""
+    if isinstance(prompt, str) and not prompt.strip() and not isinstance(model, RandomLogits):
+        _log.warning("the prompt is empty, so %s invents a value; pass the text to read", model.name)
     description = target.description() if settings.include_schema else None
     turns = not isinstance(model, SupportsMessages) or model.takes_messages
     return build_prompt(prompt, description, settings.system, examples, as_messages=turns)

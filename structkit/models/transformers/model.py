@@ -117,9 +117,13 @@ def from_transformers(
         VocabularyError: The tokenizer cannot be read as bytes.
     """
     if not hasattr(tokenizer, "apply_chat_template") or not hasattr(model, "get_input_embeddings"):
+        if isinstance(model, str):
+            remedy = f"write structkit.load({model!r:.200}), or pass loaded objects"
+        else:
+            remedy = "wrap a tokenizers.Tokenizer in PreTrainedTokenizerFast(tokenizer_object=...)"
         raise ModelError(
             f"a {type(model).__name__} with a {type(tokenizer).__name__} is not a model and tokenizer of transformers; "
-            "wrap a tokenizers.Tokenizer in PreTrainedTokenizerFast(tokenizer_object=...)"
+            f"{remedy}"
         )
     name = getattr(model.config, "_name_or_path", "") or type(model).__name__
     _check_causal(model.config, name)
@@ -366,6 +370,12 @@ def _dtype(name: str) -> torch.dtype:
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
         raise ModelError("unknown dtype; try 'float32', 'bfloat16' or 'auto'", place=name)
+    if not dtype.is_floating_point:
+        raise ModelError(
+            "weights are loaded as floats; write dtype='bfloat16', or load quantized weights with transformers and "
+            "call structkit.from_transformers(model, tokenizer)",
+            place=name,
+        )
     return dtype
 
 

@@ -70,7 +70,11 @@ def test_many_threads() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"max_token": 3}, TypeError, r"extract\(\) has no argument 'max_token'; it takes max_tokens, "),
+        (
+            {"max_token": 3},
+            TypeError,
+            r"no argument 'max_token'; write max_tokens=...; it takes max_tokens, ",
+        ),
         ({"max_tokens": -1}, ValueError, "max_tokens must be at least 0"),
         ({"max_tokens": 2.5}, TypeError, "max_tokens must be an integer"),
         ({"whitespace": "pretty"}, ValueError, "whitespace must be 'spaced' or 'compact', not 'pretty'"),

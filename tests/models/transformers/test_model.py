@@ -458,12 +458,14 @@ def test_devices_and_dtypes_are_checked_before_loading(tmp_path: Path) -> None:
             load(tmp_path, device=device)
     with pytest.raises(ModelError, match="unknown dtype"):
         load(tmp_path, dtype="float33")
+    with pytest.raises(ModelError, match="write dtype='bfloat16'"):
+        load(tmp_path, dtype="int8")
 
 
 def test_other_objects_than_a_model_and_its_tokenizer_are_rejected(llama, tokenizer) -> None:
     with pytest.raises(ModelError, match="Tokenizer is not a model and tokenizer of transformers"):
         from_transformers(llama.model, tokenizer.backend_tokenizer)
-    with pytest.raises(ModelError, match="a str with a "):
+    with pytest.raises(ModelError, match=r"a str with a .*; write structkit.load\('gpt2'\)"):
         from_transformers("gpt2", tokenizer)
 
 
