@@ -43,9 +43,9 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
     """
     if raw.keys() <= _KNOWN:
         return
-    unknown = [key for key in raw if key not in _KNOWN]
+    unknown = [str(key) for key in raw if key not in _KNOWN]
     for key in unknown:
-        if isinstance(key, str) and (meant := _slip_of(key, raw[key], raw)) is not None:
+        if (meant := _slip_of(key, raw.get(key), raw)) is not None:
             raise SchemaError(
                 f"{key!r} is no keyword of JSON Schema; write {meant!r}{_IGNORE}", place=path.text
             )
@@ -55,7 +55,7 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
             f"no key of the schema is a keyword of JSON Schema: {named}; {_hint(raw)}", place=path.text
         )
     for key in unknown:
-        if isinstance(key, str) and not _is_extension(key):
+        if not _is_extension(key):
             _report(key)
 
 
@@ -84,9 +84,9 @@ def _report(key: str) -> None:
     _log.info("%r is no keyword of JSON Schema and is ignored; structkit.explain shows where", key[:100])
 
 
-def _is_extension(key: object) -> bool:
+def _is_extension(key: str) -> bool:
     """Return whether a key says by its name that it is no keyword: `x-order`, `$id`-like keys, `ns:key`, `_private`."""
-    return isinstance(key, str) and (key[:2].lower() == "x-" or key[:1] in ("$", "_", "@") or ":" in key)
+    return key[:2].lower() == "x-" or key[:1] in ("$", "_", "@") or ":" in key
 
 
 def _hint(raw: Mapping[str, object]) -> str:
