@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 
-from structkit.automaton.link import link
+from structkit.automaton.link import link, start_building
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.guide.guide import Guide
@@ -135,7 +135,7 @@ def _load_guide(
         return None
 
     def rebuild() -> LazyBuilder:
-        builder = LazyBuilder(rules(stored.source.tobytes()), limits)
+        builder = start_building(rules(stored.source.tobytes()), limits)
         builder.replay(stored.tables)
         return builder
 

@@ -168,6 +168,18 @@ def test_cached_guides_of_random_schemas_give_the_same_answers(
         reject()
 
 
+def test_a_guide_with_a_rule_that_was_built_before_the_rule_that_calls_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("structkit.automaton.link._MAX_POSTPONED", 500)
+    large = {"type": "string", "pattern": "^(a|b)*a(a|b){6}$"}
+    target = {"type": "array", "prefixItems": [{"type": "integer"}], "items": large, "maxItems": 100}
+    _save(target)
+    warm = _compiled(target, cache=True)
+    assert _is_warm(warm)
+    _walk(warm.cursor(), _compiled(target, cache=False).cursor(), 30, random.Random(0))
+
+
 def test_a_python_type_has_no_file_but_its_free_text_has(folder: Path) -> None:
     """No text determines the validators of a type, while a rule determines its rows."""
     guide = _compiled(dict[str, str], cache=True)

@@ -13,7 +13,7 @@ from structkit.limits import Limits
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import Rules
 
-__all__ = ["link"]
+__all__ = ["link", "start_building"]
 
 _MAX_LAZY = 10_000
 """States that no lazy rule exceeds; with lower limits all rules are built before the first token."""
@@ -25,7 +25,15 @@ watch_compilation()  # the first use on a machine compiles the kernels
 
 
 def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
-    """Return the automaton of a target.
+    """Return the automaton of a target. Raises as `start_building`."""
+    builder = start_building(rules, limits)
+    return Automaton(builder.tables, limits, builder)
+
+
+def start_building(rules: Rules, limits: Limits) -> LazyBuilder:
+    """Return the builder of a target's rules, after it built those that are built before the first token.
+
+    It numbers the rules equally in each process, which `LazyBuilder.replay` continues.
 
     Rules in `rules.lazy` are built when they are first called, unless the limits are low. The automata of the others
     are built, and small ones are added to the arrays when they are first called.
@@ -55,7 +63,7 @@ def link(rules: Rules, limits: Limits = Limits()) -> Automaton:  # noqa: B008
         builder.build_all()
     else:
         _check_eager_rules(builder)
-    return Automaton(builder.tables, limits, builder)
+    return builder
 
 
 def _check_eager_rules(builder: LazyBuilder) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structkit.automaton.construct.compile_rule import nfa_of, regular_dfa
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.distance.bounds import LengthBounds
-from structkit.automaton.link import link
+from structkit.automaton.link import link, start_building
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
@@ -114,6 +114,25 @@ def test_only_a_large_rule_is_added_before_it_is_called(
     automaton = link(Rules(RuleRef("word"), rules))
     assert automaton.built == ([0] if max_postponed is None else [0, 1, 2])
     assert Reader(automaton).accepts(b"ab") and automaton.built == [0, 1, 2]
+
+
+def test_replayed_rules_have_equal_numbers_if_a_large_rule_is_built_before_the_rule_that_calls_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("structkit.automaton.link._MAX_POSTPONED", 10)
+    large = Seq((LiteralText("large"), LETTERS))
+    rules = Rules(
+        Choice((RuleRef("caller"), RuleRef("other"))),
+        {"caller": Seq((LiteralText("c"), RuleRef("large"))), "large": large, "other": LETTERS},
+        lazy=frozenset({"other"}),
+    )
+    automaton = link(rules)
+    assert [automaton.builder.keys[rule] for rule in automaton.built] == [None, "large"]
+    again = start_building(rules, Limits())
+    assert again.replay(automaton.tables)
+    stored = Automaton(automaton.tables, Limits(), lambda: again)
+    assert Reader(stored.build_all()).accepts(b"clargex")
+    assert again.keys == automaton.build_all().builder.keys
 
 
 def test_a_rule_that_is_not_lazy_is_checked_before_it_is_called() -> None:
