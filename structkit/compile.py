@@ -87,7 +87,7 @@ def compile(
     if source is not None:
         target = read_target(target, policy=json_style, limits=limits)
         cache = cache and not target.has_quotes
-    spec = spec_of(target)
+    spec = None if type(target) is dict else spec_of(target)
     if isinstance(spec, Grammar) and spec.source.named_tokens:
         vocabulary = with_named_tokens(vocabulary, spec.source.named_tokens)
     fingerprint = fingerprint_of(target) if cache else None

@@ -82,7 +82,7 @@ def load_guide(address: str) -> GuideFile | None:
     return GuideFile(
         Tables._make([arrays[name] for name in Tables._fields]),
         cast("NDArray[np.int32]", arrays["token_distances"]),
-        bool(arrays["is_exact"].any()),
+        bool(arrays["is_exact"].item()),
         cast("NDArray[np.uint8]", arrays["source"]),
     )
 

@@ -123,8 +123,9 @@ class Automaton:
         added = tables.rule[first:].tolist()
         sizes = {added[0]: len(added)}
         if added[0] != added[-1]:  # a guide from the disk cache; the states of a rule are adjacent
-            bounds = [0, *(np.flatnonzero(np.diff(tables.rule[first:])) + 1).tolist(), len(added)]
-            sizes = {added[start]: stop - start for start, stop in pairwise(bounds)}
+            starts = sorted(start for start in tables.start.tolist() if start >= first)
+            bounds = pairwise([*starts, first + len(added)])
+            sizes = {added[start - first]: stop - start for start, stop in bounds}
         self.counter_bounds += [(0, -1)] * (len(tables.start) - len(self.counter_bounds))
         if len(self.max_increments) < len(tables.start):
             more = np.ones(2 * len(tables.start) - len(self.max_increments), np.int32)

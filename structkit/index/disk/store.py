@@ -218,7 +218,7 @@ def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | 
     cache = _cache()
     if address not in cache.addresses or not _is_private(cache.folder):
         return None
-    path = cache.path(address)
+    path = f"{cache.folder}{os.sep}{address}{_SUFFIX}"  # a `Path` would take a tenth of the time of reading
     try:
         with io.FileIO(path) as file:
             about = os.fstat(file.fileno())
