@@ -8,7 +8,7 @@ reference becomes a definition, like an intersection.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from itertools import zip_longest
@@ -99,30 +99,25 @@ def _without_special_cases(node: Schema) -> Schema:
     """Remove objects that differ from another one only in additional required keys, to keep unions small."""
     if not isinstance(node, Union):
         return node
-    by_optional_form: dict[Schema, list[tuple[frozenset[str], Schema]]] = {}
+    similar: dict[Hashable, list[Object]] = {}
     for branch in node.branches:
-        names = (
-            frozenset(key.name for key in branch.properties if key.required)
-            if isinstance(branch, Object)
-            else _NO_NAMES
-        )
-        by_optional_form.setdefault(_all_optional(branch), []).append((names, branch))
-    minimal = {
-        branch: None
-        for group in by_optional_form.values()
-        for names, branch in group
-        if not any(others < names for others, _ in group)
-    }
-    return union(branch for branch in node.branches if branch in minimal)
+        if isinstance(branch, Object):
+            similar.setdefault(_declarations(branch), []).append(branch)
+    special: set[Schema] = set()
+    for group in similar.values():
+        if len(group) > 1:
+            needed = [frozenset(key.name for key in each.properties if key.required) for each in group]
+            special |= {
+                each for each, names in zip(group, needed, strict=True) if any(map(names.__gt__, needed))
+            }
+    return union(branch for branch in node.branches if branch not in special) if special else node
 
 
-_NO_NAMES: frozenset[str] = frozenset()
-
-
-def _all_optional(node: Schema) -> Schema:
-    if not isinstance(node, Object):
-        return node
-    return replace(node, properties=tuple(replace(key, required=False) for key in node.properties))
+def _declarations(node: Object) -> Hashable:
+    """Return everything about an object but the keys that it requires."""
+    keys = tuple([(key.name, key.value) for key in node.properties])
+    counts = node.min_properties, node.max_properties
+    return keys, node.additional, node.required_groups, counts, node.any_order
 
 
 def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path: SchemaPath) -> Ref:

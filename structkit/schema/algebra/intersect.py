@@ -101,14 +101,12 @@ class Intersector:
                     return (part,)
                 if not isinstance(part, Anything):
                     found[part] = None
-        for part in tuple(found):
-            minuend, subtrahends = (
-                self.differences.get(part.name, (None, ())) if isinstance(part, Ref) else (None, ())
-            )
+        differences = [part.name for part in found if isinstance(part, Ref) and part.name in self.differences]
+        for name in differences:
+            minuend, subtrahends = self.differences[name]
             if any(other in found for other in subtrahends):
                 return (Never("one alternative excludes the values that another one requires"),)
-            if minuend is not None:
-                found.pop(minuend, None)
+            found.pop(minuend, None)
         return tuple(found)
 
     def _product(self, first: Ref, parts: tuple[Schema, ...], path: SchemaPath) -> Ref:
@@ -429,9 +427,12 @@ def may_intersect(
     left: Schema, right: Schema, oracle: StringOracle, required: frozenset[str] = frozenset()
 ) -> bool:
     """Return whether two nodes may share a value, by an inexpensive test; objects have the keys of `required`."""
-    if isinstance(left, Never) or isinstance(right, Never):
+    if isinstance(left, Object) and isinstance(right, Object):
+        return not _have_disjoint_property(left, right, oracle, required)
+    kinds = {type(left), type(right)}
+    if Never in kinds:
         return False
-    if isinstance(left, Ref | Anything) or isinstance(right, Ref | Anything):
+    if not kinds.isdisjoint(_UNKNOWN):
         return True
     if isinstance(left, Const):
         if isinstance(right, Const) and left.text[0] == right.text[0] == '"':
@@ -439,10 +440,7 @@ def may_intersect(
         return contains_value(right, json.loads(left.text), oracle) is not False
     if isinstance(right, Const):
         return contains_value(left, json.loads(right.text), oracle) is not False
-    if isinstance(left, Object) and isinstance(right, Object):
-        return not _have_disjoint_property(left, right, oracle, required)
-    numbers = (Integer, Number)
-    return type(left) is type(right) or (isinstance(left, numbers) and isinstance(right, numbers))
+    return len(kinds) == 1 or kinds == _NUMBERS
 
 
 def _have_disjoint_property(
@@ -465,6 +463,8 @@ def _have_disjoint_property(
 def _branches(node: Schema) -> tuple[Schema, ...]:
     return node.branches if isinstance(node, Union) else (node,)
 
+
+_UNKNOWN, _NUMBERS = frozenset({Ref, Anything}), frozenset({Integer, Number})
 
 _MAX_COMPARISONS = 1000
 """Maximum pairs of alternatives that are compared for one key."""

@@ -128,20 +128,23 @@ def _references_if_plain(node: Schema) -> dict[str, None] | None:
     pending = [node]
     while pending:
         current = pending.pop()
-        if isinstance(current, Object):
+        if isinstance(current, String):  # the most frequent one
+            if current.content is not None:
+                return None
+        elif isinstance(current, Object):
             if current.required_groups or current.min_properties:
                 return None
             keys: list[Property | Additional] = [*current.properties, *current.additional]
             pending += [key.value for key in reversed(keys) if type(key.value) in _WITH_PARTS]
+        elif isinstance(current, Ref):
+            names[current.name] = None
         elif isinstance(current, Array):
             if current.unique_items or current.contains:
                 return None
             pending += (current.items, *reversed(current.prefix))
         elif isinstance(current, Union):
             pending += [each for each in reversed(current.branches) if type(each) in _WITH_PARTS]
-        elif isinstance(current, Ref):
-            names[current.name] = None
-        elif isinstance(current, Never) or (isinstance(current, String) and current.content is not None):
+        elif isinstance(current, Never):
             return None
     return names
 
@@ -287,7 +290,8 @@ def _each(parts: tuple[K, ...], change: Callable[[Schema], Schema]) -> tuple[K, 
     values = [change(part.value) for part in parts]
     if all(value is part.value for value, part in zip(values, parts, strict=True)):
         return parts
-    return tuple(replace(part, value=value) for value, part in zip(values, parts, strict=True))
+    pairs = zip(values, parts, strict=True)
+    return tuple(part if value is part.value else replace(part, value=value) for value, part in pairs)
 
 
 def _close_objects(node: Schema) -> Schema:

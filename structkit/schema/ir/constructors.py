@@ -117,17 +117,18 @@ def union(branches: Iterable[Schema], reason: str = "no alternative is possible"
     >>> union([Null(), union([String(), Null()]), Never("")]).branches == (Null(), String())
     True
     """
-    every = list(branches)
-    dropped = [branch for branch in every if isinstance(branch, Never)]
-    possible = [branch for branch in every if not isinstance(branch, Never)] if dropped else every
-    if len(possible) == 1 and not isinstance(possible[0], Union):
-        return possible[0]  # the common case; hashing the node for the dict below would traverse it
-    flat: dict[Schema, None] = {}
-    for branch in possible:
-        if isinstance(branch, Union):
-            flat.update(dict.fromkeys(branch.branches))
+    dropped: list[Never] = []
+    possible: list[Schema] = []
+    for branch in branches:
+        if isinstance(branch, Never):
+            dropped.append(branch)
+        elif isinstance(branch, Union):
+            possible += branch.branches
         else:
-            flat[branch] = None
+            possible.append(branch)
+    if len(possible) == 1:
+        return possible[0]  # the common case; hashing the node for the dict below would traverse it
+    flat = dict.fromkeys(possible)
     if any(isinstance(branch, Anything) for branch in flat):
         return Anything()
     if not flat:

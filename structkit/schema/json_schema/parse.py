@@ -6,11 +6,12 @@ keywords.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from itertools import combinations
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
@@ -121,10 +122,8 @@ def parse_schema(
             overlapping |= parser.overlapping_paths
             relaxation = relaxation and Relaxation((*relaxation.dropped, *negated))
         document = prune(root.name, definitions, order, python=python, closed=closed)
-        unenforced = relaxation.dropped if relaxation is not None else ()
-        if not (unenforced or parser.checked):
-            return document  # the most frequent case
-        return replace(document, unenforced=(*unenforced, *parser.checked))
+        unenforced = (*(relaxation.dropped if relaxation is not None else ()), *parser.checked)
+        return replace(document, unenforced=unenforced) if unenforced else document
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
 
@@ -161,7 +160,7 @@ class _Parser:
         self._depth = 0
         self._lookups = 0
         self._found_references: dict[tuple[str, str, tuple[str, ...]], Ref] = {}
-        self._parsed: dict[tuple[bytes, str, tuple[str, ...]], Schema] = {}
+        self._parsed: dict[Hashable, list[_Parsed]] = {}
 
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
         """Return the root, all definitions and their order; sets `overlapping_paths`, where `oneOf` is not `anyOf`."""
@@ -192,14 +191,16 @@ class _Parser:
             )
         if self._relaxation is None and (bare := bare_type(raw, path, self._limits)) is not None:
             return bare  # a fast path with the same result, for about half of all schemas
-        key = None if self._count < _MIN_CACHED_SCHEMAS else self._key(raw, path)
-        if key is not None and (known := self._parsed.get(key)) is not None:
-            return known
+        similar = None if self._count < _MIN_CACHED_SCHEMAS else self._similar(raw, path)
+        for other, known in similar or ():
+            # The representations tell apart 1 and True, and keys in another order.
+            if raw == other and repr(raw) == repr(other):
+                return known
         self._depth += 1
         try:
             node = self._read(raw, path)
-            if key is not None:
-                self._parsed[key] = node
+            if similar is not None and len(similar) < _MAX_SIMILAR:
+                similar.append((raw, node))
             return node
         except PatternError as error:
             if error.place is not None:
@@ -230,14 +231,15 @@ class _Parser:
             found[name] = self.parse(raw, path.child(keyword, name))
         return found
 
-    def _key(self, raw: Mapping[str, object], path: SchemaPath) -> tuple[bytes, str, tuple[str, ...]] | None:
-        """Return a cache key for the schemas of a large document, in which equal schemas are frequent.
+    def _similar(self, raw: Mapping[str, object], path: SchemaPath) -> list[_Parsed] | None:
+        """Return parsed schemas with the same keywords and texts: in a large document, equal schemas are frequent.
 
-        `None` if the result depends on the path, or if parsing is as fast as hashing.
+        `None` if the result depends on the path, or if parsing is as fast as comparing.
         """
         if self.python or self._relaxation is not None or raw.keys() <= NEUTRAL_KEYWORDS:
             return None
-        return hashlib.blake2b(repr(raw).encode(), digest_size=16).digest(), path.base, path.scope
+        outline = [v if isinstance(v, str) else isinstance(v, dict) and len(v) for v in raw.values()]
+        return self._parsed.setdefault((*raw, *outline, path.base, path.scope), [])
 
     def _charge(self, nodes: int, path: SchemaPath) -> None:
         self._count += nodes
@@ -390,16 +392,21 @@ class _Parser:
             self.intersect((others, self.parse(member, path.child("oneOf", index))), path)
             for index, member in enumerate(_members(raw, "oneOf", path))
         ]
-        possible = [node for node in alternatives if not isinstance(node, Never)]
+        possible: list[Schema] = [node for node in alternatives if not isinstance(node, Never)]
         if path.text in self._overlapping:
             disjoint: bool | None = False
         else:
             # Only references to definitions that are being parsed postpone the proof, and so a second parsing.
             disjoint = disjoint_before_definitions(possible, self.oracle, self._find)
         if disjoint is False:
-            rest = [[*possible[:index], *possible[index + 1 :]] for index in range(len(possible))]
+            overlapping: list[list[Schema]] = [[] for _ in possible]
+            for (i, one), (j, other) in combinations(enumerate(possible), 2):
+                if not disjoint_before_definitions((one, other), self.oracle, self._find):
+                    overlapping[i].append(other)
+                    overlapping[j].append(one)
             return union(
-                self._without_others(node, others, path) for node, others in zip(possible, rest, strict=True)
+                reduce(lambda rest, other: self.difference(rest, other, path), others, node)
+                for node, others in zip(possible, overlapping, strict=True)
             )
         if disjoint is None:
             self._exclusive.append((possible, path))
@@ -416,18 +423,6 @@ class _Parser:
         finally:
             self._depth = depth
             self._lookups -= 1
-
-    def _without_others(self, node: Schema, others: Iterable[Schema], path: SchemaPath) -> Schema:
-        """Return the values of one alternative that are in no other one."""
-        exclusive = node
-        for other in others:
-            if self._may_overlap(node, other):
-                exclusive = self.difference(exclusive, other, path)
-        return exclusive
-
-    def _may_overlap(self, left: Schema, right: Schema) -> bool:
-        """Return whether two alternatives are not provably disjoint."""
-        return not disjoint_before_definitions((left, right), self.oracle, self._find)
 
     def _named(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[ReferenceTarget]:
         """Iterate over the targets of the references of a schema."""
@@ -473,6 +468,11 @@ class _Parser:
 
 _MIN_CACHED_SCHEMAS = 100
 """Minimum number of parsed schemas before equal schemas are cached."""
+
+_Parsed: TypeAlias = tuple[Mapping[str, object], Schema]
+
+_MAX_SIMILAR = 8
+"""Maximum number of schemas with the same keywords and texts that a schema is compared with."""
 
 _PATHLESS = NEUTRAL_KEYWORDS - {"examples"}
 """Keywords of schemas that are parsed without their path."""
