@@ -354,6 +354,10 @@ class _Lowering:
                 return LiteralText(text)
             case String():
                 return self.strings.string(schema, path)
+            case Ref(name) if self.canonical and (self.bounded or name in self.with_multiple_spellings):
+                return self.canonical_definition(name)
+            case Ref(name):
+                return self.place(self.reference(name))
             case Integer():
                 return NumberLowerer(self).integer(schema, path)
             case Number():
@@ -371,10 +375,6 @@ class _Lowering:
                 return LiteralText(text) if self.bounded or self.canonical else constant_spellings(text)
             case Anything():
                 return self.anything()
-            case Ref(name) if self.canonical and (self.bounded or name in self.with_multiple_spellings):
-                return self.canonical_definition(name)
-            case Ref(name):
-                return self.place(self.reference(name))
             case Never(reason):
                 self.empty_reason = self.empty_reason or (reason, path)
                 return NEVER

@@ -1,4 +1,4 @@
-"""Free text that excludes the names of declared keys."""
+"""Free text that excludes the names of declared keys, and the size of arrays."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import Rules
+from structkit.targets.targets import read_target
 
 _WORDS = st.text('ab"é', max_size=6)
 
@@ -32,3 +33,16 @@ def test_long_names_are_excluded(length: int) -> None:
     automaton = link(Rules(free_text_except(["x" * length]), {}))
     for count in (0, 23, 24, 25, length - 1, length, length + 1):
         assert Reader(automaton).accepts(_body("x" * count)) == (count != length)
+
+
+def test_a_counted_array_has_one_copy_of_a_large_item() -> None:
+    """The first item precedes the counted others."""
+    names = ["first", "second", "third"]
+    declared = [{f"{name}{i}": {"const": i} for i in range(30)} for name in names]
+    objects = [{"type": "object", "properties": each, "additionalProperties": False} for each in declared]
+    large = {"anyOf": objects}
+    counted = link(read_target({"type": "array", "items": large, "maxItems": 100}).rules()).build_all()
+    plain = link(read_target({"type": "array", "items": large}).rules()).build_all()
+    assert len(counted.row) < 1.1 * len(plain.row)
+    text = json.dumps([{"first3": 3}, {"second0": 0, "second9": 9}, {}]).encode()
+    assert Reader(counted).accepts(text) and not Reader(counted).accepts(text.replace(b"9}", b"8}"))

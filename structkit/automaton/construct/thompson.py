@@ -112,7 +112,8 @@ class _Builder:
 
     def emit(self, node: Node, start: int) -> int:
         if type(node) is LiteralText:  # fast paths for the most frequent nodes
-            return self.text(node.value, start)
+            value = node.value
+            return self.byte_run(value.encode(errors="surrogateescape"), start) if value else start
         if type(node) is RuleRef:
             return self.rule_ref(node.rule, start)
         if type(node) is Seq:

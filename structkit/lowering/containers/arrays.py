@@ -74,6 +74,10 @@ class ArrayLowerer:
         elif prefix:
             inside = Repeat(seq(LiteralText(comma), items), min_count, max_count)
         else:
+            # Counted items follow a first one that is a copy of them.
+            is_copied = min_count > 1 or max_count not in (None, 1)
+            if rule is not None and is_copied and exceeds_size(items, MAX_INLINE_NODES):
+                items = rule(items, f"{path}[]")
             inside = SeparatedList((ListPart(items, min_count, max_count),), comma)
         inside = prefix_items(prefix[:max_items], inside, schema.min_items, comma=comma, rule=rule, path=path)
         array = seq(LiteralText("["), inside, LiteralText("]"))
