@@ -71,6 +71,14 @@ class Limits:
     prompt again. At 16 bits a token takes 32 KiB in Llama 3.2 1B, 112 KiB in Qwen3 0.6B and 128 KiB in Llama 3.1 8B
     (1 GiB in total)."""
 
+    batch_rows: int = 32
+    """Sequences of all calls that a model computes together, if no call has a larger `batch_size`. The others wait."""
+
+    batch_tokens: int = 65_536
+    """Tokens whose key-value cache the sequences of a batch may take together, each as many as the longest: 32
+    sequences of 2,048 tokens. Beyond, new sequences wait, and the last ones that entered are read again later. With
+    several calls the largest limit applies. See `prefix_cache_tokens` for the memory of a token."""
+
     integer_digits: int = 18
     """Digits of an unbounded `int` in a Python type; integers of 18 digits fit into 64 bits. At most 4,300, because
     Python does not parse longer integers by default."""

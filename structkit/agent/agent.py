@@ -27,8 +27,8 @@ from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.errors import AgentError
 from structkit.generate.input.options import Settings, ValidationOptions
-from structkit.generate.run.prefix_cache import PrefixCache
 from structkit.generate.sample.sample import check_int
+from structkit.generate.schedule.prefix_cache import PrefixCache
 from structkit.messages import Message, User
 from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.targets.specs import TextTarget

@@ -262,7 +262,7 @@ async def _arun(
     def work(cancelled: threading.Event) -> list[Result[object] | Exception]:
         return _run(function, accepted, model, prompts, target, options, cancelled)
 
-    return await in_thread(work, own_thread=options.get("validate") is not None)
+    return await in_thread(work)
 
 
 def _run(

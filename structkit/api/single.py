@@ -161,7 +161,7 @@ def generate(
     """Generate a value of a type, and return it with its text and usage.
 
     Args:
-        model: A model, such as `structkit.load()`. It computes one call at a time; concurrent calls wait.
+        model: A model, such as `structkit.load()`. It computes concurrent calls together; see `aextract`.
         prompt: A string, or messages such as `{"role": "user", "content": "..."}`.
         target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         n: Number of values to sample; requires a temperature. The prompt is read once. With a `seed`, each sample has
@@ -220,8 +220,9 @@ async def aextract(
 async def aextract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
     """Async version of `extract`: the model runs in a thread and does not block the event loop.
 
-    A model computes one call at a time, so concurrent calls on one model wait for each other. Cancelling the task
-    stops the model at its next token.
+    Concurrent calls on one model, of all tasks, threads and event loops, are computed together, as rows of one batch;
+    `Limits.batch_rows` and `batch_tokens` bound it, and further calls wait. A model that does not support batching
+    computes one after the other. Cancelling the task frees its row at the next token.
 
     >>> import asyncio
     >>> from structkit.testing import ScriptedModel
@@ -232,7 +233,7 @@ async def aextract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options
     request = Request(
         model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
     )
-    return (await in_thread(partial(run, request), own_thread=settings.validate is not None)).value
+    return (await in_thread(partial(run, request))).value
 
 
 @overload
@@ -303,7 +304,7 @@ async def agenerate(
         model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
     )
     work = partial(run_samples, request, 1 if n is None else n)
-    results = await in_thread(work, own_thread=settings.validate is not None)
+    results = await in_thread(work)
     return results[0] if n is None else results
 
 

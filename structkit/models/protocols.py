@@ -32,6 +32,7 @@ __all__ = [
     "SupportsMessages",
     "SupportsShrink",
     "SupportsThinking",
+    "SupportsTransfer",
 ]
 
 Logits: TypeAlias = "NDArray[np.float32] | torch.Tensor"
@@ -214,6 +215,23 @@ class SupportsLookahead(Protocol):
         Raises:
             ModelError: See `Batch.feed`.
         """
+        ...
+
+
+@runtime_checkable
+class SupportsTransfer(Protocol):
+    """A batch whose rows can be copied and moved to other batches of the model."""
+
+    def fork(self, row: int, length: int, count: int) -> Batch:
+        """Return a new batch of `count` rows, each with the state after the first `length` tokens of a row."""
+        ...
+
+    def take(self, row: int) -> Batch:
+        """Move a row to a new batch."""
+        ...
+
+    def merge(self, other: Batch) -> None:
+        """Append the rows of another batch of the model, which has none afterwards."""
         ...
 
 

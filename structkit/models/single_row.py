@@ -16,9 +16,9 @@ __all__ = ["SingleRowBatch", "call_model", "checked_logits", "log_probability", 
 R = TypeVar("R")
 
 
-def new_batch(model: LogitsModel, prefix: Sequence[int] = ()) -> Batch:
+def new_batch(model: LogitsModel) -> Batch:
     """Start a batch of a model, with many rows if the model supports batching; see `SupportsBatching`."""
-    rows = model.batch(prefix) if isinstance(model, SupportsBatching) else None
+    rows = model.batch() if isinstance(model, SupportsBatching) else None
     return SingleRowBatch(model) if rows is None else rows
 
 

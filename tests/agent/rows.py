@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from structkit.agent.run import driver
-from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
-from structkit.models.protocols import Batch
+from structkit.generate.schedule.prefix_cache import CachedRow
 
 __all__ = ["noted_rows"]
 
@@ -15,11 +14,10 @@ def noted_rows(monkeypatch: pytest.MonkeyPatch) -> list[CachedRow]:
     """Collect every row that is cached from now on."""
     kept: list[CachedRow] = []
 
-    def noted(rows: Batch) -> Batch:
-        made = with_cached_row(rows)
-        if isinstance(made, CachedRow):
-            kept.append(made)
-        return made
+    class Noted(CachedRow):
+        def __init__(self) -> None:
+            super().__init__()
+            kept.append(self)
 
-    monkeypatch.setattr(driver, "with_cached_row", noted)
+    monkeypatch.setattr(driver, "CachedRow", Noted)
     return kept

@@ -102,21 +102,45 @@ def test_an_invalid_target_does_not_affect_the_others() -> None:
     assert isinstance(second, sk.UnsatisfiableSchema)
 
 
-def test_a_model_failure_fails_the_rows_in_the_batch(demo, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = iter(range(100))
+@pytest.mark.parametrize("failing", [1, 4])
+def test_after_a_failure_of_the_model_rows_are_read_again(
+    demo, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """Memory that is short for a batch suffices for one row."""
+    calls = iter(range(1000))
     forward = type(demo.model).forward
+    expected = sk.extract_many(demo, PEOPLE, Person, batch_size=2)
 
     def breaking(self: object, *args: object, **kwargs: object) -> object:
-        if next(calls) == 4:
+        if next(calls) == failing:
             raise RuntimeError("out of memory")
         return forward(self, *args, **kwargs)
 
     rows = demo.batch()
     monkeypatch.setattr(type(demo.model), "forward", breaking)
-    monkeypatch.setattr(demo, "batch", lambda prefix=(): rows)  # the parameters were inspected before
-    outcomes = sk.extract_many(demo, PEOPLE, Person, batch_size=2, return_exceptions=True)
-    assert sum(isinstance(outcome, sk.ModelError) for outcome in outcomes) == 2
-    assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 2
+    monkeypatch.setattr(demo, "batch", lambda: rows._new_batch(type(rows._cache)(), []))
+    assert sk.extract_many(demo, PEOPLE, Person, batch_size=2) == expected
+
+
+def test_a_row_at_which_the_model_fails_fails_alone(demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one that is longer than the positions of a model that does not tell how many it has."""
+    forward = type(demo.model).forward
+
+    def breaking(self: object, *args: object, **kwargs: object) -> object:
+        ends = [kwargs["past_key_values"].length + len(row) for row in kwargs["input_ids"].tolist()]
+        if max(ends) > 140:
+            raise RuntimeError("index out of range")
+        return forward(self, *args, **kwargs)
+
+    rows = demo.batch()  # the parameters were inspected before
+    targets = [Person, list[Person], Person]
+    expected = [sk.extract(demo, PEOPLE[0], Person), sk.extract(demo, PEOPLE[1], Person)]
+    monkeypatch.setattr(type(demo.model), "forward", breaking)
+    monkeypatch.setattr(demo, "batch", lambda: rows._new_batch(type(rows._cache)(), []))
+    prompts = [PEOPLE[0], PEOPLE[2] * 3, PEOPLE[1]]
+    first, second, third = sk.extract_many(demo, prompts, targets, return_exceptions=True)
+    assert [first, third] == expected
+    assert isinstance(second, sk.ModelError)
 
 
 def test_no_prompts() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 import structkit as sk
-from structkit.generate.run.scheduler import MODEL_LOCKS
+from structkit.generate.schedule.locks import MODEL_LOCKS
 from structkit.processors import Suppress
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel

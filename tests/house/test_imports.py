@@ -97,7 +97,7 @@ FOLDERS = {
     "lowering": ["numbers", "strings", "containers", ""],
     "index": ["disk", "rows", ""],
     "models": ["native", "", "text", "servers", "hosted", "llama_cpp", "transformers", "names"],
-    "generate": ["sample", "output", "input", "threads", "decode", "correct", "run"],
+    "generate": ["sample", "output", "input", "threads", "decode", "correct", "schedule", "run"],
     "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from structkit.models.protocols import Batch, SupportsLookahead
+from structkit.models.protocols import Batch, SupportsLookahead, SupportsTransfer
 from structkit.models.single_row import log_probability
 
 __all__ = ["walk"]
@@ -27,7 +27,9 @@ def walk(
     for _ in range(steps):
         if not taken.sequences:
             taken.add()
-        step = taken.random.choice(["add", "feed", "feed", "read", "read", "back", "back", "keep", "score"])
+        step = taken.random.choice(
+            ["add", "feed", "feed", "read", "read", "back", "back", "keep", "score", "move"]
+        )
         if step != "add" or len(taken.sequences) < 5:
             getattr(taken, step)()
 
@@ -88,6 +90,23 @@ class _Walk:
         self.random.shuffle(kept)
         self.rows.select(kept)
         self.sequences = [self.sequences[row] for row in kept]
+
+    def move(self) -> None:
+        """Copy the start of a row, and move another out of the batch and back to its end."""
+        assert isinstance(self.rows, SupportsTransfer)
+        row = self.random.randrange(len(self.sequences))
+        length = self.random.randint(0, len(self.sequences[row]))
+        count = self.random.randint(1, 2) if length and len(self.sequences) < 5 else 0
+        if count:
+            forked = self.rows.fork(row, length, count)
+            fresh = [self.tokens(self.random.randint(1, 3)) for _ in range(count)]
+            added = [self.sequences[row][:length] + new for new in fresh]
+            self.compare(forked.feed(fresh), added)
+            self.rows.merge(forked)
+            self.sequences += added
+        row = self.random.randrange(len(self.sequences))
+        self.rows.merge(self.rows.take(row))
+        self.sequences.append(self.sequences.pop(row))
 
     def score(self) -> None:
         row = self.random.randrange(len(self.sequences))

@@ -22,14 +22,13 @@ from structkit.agent.run.events import (
 from structkit.agent.run.execute import Executor, perform_async
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentStep, RunSuspended
-from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.decode.config import GeneratedTokens, TextView
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
-from structkit.generate.run.batch import run_request, run_steps, start_batch
-from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
+from structkit.generate.run.batch import run_request, run_steps
 from structkit.generate.run.request import Prepared, compile_request, encode_request, settle
+from structkit.generate.schedule.prefix_cache import CachedRow
 from structkit.generate.threads.event_loop import in_thread, using_event_loop
-from structkit.models.protocols import Batch, LogitsModel
 from structkit.models.text.protocol import AnyModel, TextModel
 
 __all__ = ["drive_async", "drive_events", "drive_events_async", "drive_sync"]
@@ -79,9 +78,7 @@ async def drive_async(run: Run, model: AnyModel, decisions: Decisions | None = N
     talk = _Driver(run, model, decisions)
     while (asked := talk.action) is not None:
         if isinstance(asked, GenerateStep):
-            await talk.send_awaited(
-                in_thread(partial(_run_step, talk, asked), own_thread=asked.settings.validate is not None)
-            )
+            await talk.send_awaited(in_thread(partial(_run_step, talk, asked)))
         else:
             await talk.send_awaited(perform_async(asked))
     return talk.result
@@ -117,9 +114,8 @@ async def drive_events_async(run: Run, model: AnyModel, decisions: Decisions | N
         if isinstance(asked, GenerateStep):
             steps = _StepStream(talk, asked)
             try:
-                own_thread = asked.settings.validate is not None
                 while True:
-                    events = await in_thread(partial(_next_events, steps), own_thread=own_thread)
+                    events = await in_thread(partial(_next_events, steps))
                     if events is None:
                         break
                     for event in events:
@@ -179,8 +175,8 @@ class _Driver:
         self._reported += len(made)
         return [ToolResult(call) for call in made]
 
-    def start(self, action: GenerateStep) -> tuple[Request, Prepared | Exception, Batch | None]:
-        """Return the request of a step, the prepared request, and the batch for it; a text model has none."""
+    def start(self, action: GenerateStep) -> tuple[Request, Prepared | Exception, CachedRow | None]:
+        """Return the request of a step, the prepared request, and the state of the step before."""
         request = Request(
             model=self._model,
             prompt=action.prompt,
@@ -195,21 +191,10 @@ class _Driver:
         if isinstance(self._model, TextModel):
             return request, prepared, None
         prepared = settle(encode_request, prepared)
-        return request, prepared, self._batch(self._model, action, prepared)
-
-    def _batch(self, model: LogitsModel, action: GenerateStep, prepared: Prepared | Exception) -> Batch:
-        """Return the batch of a step: the cached row of the last step or of an earlier run, or else a new batch."""
-        if self._row is None:
+        if self._reuse_prefix and self._row is None:  # that of an earlier run, if there is one
             ids = () if isinstance(prepared, Exception) else prepared.prompt_ids
-            if self._reuse_prefix and (begun := self.run.prefix_cache.take(ids)):
-                self._row = begun
-                return begun
-            rows = start_batch(model, action.settings)
-            kept = with_cached_row(rows) if self._reuse_prefix else rows
-            if not isinstance(kept, CachedRow):
-                return rows
-            self._row = kept
-        return self._row
+            self._row = self.run.prefix_cache.take(ids) or CachedRow()
+        return request, prepared, self._row
 
     def send(self, answer: ActionResult) -> None:
         """Send the result of the requested action."""
@@ -258,10 +243,11 @@ class _StepStream:
     """A step that is being generated: an iterator of the events after each step of the model."""
 
     def __init__(self, driver: _Driver, action: GenerateStep) -> None:
-        self._request, self._prepared, self._batch = driver.start(action)
+        self._request, self._prepared, self._cached_row = driver.start(action)
         self._generated = GeneratedTokens()
+        self._view = TextView(self._generated)
         self._emitter = StepEventEmitter(
-            self._generated, action.target, driver.run.calls_before, action.settings.context
+            self._view, action.target, driver.run.calls_before, action.settings.context
         )
         self._outcome: Result[object] | Exception | None = None
         self._events = self._run()
@@ -288,9 +274,10 @@ class _StepStream:
         return self._outcome
 
     def _run(self) -> Generator[list[AgentEvent[object]], None, None]:
-        steps = run_steps(self._request, self._prepared, self._batch, self._cancelled, self._generated)
+        steps = run_steps(self._request, self._prepared, self._cached_row, self._cancelled, self._generated)
         with closing(steps):
             for self._outcome in steps:
                 thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
+                self._view.update()
                 events = self._emitter.poll() if self._outcome is None else self._emitter.finish()
                 yield [*([ThinkingEvent(thoughts)] if thoughts else []), *events]

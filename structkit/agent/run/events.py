@@ -11,7 +11,7 @@ from structkit.agent.formats.reader import Piece
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.state import AgentResult, AgentStep, ToolCall
 from structkit.agent.run.step import StepTarget
-from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.decode.config import TextView
 from structkit.generate.run.events import EventEmitter, FieldRetracted, TextDelta
 
 __all__ = [
@@ -148,15 +148,13 @@ class StepEventEmitter:
     """Derives events from the text of a step that is being generated.
 
     Args:
-        generated: The generated tokens.
+        generated: The generated text, which the caller updates.
         target: The target of the step.
         calls: Number of calls before the step.
         context: The `context` of `pydantic.ValidationInfo` in validators.
     """
 
-    def __init__(
-        self, generated: GeneratedTokens, target: StepTarget, calls: int, context: object = None
-    ) -> None:
+    def __init__(self, generated: TextView, target: StepTarget, calls: int, context: object = None) -> None:
         self._generated = generated
         self._target = target
         self._calls_before = calls

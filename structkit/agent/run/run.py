@@ -54,7 +54,7 @@ from structkit.errors import AgentError, ApprovalRequired, OutputValidationError
 from structkit.functions.call import Call
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result, Usage
-from structkit.generate.run.prefix_cache import PrefixCache
+from structkit.generate.schedule.prefix_cache import PrefixCache
 from structkit.messages import Answer, CallPart, Calls, Message, Output
 from structkit.rejected import Rejected
 from structkit.vocabulary.vocabulary import Vocabulary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
@@ -26,6 +27,7 @@ __all__ = [
     "RejectedSpan",
     "ScoreRequest",
     "TextEnd",
+    "TextView",
     "Validate",
 ]
 
@@ -80,7 +82,7 @@ Validate: TypeAlias = Callable[[str], object]
 
 
 class GeneratedTokens:
-    """The tokens of a sequence so far, which streams read concurrently.
+    """The tokens of a sequence so far; streams read the text through a `TextView`.
 
     Attributes:
         token_ids: The tokens, without the end token.
@@ -90,8 +92,7 @@ class GeneratedTokens:
         is_forced: For each token, whether it was the only one allowed and not sampled.
         text: The bytes of all tokens.
         reader: The reader of the values in `text`, if it is JSON; see `JsonReader.follow`.
-        stable_length: The number of leading bytes that have not been taken back since a stream last set this to the
-            length of the text.
+        stable_length: The number of leading bytes that have not been taken back since a stream last read the text.
         rejected_path: The path of the value that is generated again after those bytes.
         discarded_tokens: The number of tokens that were taken back.
         thinking_tokens: The number of tokens before the answer.
@@ -108,18 +109,35 @@ class GeneratedTokens:
         self.rejected_path: Path = ()
         self.discarded_tokens = 0
         self.thinking_tokens = 0
+        self._lock = threading.Lock()
+
+    def read_since(self, length: int) -> tuple[int, bytes, Path]:
+        """Read the text; any thread may call it.
+
+        Args:
+            length: The length of the text when it was last read.
+
+        Returns:
+            The length of the part that is still the same, the text after it, and `rejected_path`.
+        """
+        with self._lock:
+            kept = min(length, self.stable_length)
+            added = bytes(self.text[kept:])
+            self.stable_length = kept + len(added)
+            return kept, added, self.rejected_path
 
     def truncate(self, tokens: int, length: int, rejected_path: Path = ()) -> None:
         """Take back all but the first `tokens`, which have `length` bytes, to generate a value again."""
-        if length < self.stable_length:
-            self.rejected_path = rejected_path
         self.discarded_tokens += len(self.token_ids) - tokens
         for each in (self.token_ids, self.token_bytes, self.scores, self.is_forced):
             del each[tokens:]
-        del self.text[length:]
         if len(self.reader.text) > length:
             self.reader.rewind(length)
-        self.stable_length = min(self.stable_length, length)
+        with self._lock:
+            if length < self.stable_length:
+                self.rejected_path = rejected_path
+            del self.text[length:]
+            self.stable_length = min(self.stable_length, length)
 
     def values(self, *, is_json: bool) -> list[Field]:
         """Return the values in the complete text; a text that is not JSON is one value."""
@@ -127,6 +145,29 @@ class GeneratedTokens:
             return [Field((), "string", 0, len(self.text))]
         self.reader.follow(self.text).finish()
         return self.reader.values
+
+
+class TextView:
+    """The text of a sequence as its stream last read it, while any thread may generate more.
+
+    Attributes:
+        text: The bytes of the text.
+        stable_length: The number of leading bytes that have not been taken back since the reader last set this to the
+            length of the text.
+        rejected_path: See `GeneratedTokens.rejected_path`.
+    """
+
+    def __init__(self, generated: GeneratedTokens) -> None:
+        self._generated = generated
+        self.text = bytearray()
+        self.stable_length = 0
+        self.rejected_path: Path = ()
+
+    def update(self) -> None:
+        """Read what was generated since the last call."""
+        kept, added, self.rejected_path = self._generated.read_since(len(self.text))
+        self.stable_length = min(self.stable_length, kept)
+        self.text[kept:] = added
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

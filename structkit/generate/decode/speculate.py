@@ -33,6 +33,7 @@ __all__ = [
     "DrafterFactory",
     "PromptLookup",
     "PromptLookupDrafter",
+    "best_width",
 ]
 
 _MAX_MATCH = 32
@@ -351,3 +352,26 @@ _DECAY = 0.97
 
 _TYPICAL_DRAFT = 4
 """Tokens of a typical useful draft."""
+
+
+def best_width(probabilities: Sequence[Sequence[float]], overhead: int) -> int:
+    """Return the number of tokens to read per row that minimizes the time per useful token.
+
+    A row with fewer tokens is padded; a row with more reads the others in the next step. Otherwise all rows would pay
+    for the forced text of one.
+
+    Args:
+        probabilities: For each token of each row, the probability that it is used.
+        overhead: See `Batch.overhead`.
+
+    >>> forced = [[1.0], [1.0], [1.0], [1.0] * 9]
+    >>> best_width(forced, overhead=4), best_width(forced, overhead=1_000)
+    (1, 9)
+    >>> best_width([[1.0, 0.5, 0.1]], overhead=8), best_width([[1.0, 0.5, 0.1]] * 8, overhead=8)
+    (2, 1)
+    """
+    gains = np.zeros(max(map(len, probabilities)))
+    for worth in probabilities:
+        gains[: len(worth)] += worth
+    rates = np.cumsum(gains) / (overhead + len(probabilities) * np.arange(1, len(gains) + 1))
+    return int(rates.argmax()) + 1

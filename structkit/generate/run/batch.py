@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from typing import TypeAlias, cast
 
@@ -21,6 +21,7 @@ from structkit.generate.run.outcome import Outcome, result_of
 from structkit.generate.run.progress import Progress
 from structkit.generate.run.request import (
     Prepared,
+    compile_quotes,
     compile_request,
     encode_request,
     settle,
@@ -28,21 +29,20 @@ from structkit.generate.run.request import (
     unhealed_ids,
     write,
 )
-from structkit.generate.run.scheduler import MODEL_LOCKS, run_flows
 from structkit.generate.run.text import check_options, write_text
+from structkit.generate.schedule.job import Job
+from structkit.generate.schedule.prefix_cache import CachedRow
+from structkit.generate.schedule.scheduler import SCHEDULERS
 from structkit.generate.threads.flows import FlowResult, until_cancelled
-from structkit.models.protocols import Batch, LogitsModel, SupportsLookahead
+from structkit.models.protocols import LogitsModel, SupportsLookahead
 from structkit.models.single_row import new_batch
 from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "run_steps", "start_batch"]
+__all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "run_steps"]
 
 _Queue: TypeAlias = "list[tuple[int, Prepared | Exception]]"
 """Requests with their numbers; an error takes the place of a request that could not be prepared."""
-
-_MAX_ROWS = 32
-"""Maximum samples of one prompt that are generated at once; each needs memory for its part of the KV cache."""
 
 
 def run(request: Request, cancelled: threading.Event | None = None) -> Result[object]:
@@ -56,9 +56,9 @@ def run_samples(
     """Generate multiple values for one prompt, which the model reads once; each has its own random numbers.
 
     Args:
-        request: The request; its models are locked during the call.
+        request: The request.
         count: The number of values.
-        cancelled: See `run_flows`.
+        cancelled: See `Job`.
 
     Raises:
         StructkitError: See `structkit.generate`; the first error ends the call.
@@ -72,7 +72,9 @@ def run_samples(
     check_samples(request.settings, count)
     requested_at = request.requested_at or time.perf_counter()  # samples share one timeout
     requests = [replace(request, number=number, requested_at=requested_at) for number in range(count)]
-    batch = BatchSettings(size=min(count, _MAX_ROWS), progress=False)
+    batch = BatchSettings(
+        size=min(count, request.settings.compile_settings.limits.batch_rows), progress=False
+    )
     outcomes = dict(_outcomes(requests, request.model, request.settings, batch, cancelled, "samples"))
     return [cast("Result[object]", outcomes[number]) for number in range(count)]
 
@@ -88,12 +90,12 @@ def run_many(
     """Generate a value for each prompt.
 
     Args:
-        model: The model; it is locked during the call.
+        model: The model.
         prompts: Texts or messages.
         targets: The target of each prompt.
         settings: The options of the call.
         batch: The batch size and the handling of errors.
-        cancelled: See `run_flows`.
+        cancelled: See `Job`.
 
     Returns:
         The results in the order of the prompts; with `batch.return_exceptions`, an error in place of a result.
@@ -116,7 +118,7 @@ def run_as_completed(
     """Generate a value for each prompt, and yield each when it is complete.
 
     Args:
-        model: See `run_many`; it is locked until the generator ends or is closed.
+        model: See `run_many`.
         prompts: Texts or messages by number; each number has its own random numbers.
         targets: See `run_many`.
         settings: See `run_many`.
@@ -176,35 +178,30 @@ def _flow_results(
             if flow_result is not None:
                 yield queue[flow_result.index][0], flow_result
         return
-    with MODEL_LOCKS.acquire(model, settings.assistant_model):
-        rows, queue = _start(model, queue, settings, cancelled)
-        for flow_result in run_flows((write(each) for _, each in queue), rows, batch.size, cancelled):
-            if flow_result is not None:
-                yield queue[flow_result.index][0], flow_result
+    job, queue = _job(model, queue, settings, batch.size, cancelled)
+    for flow_result in SCHEDULERS.of(model).run(job):
+        if flow_result is not None:
+            yield queue[flow_result.index][0], flow_result
 
 
 def run_request(
     request: Request,
     prepared: Prepared | Exception,
-    batch: Batch | None,
+    cached_row: CachedRow | None,
     cancelled: threading.Event | None = None,
 ) -> Result[object]:
-    """Generate the value of one request; its models are locked during the call, except while validators run.
+    """Generate the value of one request.
 
     Args:
         request: The request.
         prepared: The prepared request.
-        batch: A batch of its model, without rows; see `start_batch`. By default a new batch.
-        cancelled: See `run_flows`.
+        cached_row: The state of an earlier sequence, which receives that of this one.
+        cancelled: See `Job`.
 
     Raises:
         StructkitError: See `structkit.generate`.
     """
-    with (
-        _locked(request),
-        closing(run_steps(request, prepared, batch, cancelled)) as steps,
-    ):
-        *_, outcome = steps
+    *_, outcome = run_steps(request, prepared, cached_row, cancelled, is_stepwise=False)
     if not isinstance(outcome, Result):
         raise cast("Exception", outcome)
     return outcome
@@ -213,57 +210,58 @@ def run_request(
 def run_steps(
     request: Request,
     prepared: Prepared | Exception,
-    batch: Batch | None = None,
+    cached_row: CachedRow | None = None,
     cancelled: threading.Event | None = None,
     generated: GeneratedTokens | None = None,
+    *,
+    is_stepwise: bool = True,
 ) -> Generator[Result[object] | Exception | None, None, None]:
-    """Generate the value of one request; its models are locked only while the next item is computed.
+    """Generate the value of one request.
 
     Args:
         request: The request.
         prepared: The prepared request.
-        batch: See `run_request`; by default a new batch.
-        cancelled: See `run_flows`.
+        cached_row: See `run_request`.
+        cancelled: See `Job`.
         generated: The record that receives the tokens.
+        is_stepwise: Whether there is an item for each step.
 
     Yields:
         `None` before each step of the model, and last the result or the error.
     """
-    flows: Generator[FlowResult[Outcome] | None, None, None] | None = None
     flow_result: FlowResult[Outcome] | None = None
-    try:
+    with closing(_one_flow(request, prepared, cached_row, cancelled, generated, is_stepwise)) as flow_results:
         while flow_result is None:
-            with _locked(request):
-                if flows is None:
-                    flows = _start_flow(request, prepared, batch, cancelled, generated)
-                flow_result = next(flows)
+            flow_result = next(flow_results)
             if flow_result is None:
                 yield None
-    finally:
-        if flows is not None:
-            flows.close()
     outcome = result_of(flow_result)
     if isinstance(outcome, Result):
         save_guides([prepared])
     yield outcome
 
 
-def _locked(request: Request) -> AbstractContextManager[None]:
-    """Lock the models of a request; a text model needs no lock."""
-    return nullcontext() if isinstance(request.model, TextModel) else MODEL_LOCKS.acquire(*request.models)
-
-
-def _start_flow(
+def _one_flow(
     request: Request,
     prepared: Prepared | Exception,
-    batch: Batch | None,
+    cached_row: CachedRow | None,
     cancelled: threading.Event | None,
     generated: GeneratedTokens | None,
+    is_stepwise: bool,
 ) -> Generator[FlowResult[Outcome] | None, None, None]:
     if isinstance(request.model, TextModel):
         return run_text_flows(request.model, [write_text(prepared, generated)], 1, cancelled)
-    rows = start_batch(request.model, request.settings) if batch is None else batch
-    return run_flows([write(prepared, generated)], rows, 1, cancelled)
+    _check_assistant(request.model, request.settings)
+    job = Job(
+        [write(settle(compile_quotes, prepared), generated)],
+        1,
+        cancelled,
+        limits=request.settings.compile_settings.limits,
+        cached_row=cached_row,
+        assistant=request.settings.assistant_model,
+        is_stepwise=is_stepwise,
+    )
+    return SCHEDULERS.of(request.model).run(job)
 
 
 def save_guides(prepared: Sequence[Prepared | Exception]) -> None:
@@ -273,38 +271,48 @@ def save_guides(prepared: Sequence[Prepared | Exception]) -> None:
         guide.save_soon()
 
 
-def start_batch(model: LogitsModel, settings: Settings) -> Batch:
-    """Return a new batch of a model.
+def _check_assistant(model: LogitsModel, settings: Settings) -> None:
+    """Check that the assistant model can draft for a model.
 
     Raises:
-        GenerationError: The assistant model cannot draft for the model.
+        GenerationError: It cannot.
     """
-    rows, draft = new_batch(model), settings.assistant_model
-    if draft is not None and not isinstance(rows, SupportsLookahead):
+    draft = settings.assistant_model
+    if draft is None:
+        return
+    if not isinstance(new_batch(model), SupportsLookahead):
         raise GenerationError(
             f"{model.name} cannot take back what it has read, so no model can draft for it; "
             "leave out assistant_model=..."
         )
-    if draft is not None and draft.vocabulary.tokens != model.vocabulary.tokens:
+    if draft.vocabulary.tokens != model.vocabulary.tokens:
         raise GenerationError(
             f"{draft.name} has other tokens than {model.name}, so it cannot draft for it; "
             "give a smaller model of the same family"
         )
-    return rows
 
 
-def _start(
-    model: LogitsModel, queue: _Queue, settings: Settings, cancelled: threading.Event | None
-) -> tuple[Batch, _Queue]:
-    """Return a batch for the requests, and the requests in the order in which they start."""
-    rows = start_batch(model, settings)
-    if rows.max_rows == 1 or len(queue) == 1:
-        return rows, queue
-    queue = [(number, settle(encode_request, each)) for number, each in until_cancelled(queue, cancelled)]
-    # Prompts of similar length waste the least padding; the longest need the most memory and come first.
-    queue.sort(key=lambda entry: 0 if isinstance(entry[1], Exception) else -len(entry[1].prompt_ids))
-    kept = [unhealed_ids(each, each.compiled) for _, each in queue if not isinstance(each, Exception)]
-    return new_batch(model, _common_prefix([[*ids] for ids in kept])), queue
+def _job(
+    model: LogitsModel, queue: _Queue, settings: Settings, size: int, cancelled: threading.Event | None
+) -> tuple[Job[Outcome], _Queue]:
+    """Return the job of requests, and the requests in the order in which they start."""
+    _check_assistant(model, settings)
+    prefix: list[int] = []
+    if SCHEDULERS.of(model).can_batch():
+        queue = [(number, settle(encode_request, each)) for number, each in until_cancelled(queue, cancelled)]
+        # Prompts of similar length waste the least padding; the longest need the most memory and come first.
+        queue.sort(key=lambda entry: 0 if isinstance(entry[1], Exception) else -len(entry[1].prompt_ids))
+        kept = [unhealed_ids(each, each.compiled) for _, each in queue if not isinstance(each, Exception)]
+        prefix = _common_prefix([[*ids] for ids in kept]) if len(kept) > 1 else []
+    job = Job(
+        (write(settle(compile_quotes, each)) for _, each in queue),
+        size,
+        cancelled,
+        limits=settings.compile_settings.limits,
+        prefix=prefix,
+        assistant=settings.assistant_model,
+    )
+    return job, queue
 
 
 def _common_prefix(prompts: Sequence[list[int]]) -> list[int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from structkit.generate.decode.choice_scores import ChoicesAt
-from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.decode.config import TextView
 from structkit.generate.output.json_reader import Field, JsonReader, Path, format_path
 from structkit.generate.output.result import Result
 from structkit.schema.python.validators import PartValidator
@@ -89,7 +89,7 @@ class EventEmitter:
     """Derives events from the text of a sequence that is being generated.
 
     Args:
-        generated: The generated tokens.
+        generated: The generated text, which the caller updates.
         part: The validators of the parts of the target, if it has any.
         choices: Returns the possible values at a path, if they can be listed.
         is_json: Whether the text is JSON; other text is one string.
@@ -98,7 +98,7 @@ class EventEmitter:
 
     def __init__(
         self,
-        generated: GeneratedTokens,
+        generated: TextView,
         part: PartValidator | None,
         choices: ChoicesAt,
         *,

@@ -31,6 +31,7 @@ from structkit.targets.targets import Target
 __all__ = [
     "DEFAULT_MAX_TOKENS",
     "Prepared",
+    "compile_quotes",
     "compile_request",
     "compile_source",
     "encode_request",
@@ -99,6 +100,13 @@ def compile_request(request: Request) -> Prepared:
         return Prepared(request=request, source=source, target=target, compiled=None)
     compiled = compile_source(request, source)
     return Prepared(request=request, source=source, target=compiled.target, compiled=compiled)
+
+
+def compile_quotes(prepared: Prepared) -> Prepared:
+    """Compile a target with quotes for the source of the request, unless it is compiled."""
+    if prepared.compiled is not None:
+        return prepared
+    return replace(prepared, compiled=compile_source(prepared.request, prepared.source))
 
 
 def share_examples(prepared: Iterable[Prepared | Exception]) -> list[Prepared | Exception]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.decode.config import TextView
 from structkit.generate.run.events import FieldEnd, FieldRetracted, FieldStart, StreamEnd, TextDelta
 from structkit.targets.rule_reader import RuleReader
 
@@ -72,11 +72,11 @@ class RuleEmitter:
     Text that may yet belong to another rule waits until this is decided.
 
     Args:
-        generated: The generated tokens.
+        generated: The generated text, which the caller updates.
         reader: Finds the rules.
     """
 
-    def __init__(self, generated: GeneratedTokens, reader: RuleReader) -> None:
+    def __init__(self, generated: TextView, reader: RuleReader) -> None:
         self._generated = generated
         self._reader = reader
         self._read = 0

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import Generic, TypeVar, cast
 
-from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.decode.config import GeneratedTokens, TextView
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
@@ -40,16 +40,12 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         )
         self._prepared = settle(compile_request, self._request)
         self._generated = GeneratedTokens()
+        self._view = TextView(self._generated)
         self._cancelled = threading.Event()
         self._emitter: EventEmitter | RuleEmitter | None = None
         if not isinstance(self._prepared, Exception):
-            self._emitter = _emitter(self._prepared.target, settings, self._generated)
+            self._emitter = _emitter(self._prepared.target, settings, self._view)
         self._events = self._run()
-
-    @property
-    def has_validator(self) -> bool:
-        """Whether a function of the user validates the complete value."""
-        return self._request.settings.validate is not None
 
     def cancel(self) -> None:
         """Stop the generation before its next step, and a validator that another thread awaits."""
@@ -71,7 +67,7 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
     @property
     def text(self) -> str:
         """The text so far, without an incomplete character at the end."""
-        return self._generated.text.decode(errors="ignore")
+        return self._view.text.decode(errors="ignore")
 
     @staticmethod
     def _result_of(event: object) -> Result[T_co] | None:
@@ -84,15 +80,14 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
             for outcome in steps:
                 if isinstance(outcome, Exception):
                     raise outcome
+                self._view.update()
                 if self._emitter is not None:
                     yield from self._emitter.poll() if outcome is None else self._emitter.finish()
                 if outcome is not None:
                     yield StreamEnd(cast("Result[T_co]", outcome))
 
 
-def _emitter(
-    target: Target[object], settings: Settings, generated: GeneratedTokens
-) -> EventEmitter | RuleEmitter:
+def _emitter(target: Target[object], settings: Settings, generated: TextView) -> EventEmitter | RuleEmitter:
     if settings.rules:
         style = settings.compile_settings
         reader = target.rule_reader(
@@ -143,7 +138,7 @@ class _InThread(Generic[T_co]):
 
     async def __anext__(self) -> Event[T_co]:
         # StopIteration cannot cross a thread.
-        event = await in_thread(lambda _: self._next(), own_thread=self._stream.has_validator)
+        event = await in_thread(lambda _: self._next())
         if event is None:
             raise StopAsyncIteration
         return event

@@ -109,15 +109,16 @@ def await_on_loop(
                 future.cancel()
 
 
-async def in_thread(work: Callable[[threading.Event], R], *, own_thread: bool = False) -> R:
-    """Run blocking work in a worker thread, so that the event loop is not blocked.
+async def in_thread(work: Callable[[threading.Event], R]) -> R:
+    """Run blocking work in a thread of its own, so that the event loop is not blocked.
+
+    The number of threads has no bound: most of them wait for the one that runs the model, and work that awaits code
+    which itself calls `in_thread` would occupy all threads of a pool, and wait without end.
 
     Async code of the user that the work awaits runs on the event loop of the caller.
 
     Args:
         work: A function of an event. The event is set when the task is cancelled; the function should then return soon.
-        own_thread: Whether the work gets a thread of its own. Work that awaits code which may itself call `in_thread`
-            would otherwise occupy all threads of the pool, and wait without end.
     """
     cancelled = threading.Event()
     loop = asyncio.get_running_loop()
@@ -127,9 +128,7 @@ async def in_thread(work: Callable[[threading.Event], R], *, own_thread: bool = 
             return work(cancelled)
 
     try:
-        return await (
-            asyncio.wrap_future(start_thread(run, "structkit")) if own_thread else asyncio.to_thread(run)
-        )
+        return await asyncio.wrap_future(start_thread(run, "structkit"))
     except asyncio.CancelledError:
         cancelled.set()
         raise

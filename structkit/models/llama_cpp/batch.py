@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import ModelError
 from structkit.models.llama_cpp.kv_cache import MAX_ROWS, KVCache, Row
+from structkit.models.protocols import Batch
 from structkit.models.single_row import log_probability
 
 __all__ = ["LlamaCppBatch", "LlamaCppSession"]
@@ -89,6 +91,31 @@ class LlamaCppBatch:
         kept = [self._rows[row] for row in rows]
         self._cache.release([row for row in self._rows if row not in kept])
         self._rows = kept
+
+    def fork(self, row: int, length: int, count: int) -> LlamaCppBatch:
+        """Start rows that share the cells of a row; see `SupportsTransfer`."""
+        parent = self._rows[row]
+        return self._new_batch([Row(parent, parent.token_ids[:length]) for _ in range(count)])
+
+    def take(self, row: int) -> LlamaCppBatch:
+        """Move a row to a new batch; see `SupportsTransfer`."""
+        return self._new_batch([self._rows.pop(row)])
+
+    def merge(self, other: Batch) -> None:
+        """Append the rows of another batch; see `SupportsTransfer`."""
+        if not isinstance(other, LlamaCppBatch):
+            raise TypeError(f"the rows of a {type(other).__name__} are not those of this model")
+        for row in other._rows:
+            if row.cached and row.parent is not self._prefix:
+                row.parent = None  # the parent may end long before
+        self._rows += other._rows
+        other._rows = []
+
+    def _new_batch(self, rows: list[Row]) -> LlamaCppBatch:
+        """Return a batch of the same model with other rows."""
+        batch = copy(self)
+        batch._rows = rows
+        return batch
 
     def _read(
         self, rows: Sequence[Row], token_ids: Sequence[Sequence[int]], logits_to_keep: int

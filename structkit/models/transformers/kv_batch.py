@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 from structkit.errors import ModelError
-from structkit.models.protocols import Logits
+from structkit.models.protocols import Batch, Logits
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -189,15 +190,7 @@ class TransformersBatch:
             cache, lengths = self._prefix_cache.select([0] * len(sequences), 0), [size] * len(sequences)
         unread = [list(ids[size:] if has_prefix else ids) for ids in sequences]
         logits = self._forward(cache, lengths, unread, 1)[:, -1]
-        if self._lengths:
-            self._apply_rollbacks()
-            cache = _Cache(
-                present.concat(added)
-                for present, added in zip(self._cache.batch_layers, cache.batch_layers, strict=True)
-            )
-        self._cache = cache
-        self._lengths += lengths
-        self._surplus += [0] * len(lengths)
+        self.merge(self._new_batch(cache, lengths))
         return _to_host(logits)
 
     @torch.inference_mode()
@@ -261,6 +254,48 @@ class TransformersBatch:
         self._apply_rollbacks()
         for layer in self._cache.batch_layers:
             layer.shrink()
+
+    @torch.inference_mode()
+    def fork(self, row: int, length: int, count: int) -> TransformersBatch:
+        """Copy the start of a row to a new batch; see `SupportsTransfer`."""
+        self._apply_rollbacks()
+        cache = self._cache.select([row] * count, self._total - self._lengths[row])
+        for layer in cache.batch_layers:
+            layer.set_length(length)
+        return self._new_batch(cache, [length] * count)
+
+    @torch.inference_mode()
+    def take(self, row: int) -> TransformersBatch:
+        """Move a row to a new batch, without a copy if it is the only one; see `SupportsTransfer`."""
+        self._apply_rollbacks()
+        length = self._lengths[row]
+        cache = self._cache if len(self._lengths) == 1 else self._cache.select([row], self._total - length)
+        self.select([number for number in range(len(self._lengths)) if number != row])
+        return self._new_batch(cache, [length])
+
+    @torch.inference_mode()
+    def merge(self, other: Batch) -> None:
+        """Append the rows of another batch, without a copy if this one has none; see `SupportsTransfer`."""
+        if not isinstance(other, TransformersBatch):
+            raise TypeError(f"the rows of a {type(other).__name__} are not those of this model")
+        other._apply_rollbacks()
+        cache = other._cache
+        if self._lengths:
+            self._apply_rollbacks()
+            cache = _Cache(
+                present.concat(added)
+                for present, added in zip(self._cache.batch_layers, cache.batch_layers, strict=True)
+            )
+        self._cache = cache
+        self._lengths += other._lengths
+        self._surplus += other._surplus
+        other.select([])
+
+    def _new_batch(self, cache: _Cache, lengths: list[int]) -> TransformersBatch:
+        """Return a batch of the same model with other rows."""
+        batch = copy(self)
+        batch._cache, batch._lengths, batch._surplus = cache, lengths, [0] * len(lengths)
+        return batch
 
     @property
     def _total(self) -> int:

@@ -19,9 +19,8 @@ import structkit as sk
 from structkit.agent.run import driver
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import RunState
-from structkit.generate.run.prefix_cache import CachedRow, with_cached_row
+from structkit.generate.schedule.prefix_cache import CachedRow
 from structkit.messages import User
-from structkit.models.single_row import SingleRowBatch
 from structkit.testing import ScriptedModel
 from tests.agent.rows import noted_rows
 
@@ -83,8 +82,9 @@ def test_a_model_without_a_chat_template_reads_a_transcript() -> None:
 
 
 def test_models_that_begin_anew_each_time_are_left_to_it() -> None:
-    rows = SingleRowBatch(ScriptedModel([]))
-    assert with_cached_row(rows) is rows
+    agent = sk.Agent(ScriptedModel(["7"]), output_type=int)
+    assert agent.run("x").value == 7
+    assert len(agent._config.prefix_cache) == 0
 
 
 def turns(agent: sk.Agent[Any], *prompts: str) -> list[sk.AgentResult[Any]]:

@@ -19,11 +19,11 @@ from structkit.generate.decode.retokenize import Retokenizer
 from structkit.generate.decode.speculate import PromptLookup, PromptLookupDrafter
 from structkit.generate.input.options import Settings
 from structkit.generate.input.request import Request
-from structkit.generate.run.scheduler import run_flows
 from structkit.generate.sample.sample import Sampling
 from structkit.generate.sample.step import Draft, SampleRequest
 from structkit.processors import Penalty
 from structkit.testing import RandomModel, small_vocabulary
+from tests.generate.driving import run_flows
 from tests.models.tiny import tiny_llama
 from tests.shared import cases
 

@@ -15,11 +15,12 @@ from structkit.generate.decode import decode
 from structkit.generate.decode.config import Flow
 from structkit.generate.input.options import BatchSettings, Settings
 from structkit.generate.input.prompt import Prompt
-from structkit.generate.run import scheduler
 from structkit.generate.run.batch import run_many
-from structkit.generate.run.scheduler import ModelLocks
+from structkit.generate.schedule import rows as schedule_rows
+from structkit.generate.schedule.locks import ModelLocks
 from structkit.generate.threads.flows import Cancelled
 from structkit.testing import RandomModel, ScriptedModel
+from tests.generate.driving import run_flows
 
 
 class _Slow(RandomModel):
@@ -110,7 +111,7 @@ def test_a_fault_of_our_own_is_not_that_of_the_model(monkeypatch: pytest.MonkeyP
     def choose(logits: np.ndarray, asks: object) -> object:
         raise TypeError("a fault of the loop")
 
-    monkeypatch.setattr(scheduler, "select_tokens", choose)
+    monkeypatch.setattr(schedule_rows, "select_tokens", choose)
     with pytest.raises(TypeError, match="a fault of the loop"):
         sk.extract(RandomModel(), "x", int)
     monkeypatch.undo()
@@ -273,7 +274,7 @@ def test_no_flow_is_begun_that_nobody_waits_for() -> None:
         yield
 
     with pytest.raises(Cancelled):
-        list(scheduler.run_flows(map(flow, range(50)), _IdleRows(), 50, cancelled))
+        list(run_flows(map(flow, range(50)), _IdleRows(), 50, cancelled))
     assert begun == [0]
 
 
