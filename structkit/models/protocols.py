@@ -248,12 +248,8 @@ class SupportsShrink(Protocol):
 class SupportsBatching(Protocol):
     """A model that computes more than one sequence at once."""
 
-    def batch(self, prefix: Sequence[int] = ()) -> Batch | None:
-        """Start an empty batch; return `None` if the model can only compute one sequence after the other.
-
-        Args:
-            prefix: Common prefix of all sequences; read once.
-        """
+    def batch(self) -> Batch | None:
+        """Start an empty batch; return `None` if the model can only compute one sequence after the other."""
         ...
 
 

@@ -184,8 +184,8 @@ def test_nan_in_one_row_does_not_affect_the_others() -> None:
 
         max_rows = None
 
-        def __init__(self, prefix: Sequence[int]) -> None:
-            self.inner = demo.batch(prefix)
+        def __init__(self) -> None:
+            self.inner = demo.batch()
             self.overhead, self.steps = self.inner.overhead, 0
 
         def corrupt(self, logits: np.ndarray) -> np.ndarray:
@@ -207,8 +207,8 @@ def test_nan_in_one_row_does_not_affect_the_others() -> None:
         name, context_length, vocabulary = demo.name, demo.context_length, demo.vocabulary
         encode, encode_text, session = demo.encode, demo.encode_text, demo.session
 
-        def batch(self, prefix: Sequence[int] = ()) -> Rows:
-            return Rows(prefix)
+        def batch(self) -> Rows:
+            return Rows()
 
     prompts = ["Ana is 34 years old.", "Tom is five, or so.", "Eva is 60."]
     options = {"max_tokens": 40, "prompt_lookup": False}

@@ -24,7 +24,6 @@ class LlamaCppBatch:
 
     Args:
         cache: The cache of the model.
-        prefix: Possible common prefix of the sequences; read once.
         check_readable: Raises `ModelError` if the model cannot read these tokens after that number of others.
         uses_gpu: Whether layers of the model run on a GPU.
     """
@@ -34,7 +33,6 @@ class LlamaCppBatch:
     def __init__(
         self,
         cache: KVCache,
-        prefix: Sequence[int],
         check_readable: Callable[[Sequence[int], int], None],
         *,
         uses_gpu: bool,
@@ -42,12 +40,11 @@ class LlamaCppBatch:
         self._cache = cache
         self.overhead = 256 if uses_gpu else 8
         self._check_readable = check_readable
-        self._prefix = Row(token_ids=prefix) if prefix else None
         self._rows: list[Row] = []
 
     def add(self, sequences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Append rows; see `Batch.add`."""
-        rows = [Row(self._prefix) for _ in sequences]
+        rows = [Row() for _ in sequences]
         logits = self._read(rows, sequences, 1)[:, 0]
         self._rows += rows
         return logits
@@ -106,7 +103,7 @@ class LlamaCppBatch:
         if not isinstance(other, LlamaCppBatch):
             raise TypeError(f"the rows of a {type(other).__name__} are not those of this model")
         for row in other._rows:
-            if row.cached and row.parent is not self._prefix:
+            if row.cached:
                 row.parent = None  # the parent may end long before
         self._rows += other._rows
         other._rows = []

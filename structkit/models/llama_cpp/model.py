@@ -118,8 +118,8 @@ class LlamaCppModel(LocalModel):
         """Start a sequence."""
         return LlamaCppSession(self._cache, self.check_readable)
 
-    def batch(self, prefix: Sequence[int] = ()) -> Batch | None:
+    def batch(self) -> Batch | None:
         """Start a batch; see `SupportsBatching`. `None` for recurrent models."""
         if self._weights.is_recurrent:
             return None
-        return LlamaCppBatch(self._cache, prefix, self.check_readable, uses_gpu=self._weights.uses_gpu)
+        return LlamaCppBatch(self._cache, self.check_readable, uses_gpu=self._weights.uses_gpu)

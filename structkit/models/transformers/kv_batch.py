@@ -145,7 +145,6 @@ class TransformersBatch:
 
     Args:
         model: The transformers model.
-        prefix: Possible common prefix of the sequences; read once.
         name: Name of the model in errors.
         check_readable: Raises `ModelError` if the model cannot read these tokens after that number of others.
     """
@@ -155,7 +154,6 @@ class TransformersBatch:
     def __init__(
         self,
         model: PreTrainedModel,
-        prefix: Sequence[int] = (),
         *,
         name: str,
         check_readable: Callable[[Sequence[int], int], None],
@@ -172,24 +170,12 @@ class TransformersBatch:
         self._cache = _Cache()
         self._lengths: list[int] = []
         self._surplus: list[int] = []
-        self._prefix = list(prefix)
-        self._prefix_cache = _Cache()
-        if prefix:
-            with torch.inference_mode():
-                self._forward(self._prefix_cache, [0], [self._prefix], 1)
 
     @torch.inference_mode()
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
         """Append rows; see `Batch.add`."""
-        size = len(self._prefix)
-        has_prefix = size > 0 and all(
-            len(ids) > size and list(ids[:size]) == self._prefix for ids in sequences
-        )
         cache, lengths = _Cache(), [0] * len(sequences)
-        if has_prefix:
-            cache, lengths = self._prefix_cache.select([0] * len(sequences), 0), [size] * len(sequences)
-        unread = [list(ids[size:] if has_prefix else ids) for ids in sequences]
-        logits = self._forward(cache, lengths, unread, 1)[:, -1]
+        logits = self._forward(cache, lengths, sequences, 1)[:, -1]
         self.merge(self._new_batch(cache, lengths))
         return _to_host(logits)
 

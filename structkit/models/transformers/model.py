@@ -174,13 +174,13 @@ class TransformersModel(LocalModel):
         """Start a sequence with an empty KV cache."""
         return TransformersSession(self)
 
-    def batch(self, prefix: Sequence[int] = ()) -> Batch | None:
+    def batch(self) -> Batch | None:
         """Start a batch; see `SupportsBatching`. `None` for recurrent models."""
         from structkit.models.transformers.kv_batch import TransformersBatch, can_batch
 
         if not can_batch(self.model):
             return None
-        return TransformersBatch(self.model, prefix, name=self.name, check_readable=self.check_readable)
+        return TransformersBatch(self.model, name=self.name, check_readable=self.check_readable)
 
 
 class TransformersSession:

@@ -56,8 +56,8 @@ def test_a_prompt_is_read_once_for_all_samples() -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(demo, name)
 
-        def batch(self, prefix: Sequence[int] = ()) -> object:
-            rows = demo.batch(prefix)
+        def batch(self) -> object:
+            rows = demo.batch()
             forward = rows._forward
 
             def noted(

@@ -164,7 +164,7 @@ class _OwnRows:
 @pytest.mark.parametrize("breaks", ["add", "feed", "score", "back", "shape", "type", "nothing"])
 def test_what_a_model_raises_is_its_fault_wherever_it_raises_it(breaks: str) -> None:
     class Own(RandomModel):
-        def batch(self, prefix: Sequence[int] = ()) -> _OwnRows:
+        def batch(self) -> _OwnRows:
             return _OwnRows(breaks, self.vocabulary.size)
 
     def never(value: bool) -> bool:
@@ -232,7 +232,7 @@ def test_no_prompt_is_encoded_that_nobody_waits_for() -> None:
                 cancelled.set()
             return super().encode(prompt)
 
-        def batch(self, prefix: Sequence[int] = ()) -> _IdleRows:
+        def batch(self) -> _IdleRows:
             return _IdleRows()
 
     with pytest.raises(Cancelled):

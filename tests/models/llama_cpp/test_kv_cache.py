@@ -38,7 +38,7 @@ def _tokens(count: int, seed: int = 0) -> list[int]:
 
 def _walk(model: LlamaCppModel, reference: TransformersModel, seed: int) -> None:
     walk(
-        lambda prefix: model.batch(prefix),
+        model.batch,
         lambda ids: _whole(reference, ids),
         seed,
         steps=40,
@@ -64,8 +64,8 @@ def test_a_row_without_cells_is_read_again(
     chance = random.Random(seed)
     lengths = [0] * len(others)
 
-    def new_batch(prefix: Any) -> Any:
-        return model.batch(prefix)
+    def new_batch() -> Any:
+        return model.batch()
 
     def expected(ids: list[int]) -> np.ndarray:
         number = chance.randrange(len(others))  # another session takes cells between two steps
@@ -109,9 +109,10 @@ def test_sequences_by_turns_keep_their_cells(
 
 def test_a_prefix_is_read_once(tiny_gguf, tiny, read) -> None:
     prefix = _tokens(100)
-    rows = tiny_gguf.batch(prefix)
+    rows = tiny_gguf.batch()
+    rows.add([prefix])
     prompts = [[*prefix, 5, number] for number in range(8)]
-    logits = rows.add(prompts)
+    logits = rows.fork(0, len(prefix), 8).feed([prompt[100:] for prompt in prompts])
     assert sum(read) == 100 + 8 * 2
     for row, prompt in zip(logits, prompts, strict=True):
         np.testing.assert_allclose(row, _whole(tiny, prompt)[-1], atol=1e-4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -49,8 +49,8 @@ class _Owner:
         if before + len(token_ids) > 128:
             raise ModelError("too long")
 
-    def batch(self, prefix: Sequence[int] = ()) -> TransformersBatch:
-        return TransformersBatch(self.model, prefix, name="tiny", check_readable=self.check_readable)
+    def batch(self) -> TransformersBatch:
+        return TransformersBatch(self.model, name="tiny", check_readable=self.check_readable)
 
     def expected_logits(self, ids: list[int]) -> np.ndarray:
         """Return the logits after each token, by one forward pass without a cache."""
