@@ -52,7 +52,14 @@ if TYPE_CHECKING:
     from structkit.agent.tools.toolset import Toolset, require_approval
     from structkit.api.classify import aclassify, classify
     from structkit.api.explain import explain
-    from structkit.api.many import aextract_many, agenerate_many, extract_many, generate_many
+    from structkit.api.many import (
+        aextract_many,
+        agenerate_many,
+        astream_many,
+        extract_many,
+        generate_many,
+        stream_many,
+    )
     from structkit.api.notations import to_gbnf, to_json_schema, to_lark, to_regex
     from structkit.api.single import (
         aextract,
@@ -211,6 +218,7 @@ __all__ = [
     "agenerate",
     "agenerate_many",
     "astream",
+    "astream_many",
     "check",
     "classify",
     "compile",
@@ -237,6 +245,7 @@ __all__ = [
     "run_record",
     "sample",
     "stream",
+    "stream_many",
     "testing",
     "to_gbnf",
     "to_json_schema",
@@ -313,6 +322,7 @@ _HOMES = {
     "aextract_many": "structkit.api.many",
     "agenerate_many": "structkit.api.many",
     "astream": "structkit.api.stream",
+    "astream_many": "structkit.api.many",
     "check": "structkit.testing.proof.check",
     "classify": "structkit.api.classify",
     "json_style": "structkit.schema.markers.json_style",
@@ -323,6 +333,7 @@ _HOMES = {
     "run_record": "structkit.agent.run.record",
     "sample": "structkit.testing.proof.sample",
     "stream": "structkit.api.stream",
+    "stream_many": "structkit.api.many",
     "to_gbnf": "structkit.api.notations",
     "to_json_schema": "structkit.api.notations",
     "to_lark": "structkit.api.notations",

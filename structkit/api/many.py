@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias, TypedDict, TypeVar, cast, overload
+from collections.abc import AsyncIterable, Callable, Generator, Iterable, Mapping, Sequence, Sized
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 from typing_extensions import Required, TypeForm, Unpack
 
 from structkit.generate.input.options import BatchSettings, Options, ResultOptions, Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
-from structkit.generate.run.batch import run_many
+from structkit.generate.run.batch import run_as_completed, run_many
 from structkit.generate.threads.event_loop import in_thread
+from structkit.generate.threads.iterate import InThread, read_async
 from structkit.models.text.protocol import AnyModel
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["aextract_many", "agenerate_many", "extract_many", "generate_many"]
+__all__ = [
+    "aextract_many",
+    "agenerate_many",
+    "astream_many",
+    "extract_many",
+    "generate_many",
+    "stream_many",
+]
 
 T = TypeVar("T")
 
-Prompts: TypeAlias = Sequence[Prompt]
+Prompts: TypeAlias = Iterable[Prompt]
+AsyncPrompts: TypeAlias = "Iterable[Prompt] | AsyncIterable[Prompt]"
 SchemaOrTargets: TypeAlias = "Mapping[str, object] | Callable[..., object] | Sequence[AnyTarget]"
 Targets: TypeAlias = "AnyTarget | Sequence[AnyTarget]"
+AsyncResults: TypeAlias = InThread[tuple[int, T]]
+"""An async iterator of indices and results, with `aclose`."""
 
 
 class BatchOptions(TypedDict, total=False):
@@ -38,12 +50,17 @@ class BatchOptions(TypedDict, total=False):
     return_exceptions: Literal[False]
     """False, the default: the first error is raised and cancels the other prompts."""
 
+    results_file: str | os.PathLike[str] | None
+    """A file in JSON Lines to which each result is added when it is complete. The prompts whose results it has already
+    are not generated again, so that a call that was stopped goes on where it was. Errors are not stored."""
+
 
 class ReturnExceptionsOptions(TypedDict, total=False):
     """Keyword arguments of calls that return exceptions in place of the values of failed prompts."""
 
     batch_size: int
     progress: bool | None
+    results_file: str | os.PathLike[str] | None
     return_exceptions: Required[bool]
 
 
@@ -91,18 +108,19 @@ def extract_many(model: AnyModel, prompts: Prompts, target: Targets, **options: 
     """Generate a value for each prompt, in batches.
 
     When a sequence ends, the next prompt takes its place in the batch. Prompts of similar length are batched together,
-    and the common prefix of all prompts is read once. With greedy decoding, each value equals the one that `extract`
+    and a common prefix of the prompts is read once. With greedy decoding, each value equals the one that `extract`
     returns.
 
     Args:
         model: A model, such as `structkit.load()`. A model that does not support batching, such as a recurrent model,
             generates the sequences one after the other.
-        prompts: Strings, or lists of messages.
+        prompts: Strings, or lists of messages: a list, or any iterable, of which a few prompts are read ahead.
         target: What to generate, as for `extract`; or a list with one target per prompt.
         **options: As for `extract`, and: `batch_size`, the maximum number of sequences per batch, 8 by default;
             `progress`, whether to show a progress bar (requires tqdm), by default only in a terminal;
             `return_exceptions`, whether to return the exception of a failed prompt in place of its value instead of
-            raising the first one. With a `seed`, each prompt has its own random numbers, independent of the batch.
+            raising the first one; `results_file`, a file to which results are added, and with which a call that was
+            stopped goes on. With a `seed`, each prompt has its own random numbers, independent of the batch.
 
     Returns:
         The values, in the order of the prompts.
@@ -166,32 +184,37 @@ def generate_many(model: AnyModel, prompts: Prompts, target: Targets, **options:
 
 @overload
 async def aextract_many(
-    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: AsyncPrompts, target: TypeForm[T], **options: Unpack[ManyOptions]
 ) -> list[T]: ...
 @overload
 async def aextract_many(
-    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel, prompts: AsyncPrompts, target: TypeForm[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 async def aextract_many(
-    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: AsyncPrompts, target: TextTarget[T], **options: Unpack[ManyOptions]
 ) -> list[T]: ...
 @overload
 async def aextract_many(
-    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel, prompts: AsyncPrompts, target: TextTarget[T], **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[T | Exception]: ...
 @overload
 async def aextract_many(
-    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOptions]
+    model: AnyModel, prompts: AsyncPrompts, target: SchemaOrTargets, **options: Unpack[ManyOptions]
 ) -> list[object]: ...
 @overload
 async def aextract_many(
-    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOrExceptionsOptions]
+    model: AnyModel,
+    prompts: AsyncPrompts,
+    target: SchemaOrTargets,
+    **options: Unpack[ManyOrExceptionsOptions],
 ) -> list[object]: ...
 async def aextract_many(
-    model: AnyModel, prompts: Prompts, target: Targets, **options: object
+    model: AnyModel, prompts: AsyncPrompts, target: Targets, **options: object
 ) -> Sequence[object]:
     """Async version of `extract_many`: the model runs in a thread and does not block the event loop.
+
+    The prompts can also be an async iterable.
 
     >>> import asyncio
     >>> from structkit.testing import ScriptedModel
@@ -203,39 +226,39 @@ async def aextract_many(
 
 @overload
 async def agenerate_many(
-    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: AsyncPrompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate_many(
     model: AnyModel,
-    prompts: Prompts,
+    prompts: AsyncPrompts,
     target: TypeForm[T],
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 async def agenerate_many(
-    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: AsyncPrompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
 ) -> list[Result[T]]: ...
 @overload
 async def agenerate_many(
     model: AnyModel,
-    prompts: Prompts,
+    prompts: AsyncPrompts,
     target: TextTarget[T],
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[T] | Exception]: ...
 @overload
 async def agenerate_many(
-    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
+    model: AnyModel, prompts: AsyncPrompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
 ) -> list[Result[object]]: ...
 @overload
 async def agenerate_many(
     model: AnyModel,
-    prompts: Prompts,
+    prompts: AsyncPrompts,
     target: SchemaOrTargets,
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[object] | Exception]: ...
 async def agenerate_many(
-    model: AnyModel, prompts: Prompts, target: Targets, **options: object
+    model: AnyModel, prompts: AsyncPrompts, target: Targets, **options: object
 ) -> Sequence[object]:
     """Async version of `generate_many`; see `aextract_many`.
 
@@ -247,6 +270,116 @@ async def agenerate_many(
     return await _arun("agenerate_many", ResultOptions, model, prompts, target, options)
 
 
+@overload
+def stream_many(
+    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
+) -> Generator[tuple[int, Result[T]], None, None]: ...
+@overload
+def stream_many(
+    model: AnyModel, prompts: Prompts, target: TypeForm[T], **options: Unpack[ManyResultsOrExceptionsOptions]
+) -> Generator[tuple[int, Result[T] | Exception], None, None]: ...
+@overload
+def stream_many(
+    model: AnyModel, prompts: Prompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
+) -> Generator[tuple[int, Result[T]], None, None]: ...
+@overload
+def stream_many(
+    model: AnyModel,
+    prompts: Prompts,
+    target: TextTarget[T],
+    **options: Unpack[ManyResultsOrExceptionsOptions],
+) -> Generator[tuple[int, Result[T] | Exception], None, None]: ...
+@overload
+def stream_many(
+    model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
+) -> Generator[tuple[int, Result[object]], None, None]: ...
+@overload
+def stream_many(
+    model: AnyModel,
+    prompts: Prompts,
+    target: SchemaOrTargets,
+    **options: Unpack[ManyResultsOrExceptionsOptions],
+) -> Generator[tuple[int, Result[object] | Exception], None, None]: ...
+def stream_many(
+    model: AnyModel, prompts: Prompts, target: Targets, **options: object
+) -> Generator[tuple[int, object], None, None]:
+    """Generate a value for each prompt, and yield each as soon as it is complete.
+
+    Takes the arguments of `extract_many`. The prompts can be an iterator without end: memory does not grow with their
+    number. The iterator is read while rows are free, by the code that runs the model, so it should not wait for long.
+
+    Yields:
+        The index of a prompt and its result, in the order of completion; with `return_exceptions=True`, an exception in
+        place of the result of a failed prompt.
+
+    Raises:
+        StructkitError: See `extract_many`; also errors of `prompts` itself.
+
+    >>> from structkit.testing import ScriptedModel
+    >>> for index, result in stream_many(ScriptedModel(["1", "2"]), (f"Say {n}." for n in (1, 2)), int):
+    ...     print(index, result.value)
+    0 1
+    1 2
+    """
+    return _stream("stream_many", model, prompts, target, options)
+
+
+@overload
+def astream_many(
+    model: AnyModel, prompts: AsyncPrompts, target: TypeForm[T], **options: Unpack[ManyResultsOptions]
+) -> AsyncResults[Result[T]]: ...
+@overload
+def astream_many(
+    model: AnyModel,
+    prompts: AsyncPrompts,
+    target: TypeForm[T],
+    **options: Unpack[ManyResultsOrExceptionsOptions],
+) -> AsyncResults[Result[T] | Exception]: ...
+@overload
+def astream_many(
+    model: AnyModel, prompts: AsyncPrompts, target: TextTarget[T], **options: Unpack[ManyResultsOptions]
+) -> AsyncResults[Result[T]]: ...
+@overload
+def astream_many(
+    model: AnyModel,
+    prompts: AsyncPrompts,
+    target: TextTarget[T],
+    **options: Unpack[ManyResultsOrExceptionsOptions],
+) -> AsyncResults[Result[T] | Exception]: ...
+@overload
+def astream_many(
+    model: AnyModel, prompts: AsyncPrompts, target: SchemaOrTargets, **options: Unpack[ManyResultsOptions]
+) -> AsyncResults[Result[object]]: ...
+@overload
+def astream_many(
+    model: AnyModel,
+    prompts: AsyncPrompts,
+    target: SchemaOrTargets,
+    **options: Unpack[ManyResultsOrExceptionsOptions],
+) -> AsyncResults[Result[object] | Exception]: ...
+def astream_many(
+    model: AnyModel, prompts: AsyncPrompts, target: Targets, **options: object
+) -> AsyncResults[Any]:
+    """Async version of `stream_many`: the model runs in a thread while the next result is awaited.
+
+    The prompts can also be an async iterable. `aclose` stops the generation, as does the end of a block of
+    `contextlib.aclosing`.
+
+    >>> import asyncio
+    >>> from structkit.testing import ScriptedModel
+    >>> async def main() -> None:
+    ...     async for index, result in astream_many(ScriptedModel(["1", "2"]), ["One.", "Two."], int):
+    ...         print(index, result.value)
+    >>> asyncio.run(main())
+    0 1
+    1 2
+    """
+    cancelled = threading.Event()
+    return InThread(
+        _stream("astream_many", model, _sync(prompts, cancelled), target, options, cancelled), cancelled.set
+    )
+
+
 def _values(results: Sequence[object]) -> list[object]:
     return [result.value if isinstance(result, Result) else result for result in results]
 
@@ -255,35 +388,64 @@ async def _arun(
     function: str,
     accepted: type[Options],
     model: AnyModel,
-    prompts: Prompts,
+    prompts: AsyncPrompts,
     target: Targets,
     options: dict[str, object],
 ) -> list[Result[object] | Exception]:
     def work(cancelled: threading.Event) -> list[Result[object] | Exception]:
-        return _run(function, accepted, model, prompts, target, options, cancelled)
+        return _run(function, accepted, model, _sync(prompts, cancelled), target, options, cancelled)
 
     return await in_thread(work)
+
+
+def _sync(prompts: AsyncPrompts, cancelled: threading.Event) -> Iterable[Prompt]:
+    return read_async(prompts, cancelled) if isinstance(prompts, AsyncIterable) else prompts
 
 
 def _run(
     function: str,
     accepted: type[Options],
     model: AnyModel,
-    prompts: Prompts,
+    prompts: Iterable[Prompt],
     target: Targets,
     options: dict[str, object],
     cancelled: threading.Event | None = None,
 ) -> list[Result[object] | Exception]:
+    settings, batch = _read(function, accepted, prompts, target, options)
+    return run_many(model, prompts, target, settings, batch, cancelled)
+
+
+def _stream(
+    function: str,
+    model: AnyModel,
+    prompts: Iterable[Prompt],
+    target: Targets,
+    options: dict[str, object],
+    cancelled: threading.Event | None = None,
+) -> Generator[tuple[int, Result[object] | Exception], None, None]:
+    settings, batch = _read(function, ResultOptions, prompts, target, options)
+    length = len(prompts) if isinstance(prompts, Sized) else None
+    reads_ahead = length is not None  # the source of an iterator may have to make each prompt
+    return run_as_completed(
+        model, enumerate(prompts), target, settings, batch, cancelled, length, reads_ahead=reads_ahead
+    )
+
+
+def _read(
+    function: str,
+    accepted: type[Options],
+    prompts: Iterable[Prompt],
+    target: Targets,
+    options: dict[str, object],
+) -> tuple[Settings, BatchSettings]:
+    """Check the arguments of a call."""
     batch = BatchSettings.read(options)
-    settings = Settings.read(function, options, accepted, ("batch_size", "progress", "return_exceptions"))
-    if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Sequence):
+    names = ("batch_size", "progress", "return_exceptions", "results_file")
+    settings = Settings.read(function, options, accepted, names)
+    if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Iterable):
         raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}")
-    if isinstance(target, (list, tuple)):
-        targets = list(cast("Sequence[AnyTarget]", target))
-    else:
-        targets = [cast("AnyTarget", target)] * len(prompts)
-    if len(targets) != len(prompts):
+    if isinstance(target, (list, tuple)) and isinstance(prompts, Sized) and len(target) != len(prompts):
         raise ValueError(
-            f"{len(prompts)} prompts and {len(targets)} targets; give one target per prompt, or one target for all"
+            f"{len(prompts)} prompts and {len(target)} targets; give one target per prompt, or one target for all"
         )
-    return run_many(model, prompts, targets, settings, batch, cancelled)
+    return settings, batch

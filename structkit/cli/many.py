@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 from structkit.api.single import load
 from structkit.errors import StructkitError
 from structkit.generate.input.options import BatchSettings, Options, Settings
+from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_as_completed
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, read_target
 
 __all__ = ["extract_file"]
-
-_BATCHES_PER_CHUNK = 16
-"""Number of batches whose prompts are read and sorted by length together."""
 
 
 def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Options) -> tuple[str, int]:
@@ -42,12 +40,11 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
         with source.open(encoding="utf-8") as lines, _OutputFile(sink) as output:
             existing = output.existing
             rest = ((number, line) for number, line in enumerate(lines) if not output.has(number))
-            while chunk := dict(islice(rest, _BATCHES_PER_CHUNK * size)):
-                with closing(_answers(model, chunk, target, settings, size)) as answers:
-                    for number, answer in answers:
-                        output.put(number, answer)
-                        failed += "error" in answer
-                        written += 1
+            with closing(_answers(model, rest, target, settings, size)) as answers:
+                for number, answer in answers:
+                    output.put(number, answer)
+                    failed += "error" in answer
+                    written += 1
     except (OSError, UnicodeDecodeError) as error:
         raise StructkitError(f"reading or writing the files failed: {error}", place=str(source)) from error
     skipped = f", {existing} already existed" if existing else ""
@@ -133,20 +130,29 @@ def _count_complete_lines(sink: Path) -> int:
 
 
 def _answers(
-    model: LogitsModel, lines: dict[int, str], target: AnyTarget, settings: Settings, size: int
+    model: LogitsModel, lines: Iterable[tuple[int, str]], target: AnyTarget, settings: Settings, size: int
 ) -> Generator[tuple[int, dict[str, object]], None, None]:
     """Yield line numbers and answers, in the order of completion."""
-    prompts, ids = {}, {}
-    for number, line in lines.items():
-        prompt, ids[number] = _read(line)
-        if isinstance(prompt, Exception):
-            yield number, _answer(prompt, ids[number], is_json=False)
-        else:
-            prompts[number] = prompt
-    batch = BatchSettings(size=size, progress=None, return_exceptions=True)
+    ids: dict[int, object] = {}
+    unreadable: list[tuple[int, Exception]] = []
+
+    def prompts() -> Iterator[tuple[int, Prompt]]:
+        for number, line in lines:
+            prompt, ids[number] = _read(line)
+            if isinstance(prompt, Exception):
+                unreadable.append((number, prompt))
+            else:
+                yield number, cast("Prompt", prompt)
+
     is_json = read_target(target).is_json
-    for number, result in run_as_completed(model, prompts, [target] * len(prompts), settings, batch):  # type: ignore[arg-type]
-        yield number, _answer(result, ids[number], is_json=is_json)
+    batch = BatchSettings(size=size, progress=None, return_exceptions=True)
+    for number, result in run_as_completed(model, prompts(), target, settings, batch):
+        while unreadable:
+            bad, error = unreadable.pop()
+            yield bad, _answer(error, ids.pop(bad), is_json=False)
+        yield number, _answer(result, ids.pop(number), is_json=is_json)
+    for bad, error in unreadable:
+        yield bad, _answer(error, ids.pop(bad), is_json=False)
 
 
 def _answer(result: Result[object] | Exception, line_id: object, *, is_json: bool) -> dict[str, object]:

@@ -337,6 +337,15 @@ def streams(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.stream(model, "x", {"type": "null"}), sk.Stream[object])
 
 
+def streams_of_many(model: sk.testing.ScriptedModel) -> None:
+    for index, result in sk.stream_many(model, (str(n) for n in range(3)), Person, results_file="x.jsonl"):
+        assert_type((index, result), tuple[int, sk.Result[Person]])
+    for _, outcome in sk.stream_many(model, ["x"], sk.Choice([1, 2]), return_exceptions=True):
+        assert_type(outcome, sk.Result[int] | Exception)
+    for _, each in sk.stream_many(model, ["x"], [Person, int]):
+        assert_type(each, sk.Result[object])
+
+
 def classified(model: sk.testing.ScriptedModel) -> None:
     assert_type(sk.classify(model, "x", Literal["a", "b"]), dict[Literal["a", "b"], float])
     assert_type(sk.classify(model, "x", Color), dict[Color, float])
@@ -351,6 +360,10 @@ async def in_async_programs(model: sk.testing.ScriptedModel) -> None:
     assert_type(await sk.agenerate_many(model, ["x"], Person), list[sk.Result[Person]])
     assert_type(await sk.aclassify(model, "x", Color), dict[Color, float])
     assert_type(sk.astream(model, "x", Person), sk.AsyncStream[Person])
+    async for index, result in sk.astream_many(model, ["x"], Person):
+        assert_type((index, result), tuple[int, sk.Result[Person]])
+    async for _, outcome in sk.astream_many(model, iter(["x"]), int, return_exceptions=True):
+        assert_type(outcome, sk.Result[int] | Exception)
 
 
 def generic_callers(model: sk.testing.ScriptedModel, kind: type[T], texts: Sequence[str]) -> list[T]:

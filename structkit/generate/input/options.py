@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from numbers import Integral
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypedDict, cast
 
@@ -363,11 +365,13 @@ class BatchSettings:
         size: Maximum number of sequences computed together.
         progress: Whether a progress bar is shown; `None` shows one only in a terminal.
         return_exceptions: Whether an error is returned in place of a result; otherwise it is raised and ends the batch.
+        results_file: The file that results are added to, and read from, if there is one.
     """
 
     size: int = 8
     progress: bool | None = None
     return_exceptions: bool = False
+    results_file: Path | None = None
 
     def __post_init__(self) -> None:
         _check_count("batch_size", self.size, 1)
@@ -390,6 +394,7 @@ class BatchSettings:
             size=cast("int", options.pop("batch_size", 8)),
             progress=cast("bool | None", options.pop("progress", None)),
             return_exceptions=cast("bool", options.pop("return_exceptions", False)),
+            results_file=_path("results_file", options.pop("results_file", None)),
         )
 
 
@@ -432,6 +437,12 @@ def _processors(options: CommonOptions) -> tuple[AnyProcessor, ...]:
         return tuple(processors)
     check_number("repetition_penalty", penalty, 0, math.inf, exclusive=True)
     return (Penalty(penalty), *processors)
+
+
+def _path(name: str, value: object) -> Path | None:
+    if not isinstance(value, (str, os.PathLike, type(None))):
+        raise TypeError(f"{name} must be a path or None, not {value!r}")
+    return None if value is None else Path(value)
 
 
 def _check_count(name: str, value: object, minimum: int, maximum: float = math.inf) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
 from dataclasses import replace
-from typing import TypeAlias, cast
+from itertools import chain, islice, repeat
+from typing import cast
 
 from structkit.error_notes import add_location
 from structkit.errors import GenerationError
@@ -29,6 +31,7 @@ from structkit.generate.run.request import (
     unhealed_ids,
     write,
 )
+from structkit.generate.run.result_file import ResultFile
 from structkit.generate.run.text import check_options, write_text
 from structkit.generate.schedule.job import Job
 from structkit.generate.schedule.prefix_cache import CachedRow
@@ -41,8 +44,8 @@ from structkit.targets.targets import AnyTarget
 
 __all__ = ["run", "run_as_completed", "run_many", "run_request", "run_samples", "run_steps"]
 
-_Queue: TypeAlias = "list[tuple[int, Prepared | Exception]]"
-"""Requests with their numbers; an error takes the place of a request that could not be prepared."""
+_WINDOW = 16
+"""Prompts that are read ahead and sorted by length, for each row of a batch."""
 
 
 def run(request: Request, cancelled: threading.Event | None = None) -> Result[object]:
@@ -75,14 +78,25 @@ def run_samples(
     batch = BatchSettings(
         size=min(count, request.settings.compile_settings.limits.batch_rows), progress=False
     )
-    outcomes = dict(_outcomes(requests, request.model, request.settings, batch, cancelled, "samples"))
+    outcomes = dict(
+        _outcomes(
+            requests,
+            request.model,
+            request.settings,
+            batch,
+            cancelled,
+            "samples" if count > 1 else None,
+            count,
+            count,
+        )
+    )
     return [cast("Result[object]", outcomes[number]) for number in range(count)]
 
 
 def run_many(
     model: AnyModel,
-    prompts: Sequence[Prompt],
-    targets: Sequence[AnyTarget],
+    prompts: Iterable[Prompt],
+    targets: AnyTarget | Sequence[AnyTarget],
     settings: Settings,
     batch: BatchSettings,
     cancelled: threading.Event | None = None,
@@ -92,7 +106,7 @@ def run_many(
     Args:
         model: The model.
         prompts: Texts or messages.
-        targets: The target of each prompt.
+        targets: The target, or a list of those of each prompt.
         settings: The options of the call.
         batch: The batch size and the handling of errors.
         cancelled: See `Job`.
@@ -103,27 +117,39 @@ def run_many(
     Raises:
         Exception: The first error, without `batch.return_exceptions`.
     """
-    outcomes = dict(run_as_completed(model, dict(enumerate(prompts)), targets, settings, batch, cancelled))
-    return [outcomes[number] for number in range(len(prompts))]
+    length = len(prompts) if isinstance(prompts, Sized) else None
+    reads_ahead = length is not None  # the source of an iterator may have to make each prompt
+    numbered = enumerate(prompts)
+    outcomes = dict(
+        run_as_completed(
+            model, numbered, targets, settings, batch, cancelled, length, reads_ahead=reads_ahead
+        )
+    )
+    return [outcomes[number] for number in range(len(outcomes))]
 
 
 def run_as_completed(
     model: AnyModel,
-    prompts: Mapping[int, Prompt],
-    targets: Sequence[AnyTarget],
+    prompts: Iterable[tuple[int, Prompt]],
+    targets: AnyTarget | Sequence[AnyTarget],
     settings: Settings,
     batch: BatchSettings,
     cancelled: threading.Event | None = None,
+    length: int | None = None,
+    *,
+    reads_ahead: bool = True,
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
     """Generate a value for each prompt, and yield each when it is complete.
 
     Args:
         model: See `run_many`.
-        prompts: Texts or messages by number; each number has its own random numbers.
+        prompts: Texts or messages with their numbers, read as they are needed; each number has its own random numbers.
         targets: See `run_many`.
         settings: See `run_many`.
         batch: See `run_many`.
         cancelled: See `run_many`.
+        length: The number of prompts, if it is known.
+        reads_ahead: Whether many prompts are read ahead and sorted by length, or only those of a batch.
 
     Yields:
         The number of a prompt, and its result or, with `batch.return_exceptions`, its error.
@@ -131,57 +157,158 @@ def run_as_completed(
     Raises:
         Exception: See `run_many`.
     """
-    requests = [
-        Request(model=model, prompt=prompt, target=target, settings=settings, number=number)
-        for (number, prompt), target in until_cancelled(zip(prompts.items(), targets, strict=True), cancelled)
-    ]
-    yield from _outcomes(requests, model, settings, batch, cancelled)
+    each_target = targets if isinstance(targets, (list, tuple)) else None
+    pairs = zip(prompts, repeat(targets)) if each_target is None else _with_targets(prompts, each_target)
+    requests: Iterator[Request] = (
+        Request(
+            model=model, prompt=prompt, target=cast("AnyTarget", target), settings=settings, number=number
+        )
+        for (number, prompt), target in until_cancelled(pairs, cancelled)
+    )
+    location = None if length == 1 else "prompts"
+    window = (_WINDOW if reads_ahead else 1) * batch.size
+    if batch.results_file is None:
+        yield from _outcomes(requests, model, settings, batch, cancelled, location, length, window)
+        return
+    with ResultFile(batch.results_file) as file:
+        # What is at the start of the file need not wait for anything; the rest is found as prompts are read.
+        for request in requests:
+            if not file.has(request.number):
+                requests = chain([request], requests)
+                break
+            yield request.number, file.read(request)
+        found: deque[Request] = deque()
+        missing = _without_found(requests, file, found)
+        for number, outcome in _outcomes(
+            missing, model, settings, batch, cancelled, location, length, window, file
+        ):
+            while found:
+                yield found[0].number, file.read(found.popleft())
+            yield number, outcome
+        while found:
+            yield found[0].number, file.read(found.popleft())
+
+
+def _with_targets(
+    prompts: Iterable[tuple[int, Prompt]], targets: Sequence[AnyTarget]
+) -> Iterator[tuple[tuple[int, Prompt], AnyTarget]]:
+    """Yield each prompt with its target.
+
+    Raises:
+        ValueError: Their numbers differ.
+    """
+    rest = iter(prompts)
+    for number, target in enumerate(targets):
+        entry = next(rest, None)
+        if entry is None:
+            raise ValueError(f"{number} prompts and {len(targets)} targets; give one target per prompt")
+        yield entry, target
+    if next(rest, None) is not None:
+        raise ValueError(f"more prompts than the {len(targets)} targets; give one target per prompt")
+
+
+def _without_found(requests: Iterable[Request], file: ResultFile, found: deque[Request]) -> Iterator[Request]:
+    """Yield the requests without a result in a file; the others are added to `found`."""
+    for request in requests:
+        if file.has(request.number):
+            found.append(request)
+        else:
+            yield request
 
 
 def _outcomes(
-    requests: list[Request],
+    requests: Iterable[Request],
     model: AnyModel,
     settings: Settings,
     batch: BatchSettings,
     cancelled: threading.Event | None,
-    location: str = "prompts",
+    location: str | None,
+    length: int | None,
+    window: int,
+    file: ResultFile | None = None,
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]:
     """Yield the number of each request and its result or error, in order of completion."""
-    if isinstance(model, TextModel) and requests:
-        check_options(requests[0])
-    compiled = [settle(compile_request, request) for request in until_cancelled(requests, cancelled)]
-    queue = [(request.number, each) for request, each in zip(requests, share_examples(compiled), strict=True)]
-    with Progress(len(queue), batch.progress) as progress:
-        for number, flow_result in _flow_results(model, queue, settings, batch, cancelled):
+    with Progress(length, batch.progress) as progress:
+        for request, flow_result in _flow_results(
+            model, requests, settings, batch, cancelled, length, window
+        ):
             outcome = result_of(flow_result)
             progress.advance()
-            if isinstance(outcome, Exception) and not batch.return_exceptions:
-                if len(queue) > 1:
-                    add_location(outcome, f"{location}[{number}]")
-                raise outcome
-            yield number, outcome
-    save_guides(compiled)
+            if isinstance(outcome, Exception):
+                if not batch.return_exceptions:
+                    if location is not None:
+                        add_location(outcome, f"{location}[{request.number}]")
+                    raise outcome
+            elif file is not None:
+                file.write(request, outcome)
+            yield request.number, outcome
 
 
 def _flow_results(
     model: AnyModel,
-    queue: _Queue,
+    requests: Iterable[Request],
     settings: Settings,
     batch: BatchSettings,
     cancelled: threading.Event | None,
-) -> Generator[tuple[int, FlowResult[Outcome]], None, None]:
-    """Yield the number of each request and the end of its flow."""
+    length: int | None,
+    window: int,
+) -> Generator[tuple[Request, FlowResult[Outcome]], None, None]:
+    """Yield each request and the end of its flow. Requests are prepared in windows, as rows become free."""
+    size = batch.size if length is None else min(batch.size, max(1, length))
+    started: dict[int, Request] = {}  # by the index of the flow; those that have ended are removed
+    prefix: list[int] = []
+    guides: list[Prepared | Exception] = []
+
+    def prepare() -> Generator[Prepared | Exception, None, None]:
+        rest, index = iter(requests), 0
+        while some := list(islice(rest, window)):
+            queue = _prepare(some, cancelled, encodes=encodes)
+            prefix[:] = _prefix_of(queue) if encodes and len(queue) > 1 else []
+            save_guides(guides)
+            guides[:] = [prepared for _, prepared in queue]
+            for request, prepared in queue:
+                started[index] = request
+                index += 1
+                yield prepared
+
     if isinstance(model, TextModel):
-        text_flows = (write_text(each) for _, each in queue)
-        size = min(batch.size, len(queue))
-        for flow_result in run_text_flows(model, text_flows, size, cancelled):
+        encodes = False
+        flow_results = run_text_flows(model, map(write_text, prepare()), size, cancelled)
+    else:
+        _check_assistant(model, settings)
+        scheduler = SCHEDULERS.of(model)
+        encodes = scheduler.can_batch()
+        job = Job(
+            (write(settle(compile_quotes, each)) for each in prepare()),
+            size,
+            cancelled,
+            limits=settings.compile_settings.limits,
+            prefix=prefix,
+            assistant=settings.assistant_model,
+        )
+        flow_results = scheduler.run(job)
+    with closing(flow_results):
+        for flow_result in flow_results:
             if flow_result is not None:
-                yield queue[flow_result.index][0], flow_result
-        return
-    job, queue = _job(model, queue, settings, batch.size, cancelled)
-    for flow_result in SCHEDULERS.of(model).run(job):
-        if flow_result is not None:
-            yield queue[flow_result.index][0], flow_result
+                yield started.pop(flow_result.index), flow_result
+    save_guides(guides)
+
+
+def _prepare(
+    requests: Sequence[Request], cancelled: threading.Event | None, *, encodes: bool
+) -> list[tuple[Request, Prepared | Exception]]:
+    """Return requests in the order in which they start, with their preparation, or the error of it."""
+    if isinstance(requests[0].model, TextModel):
+        check_options(requests[0])
+    compiled = [settle(compile_request, request) for request in until_cancelled(requests, cancelled)]
+    queue = list(zip(requests, share_examples(compiled), strict=True))
+    if encodes:
+        queue = [
+            (request, settle(encode_request, each)) for request, each in until_cancelled(queue, cancelled)
+        ]
+        # Prompts of similar length waste the least padding; the longest need the most memory and come first.
+        queue.sort(key=lambda entry: 0 if isinstance(entry[1], Exception) else -len(entry[1].prompt_ids))
+    return queue
 
 
 def run_request(
@@ -292,27 +419,10 @@ def _check_assistant(model: LogitsModel, settings: Settings) -> None:
         )
 
 
-def _job(
-    model: LogitsModel, queue: _Queue, settings: Settings, size: int, cancelled: threading.Event | None
-) -> tuple[Job[Outcome], _Queue]:
-    """Return the job of requests, and the requests in the order in which they start."""
-    _check_assistant(model, settings)
-    prefix: list[int] = []
-    if SCHEDULERS.of(model).can_batch():
-        queue = [(number, settle(encode_request, each)) for number, each in until_cancelled(queue, cancelled)]
-        # Prompts of similar length waste the least padding; the longest need the most memory and come first.
-        queue.sort(key=lambda entry: 0 if isinstance(entry[1], Exception) else -len(entry[1].prompt_ids))
-        kept = [unhealed_ids(each, each.compiled) for _, each in queue if not isinstance(each, Exception)]
-        prefix = _common_prefix([[*ids] for ids in kept]) if len(kept) > 1 else []
-    job = Job(
-        (write(settle(compile_quotes, each)) for _, each in queue),
-        size,
-        cancelled,
-        limits=settings.compile_settings.limits,
-        prefix=prefix,
-        assistant=settings.assistant_model,
-    )
-    return job, queue
+def _prefix_of(queue: Sequence[tuple[Request, Prepared | Exception]]) -> list[int]:
+    """Return the common prefix of the prompts that the model reads."""
+    prepared = [each for _, each in queue if not isinstance(each, Exception)]
+    return _common_prefix([[*unhealed_ids(each, each.compiled)] for each in prepared])
 
 
 def _common_prefix(prompts: Sequence[list[int]]) -> list[int]:

@@ -21,11 +21,11 @@ class Progress:
     ...     progress.advance()
     """
 
-    def __init__(self, total: int, enabled: bool | None = None) -> None:
+    def __init__(self, total: int | None, enabled: bool | None = None) -> None:
         """Show a bar.
 
         Args:
-            total: Number of steps.
+            total: Number of steps, if known.
             enabled: Whether to show the bar; `None` shows it only in a terminal.
 
         Raises:
@@ -34,7 +34,7 @@ class Progress:
         self._bar: tqdm[None] | None = None
         if enabled and importlib.util.find_spec("tqdm") is None:
             raise MissingExtra("progress", "progress=True needs", "tqdm")
-        if enabled is not False and total > 1 and importlib.util.find_spec("tqdm") is not None:
+        if enabled is not False and total not in (0, 1) and importlib.util.find_spec("tqdm") is not None:
             from tqdm.auto import tqdm
 
             self._bar = tqdm(total=total, unit="value", disable=None if enabled is None else not enabled)

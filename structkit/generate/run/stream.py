@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Generator
@@ -19,7 +18,7 @@ from structkit.generate.run.events import EventEmitter, StreamEnd
 from structkit.generate.run.request import compile_request, settle
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
 from structkit.generate.run.rule_events import Event, RuleEmitter
-from structkit.generate.threads.event_loop import in_thread
+from structkit.generate.threads.iterate import InThread
 from structkit.models.text.protocol import AnyModel
 from structkit.targets.targets import AnyTarget, Target
 
@@ -108,7 +107,7 @@ class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co])
 
     def __init__(self, stream: Stream[T_co]) -> None:
         self._stream = stream
-        self._events = _InThread(stream)
+        self._events = InThread(stream, stream.cancel)
 
     @property
     def partial(self) -> object:
@@ -127,31 +126,3 @@ class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co])
     def _ended(self) -> Result[T_co]:
         # The task that received the last event may have been cancelled.
         return self._stream.result
-
-
-class _InThread(Generic[T_co]):
-    """The events of a stream, each computed in a thread."""
-
-    def __init__(self, stream: Stream[T_co]) -> None:
-        self._stream = stream
-        self._lock = threading.Lock()
-
-    async def __anext__(self) -> Event[T_co]:
-        # StopIteration cannot cross a thread.
-        event = await in_thread(lambda _: self._next())
-        if event is None:
-            raise StopAsyncIteration
-        return event
-
-    async def aclose(self) -> None:
-        """Close the stream, after a running step of the model has ended."""
-        self._stream.cancel()
-        await asyncio.to_thread(self._close)
-
-    def _next(self) -> Event[T_co] | None:
-        with self._lock:
-            return next(self._stream, None)
-
-    def _close(self) -> None:
-        with self._lock:
-            self._stream.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from contextvars import copy_context
 from functools import partial
@@ -37,13 +37,14 @@ class Job(Generic[R]):
         cancelled: If set, all flows are closed before the next step of the model or the start of the next flow.
         limits: The bounds on the batch that the rows enter.
         cached_row: The state of an earlier sequence, for a job of one flow; it receives the state of the row.
-        prefix: Tokens that most sequences start with; read once.
+        prefix: Tokens that most sequences start with; read once. The caller may change them.
         assistant: The model that drafts.
         is_stepwise: Whether the owner waits for each step.
 
     Attributes:
         finished: The results that the owner has not taken.
         asked: The rows whose flows wait for a validator, which the owner calls.
+        is_preparing: Whether the first flows have not been submitted.
         has_advanced: Whether a row was computed since the owner waited.
         signal: Set when the owner should look again.
         thread: The owner, while it runs the model itself; its flows then run in its own context.
@@ -57,7 +58,7 @@ class Job(Generic[R]):
         *,
         limits: Limits = _DEFAULT_LIMITS,
         cached_row: CachedRow | None = None,
-        prefix: Sequence[int] = (),
+        prefix: list[int] | None = None,
         assistant: LogitsModel | None = None,
         is_stepwise: bool = False,
     ) -> None:
@@ -65,10 +66,11 @@ class Job(Generic[R]):
         self.cancelled = cancelled
         self.limits = limits
         self.cached_row = cached_row
-        self.prefix = list(prefix)
+        self.prefix = [] if prefix is None else prefix
         self.is_stepwise = is_stepwise
         self.finished: deque[FlowResult[R]] = deque()
         self.asked: deque[Row[R]] = deque()
+        self.is_preparing = True
         self.has_advanced = False
         self.signal = threading.Event()
         self.thread = 0

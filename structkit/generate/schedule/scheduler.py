@@ -8,6 +8,7 @@ therefore runs in the thread of its caller, without a switch of threads.
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
@@ -28,6 +29,9 @@ from structkit.rejected import Rejected
 __all__ = ["SCHEDULERS", "Scheduler", "Schedulers"]
 
 R = TypeVar("R")
+
+_WAIT_SECONDS = 0.002
+"""Maximum seconds to wait, before a batch starts, for calls that prepare their prompts: less than most steps."""
 
 
 class Scheduler:
@@ -85,6 +89,7 @@ class Scheduler:
             while True:
                 check_cancelled(job.cancelled)
                 rows.submit(job.start_rows())
+                job.is_preparing = False
                 while job.asked:
                     row = job.asked[0]
                     if row.asked is not None:
@@ -136,6 +141,8 @@ class Scheduler:
             job.signal.wait()
         try:
             job.thread = threading.get_ident()
+            if not rows.active:
+                self._await_prompts()
             while not job.has_news():
                 with self._lock:
                     rows.drop_dead()
@@ -143,6 +150,12 @@ class Scheduler:
         finally:
             job.thread = 0
             self._release()
+
+    def _await_prompts(self) -> None:
+        """Wait a moment for the prompts of calls that came at the same time: they are read together."""
+        deadline = time.perf_counter() + _WAIT_SECONDS
+        while any(job.is_preparing for job in list(self._jobs)) and time.perf_counter() < deadline:
+            time.sleep(_WAIT_SECONDS / 10)
 
     def _lead(self, job: Job[Any]) -> bool:
         """Become the leader; if another thread is, let it hand over to this job."""

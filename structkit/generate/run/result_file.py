@@ -1,0 +1,148 @@
+"""A file of results, with which a batch that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import cast
+
+from structkit.errors import StructkitError
+from structkit.generate.input.guide_cache import GUIDE_CACHE
+from structkit.generate.input.request import Request
+from structkit.generate.output.result import FinishReason, Result, Usage
+from structkit.rejected import Rejected
+
+__all__ = ["ResultFile"]
+
+
+class ResultFile:
+    """Results in JSON Lines, in the order of completion; a context manager.
+
+    Each line has the `index` of the prompt, the `value` (JSON data, or a text), the `text` that it was parsed from, the
+    `finish_reason`, the `attempts`, the `token_ids` and the `usage`, and a hash of the `prompt`. A line is written at
+    once. An incomplete last line, of a process that was killed, is removed. One number for each result is in memory.
+
+    Args:
+        path: The file; it is created if it does not exist.
+
+    Raises:
+        StructkitError: The file cannot be read or written, or a line is not a result.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offsets: dict[int, int] = {}
+        try:
+            self._file = path.open("a+b")
+        except OSError as error:
+            raise StructkitError(f"the file of results cannot be used: {error}", place=str(path)) from error
+        try:
+            self._read_offsets()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def has(self, number: int) -> bool:
+        """Whether the file has the result of a prompt."""
+        return number in self._offsets
+
+    def read(self, request: Request) -> Result[object]:
+        """Return the result of a prompt. The validators of its type run again; the details of tokens are not stored.
+
+        Raises:
+            StructkitError: The line is the result of another prompt or target.
+        """
+        line = self._line(self._offsets[request.number])
+        target = GUIDE_CACHE.read(request.target, request.settings.compile_settings)
+        place = f"{self._path}, index {request.number}"
+        if line.get("prompt") != _digest(request):
+            raise StructkitError(
+                "the file has the result of another prompt; give another file, or the prompts in the same order",
+                place=place,
+            )
+        try:
+            text = cast("str", line["text"])
+            value = target.parse(text, request.settings.context)
+            if isinstance(value, Rejected):
+                raise StructkitError(
+                    f"the file has a value that {target.name} rejects, {text:.200}: {value.message}; give another file",
+                    place=place,
+                )
+            return Result(
+                value=value,
+                text=text,
+                finish_reason=cast("FinishReason", line["finish_reason"]),
+                usage=Usage(**cast("dict[str, int]", line["usage"])),
+                token_ids=tuple(cast("list[int]", line["token_ids"])),
+                attempts=tuple(cast("list[str]", line["attempts"])),
+            )
+        except (KeyError, TypeError) as error:
+            raise StructkitError(f"the line is not a result: {error!r}; remove it", place=place) from error
+
+    def write(self, request: Request, result: Result[object]) -> None:
+        """Append a result."""
+        is_json = GUIDE_CACHE.read(request.target, request.settings.compile_settings).is_json
+        line = {
+            "index": request.number,
+            "value": json.loads(result.text) if is_json else result.text,
+            "text": result.text,
+            "finish_reason": result.finish_reason,
+            "attempts": result.attempts,
+            "token_ids": result.token_ids,
+            "usage": asdict(result.usage),
+            "prompt": _digest(request),
+        }
+        try:
+            self._file.write(json.dumps(line).encode() + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise StructkitError(f"writing a result failed: {error}", place=str(self._path)) from error
+
+    def _read_offsets(self) -> None:
+        self._file.seek(0)
+        end = 0
+        for number, line in enumerate(self._file, start=1):
+            if not line.endswith(b"\n"):
+                break
+            index = _parse(line, f"{self._path}, line {number}").get("index")
+            if not isinstance(index, int):
+                raise StructkitError(
+                    "the line has no index; give another file", place=f"{self._path}, line {number}"
+                )
+            self._offsets[index] = end
+            end += len(line)
+        self._file.truncate(end)
+
+    def _line(self, offset: int) -> Mapping[str, object]:
+        self._file.seek(offset)
+        return _parse(self._file.readline(), str(self._path))
+
+    def __enter__(self) -> ResultFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def _parse(line: bytes, place: str) -> Mapping[str, object]:
+    try:
+        parsed: object = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise StructkitError(f"the line is not JSON: {error}; give another file", place=place) from error
+    if not isinstance(parsed, dict):
+        raise StructkitError("the line is not an object; give another file", place=place)
+    return parsed
+
+
+def _digest(request: Request) -> str:
+    """Return a hash of the prompt."""
+    prompt = (
+        request.prompt if isinstance(request.prompt, str) else [dict(message) for message in request.prompt]
+    )
+    return hashlib.sha256(json.dumps(prompt, default=str).encode()).hexdigest()[:16]
