@@ -1,7 +1,7 @@
 """Concurrent calls: calls one by one, one call for many prompts, and gathered async calls, which share a batch.
 
 ```
-python -m benchmarks.concurrent
+python -m benchmarks.gathered
 ```
 
 Each is the best of several rounds, in turn, on the demo model. A row also shows the throughput relative to
@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.concurrent", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gathered", description=__doc__)
     parser.add_argument("--calls", type=int, default=32, help="number of prompts")
     parser.add_argument("--rounds", type=int, default=10, help="rounds, of which the best counts")
     parser.add_argument(
