@@ -80,12 +80,12 @@ def _clear_caches() -> None:
         row_files.row_files,
         row.shared_rows,
         row.shared_counted_rows,
-        compile_rule._cached_rule,
         compile_rule._cached_regular,
         trim._cached_trim,
         token_distance._regular_distances,
     ):
         cache.cache_clear()
+    compile_rule._built.clear()
 
 
 def _compiled(target: AnyTarget, *, cache: bool, order: str = "declared") -> Guide:

@@ -71,7 +71,7 @@ class GrammarSource:
             LimitExceeded: The grammar is too large.
         """
         try:
-            rules = rules_of(self.cfg)
+            rules = rules_of(self.cfg, self.limits)
         except (UnseparatedTerminals, GuardedRecursion) as error:
             raise self.error(str(error)) from None
         if rules.start is NEVER:

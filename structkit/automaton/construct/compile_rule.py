@@ -29,6 +29,7 @@ from structkit.automaton.core.dfa import (
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
+from structkit.lru_cache import LruCache
 from structkit.regex.json_string import is_substring
 from structkit.regex.nodes import Choice, Intersection, LiteralText, Node, Seq, Substring
 
@@ -42,12 +43,25 @@ def rule_dfa(node: Node, limits: Limits) -> Dfa:
         LimitExceeded: The automaton would be too large.
     """
     # Automata of quotes are specific to one prompt and may be large.
-    return build_rule(node, limits) if is_substring(node) else _cached_rule(node, limits)
+    if is_substring(node):
+        return build_rule(node, limits)
+    known = _built.get(node)
+    if known is None or not _allows(limits, known[0]):
+        known = limits, build_rule(node, limits)
+        _built.put(node, known)
+    return known[1]
 
 
-@lru_cache(maxsize=1024)
-def _cached_rule(node: Node, limits: Limits) -> Dfa:
-    return build_rule(node, limits)
+_built: LruCache[Node, tuple[Limits, Dfa]] = LruCache(max_size=1024)
+"""Automata of rules, with the limits under which they were built."""
+
+
+def _allows(limits: Limits, built: Limits) -> bool:
+    """Return whether what was built under some limits is also built under others."""
+    return limits.iterations == built.iterations and all(
+        getattr(built, name) <= getattr(limits, name)
+        for name in ("states", "transitions", "nfa_states", "product_states")
+    )
 
 
 def build_rule(node: Node, limits: Limits) -> Dfa:
@@ -242,28 +256,32 @@ def _determinize(nfa: Nfa, limits: Limits) -> Dfa:
     while True:
         rows = min(capacity, max_states + 1)
         scratch, items = (
-            np.zeros((4, nfa.size + 1), np.int32),
-            np.empty((3, width + len(calls) + 2), np.int32),
+            np.zeros((5, nfa.size + 1), np.int32),
+            np.empty((5, width + len(calls) + 2), np.int32),
         )
         moves, members = np.empty(4 * capacity, np.int32), np.empty(4 * capacity, np.int32)
         slots, subsets = np.empty(2 << rows.bit_length(), np.int32), np.zeros((rows + 1, 2), np.int64)
         targets, ends = np.empty((rows, width), np.int32), np.empty(rows, np.bool_)
-        dfa_calls, numbers = np.empty((capacity, 4), np.int32), np.empty((2, len(nfa.callees)), np.int32)
+        dfa_calls, numbers = np.empty((capacity, 4), np.int32), np.empty((3, len(nfa.callees)), np.int32)
         states, call_count, callee_count = determinize.determinize(
             first, edges, epsilon, calls, nfa.final, max_states,
             scratch, items, moves, slots, subsets, members, targets, ends, dfa_calls, numbers,
         )  # fmt: skip
         if states != kernels.FULL:
             break
-        capacity *= 4
+        if capacity >= limits.transitions // 4:
+            raise LimitExceeded("transitions", limits.transitions, "the automaton of a rule")
+        capacity = min(4 * capacity, limits.transitions // 4)
     if states == determinize.AMBIGUOUS:
         raise AmbiguousIteration
     if states == kernels.TOO_MANY:
         limit = "states" if max_states == limits.states else "transitions"
         raise LimitExceeded(limit, getattr(limits, limit), "the automaton of a rule")
-    targets, final = first_rows(targets, states), first_rows(ends, states)
+    targets, final, work = first_rows(targets, states), first_rows(ends, states), int(subsets[states, 0])
     if not call_count:
-        return trim(Dfa(classes, targets, final, min_count=nfa.min_count, max_count=nfa.max_count))
+        return trim(Dfa(classes, targets, final, min_count=nfa.min_count, max_count=nfa.max_count, work=work))
     keys = tuple(nfa.callees)
     callees = tuple([keys[number] for number in numbers[1, :callee_count].tolist()])
-    return Dfa(classes, targets, final, dfa_calls[:call_count].copy(), callees, nfa.min_count, nfa.max_count)
+    return Dfa(
+        classes, targets, final, dfa_calls[:call_count].copy(), callees, nfa.min_count, nfa.max_count, work
+    )

@@ -71,32 +71,45 @@ def _bucket(members, low, high, first, edges, width, items, moves):
 
 
 @inlined
-def _bucket_calls(members, low, high, first, calls, width, items, moves):
+def _item_of(calls, c, items, positions):
+    """Return the item with the callee and the operation of a call, or -1."""
+    item = np.int64(positions[2, calls[c, 1]])
+    while item >= 0 and items[1, item] != calls[c, 3]:
+        item = np.int64(items[3, item])
+    return item
+
+
+@inlined
+def _bucket_calls(members, low, high, first, calls, width, items, moves, positions):
     """Sort the calls of `members[low:high]` by callee and operation, and append them to the items of the classes.
 
-    Calls with the same callee, `items[2, k]`, and the same operation become one call. Return the end of the items, or
-    `FULL`.
+    Calls with the same callee, `items[2, k]`, and the same operation become one call. `positions[2]` is scratch, -1 for
+    each callee. Return the end of the items, or `FULL`.
     """
     stop = np.int64(width)
     for m in range(low, high):
         for c in range(first[2, members[m]], first[2, members[m] + 1]):
-            known = False
-            for item in range(width, stop):
-                known = known or (items[2, item] == calls[c, 1] and items[1, item] == calls[c, 3])
-            if known:
-                continue
-            items[2, stop], items[1, stop] = calls[c, 1], calls[c, 3]
-            end = items[0, stop]
-            for n in range(m, high):
-                for d in range(first[2, members[n]], first[2, members[n] + 1]):
-                    if calls[d, 1] == calls[c, 1] and calls[d, 3] == calls[c, 3]:
-                        if end == len(moves):
-                            return np.int64(FULL)
-                        moves[end] = calls[d, 2]
-                        end += 1
-            stop += 1
-            items[0, stop] = end
-    return stop
+            item = _item_of(calls, c, items, positions)
+            if item < 0:
+                item = stop
+                items[2, item], items[1, item] = calls[c, 1], calls[c, 3]
+                items[3, item], positions[2, calls[c, 1]] = positions[2, calls[c, 1]], item
+                stop += 1
+                items[0, stop] = 0
+            items[0, item + 1] += 1
+    for item in range(width, stop):
+        items[4, item] = items[0, item]
+        items[0, item + 1] += items[0, item]
+    fits = items[0, stop] <= len(moves)
+    if fits:
+        for m in range(low, high):
+            for c in range(first[2, members[m]], first[2, members[m] + 1]):
+                item = _item_of(calls, c, items, positions)
+                moves[items[4, item]] = calls[c, 2]
+                items[4, item] += 1
+    for item in range(width, stop):
+        positions[2, items[2, item]] = -1
+    return stop if fits else np.int64(FULL)
 
 
 @inlined
@@ -180,8 +193,8 @@ def determinize(
         nfa_calls: int32[calls, 4], `(source, callee number, target, operation)`, by source.
         final: The only final state.
         max_states: The maximum number of states.
-        scratch: int32[4, NFA states + 1], zeros.
-        items: int32[3, classes + calls + 2], scratch.
+        scratch: int32[5, NFA states + 1], zeros; the last row has the state after each single target, plus one.
+        items: int32[5, classes + calls + 2], scratch.
         moves: int32[...], scratch for the targets of a state.
         slots: int32[a power of 2 above the capacity], scratch.
         table: int64[capacity + 1, 2], row 0 zero; receives the start of each state's members, and their hash.
@@ -189,7 +202,8 @@ def determinize(
         targets: int32[capacity, classes], receives the transitions.
         ends: bool[capacity], receives whether each state is final.
         calls: int32[..., 4], receives the calls as in `nfa_calls`, with callees numbered by first occurrence.
-        callee_positions: int32[2, callees], receives the new number of each callee, and the old number of each new one.
+        callee_positions: int32[3, callees], receives the new number of each callee, and the old number of each new one;
+            the last row is scratch.
 
     Returns:
         The numbers `(states, calls, callees)`; on failure the first is `AMBIGUOUS`, `TOO_MANY` or `FULL`.
@@ -201,7 +215,7 @@ def determinize(
     for i in range(len(slots)):
         slots[i] = -1
     for i in range(callee_positions.shape[1]):
-        callee_positions[0, i] = -1
+        callee_positions[0, i] = callee_positions[2, i] = -1
     # State -1 is a virtual state whose one successor is the start; others have a successor per class, then per call.
     items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
     # Literals have other types than the variables, so the helpers would be compiled twice.
@@ -214,17 +228,23 @@ def determinize(
             low, high = table[state, 0], table[state + 1, 0]
             stop = _bucket(members, low, high, first, edges, width, items, moves)
             if stop >= 0:
-                stop = _bucket_calls(members, low, high, first, nfa_calls, width, items, moves)
+                stop = _bucket_calls(
+                    members, low, high, first, nfa_calls, width, items, moves, callee_positions
+                )
             if stop < 0:
                 return stop, call_count, callee_count
         for item in range(stop):
             if items[0, item] == items[0, item + 1]:
                 targets[state, item] = -1
                 continue
-            if item == 0 or not _same_targets(moves, items, item):
+            start, count = items[0, item], items[0, item + 1] - items[0, item]
+            if count == 1 and scratch[4, moves[start]] > 0:
+                number = np.int64(scratch[4, moves[start]] - 1)
+            elif item == 0 or not _same_targets(moves, items, item):
+                only = moves[start] if count == 1 else -1
                 generation += 1
                 count = np.int64(0)
-                for i in range(items[0, item], items[0, item + 1]):
+                for i in range(start, items[0, item + 1]):
                     count = _close(moves[i], first, epsilon_moves, scratch, generation, count)
                 if states == len(targets) or table[states, 0] + count > len(members):
                     return FULL, call_count, callee_count
@@ -233,6 +253,8 @@ def determinize(
                     if states == max_states:
                         return TOO_MANY, call_count, callee_count
                     states += 1
+                if only >= 0:
+                    scratch[4, only] = number + 1
             if item >= width:
                 if call_count == len(calls):
                     return FULL, call_count, callee_count

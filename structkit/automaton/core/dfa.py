@@ -79,6 +79,7 @@ class Dfa:
         callees: The callees, in the order of their first calls.
         min_count: Minimum iterations of the counted repetition; 0 without one.
         max_count: Maximum iterations; `None` if unbounded.
+        work: What the subset construction cost: the NFA states in all subsets.
     """
 
     classes: NDArray[np.uint8]
@@ -88,6 +89,7 @@ class Dfa:
     callees: tuple[RuleKey, ...] = ()
     min_count: int = 0
     max_count: int | None = None
+    work: int = 0
 
     @cached_property
     def fingerprint(self) -> bytes:

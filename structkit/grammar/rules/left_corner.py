@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Guard, Production, Symbol, Terminal
 from structkit.grammar.rules.graph import Graph
+from structkit.limits import Limits
 from structkit.regex.walk import components
 
 __all__ = ["GuardedRecursion", "left_corner_graphs", "production_graphs"]
@@ -22,10 +23,13 @@ _MAX_STARTS = 64
 """Maximum number of ways to leave out the first symbols of a production."""
 
 
-def left_corner_graphs(cfg: Cfg) -> dict[str, Graph]:
+def left_corner_graphs(cfg: Cfg, max_moves: int = Limits().nfa_states // 8) -> dict[str, Graph]:
     """Return the automaton of each rule that the start needs, for its texts of at least one character.
 
     After a rule has been entered, a byte is read before it is entered again.
+
+    Raises:
+        LimitExceeded: The automata are too large together.
     """
     leftmost = {
         rule: list(dict.fromkeys(_left_rules(cfg, productions)))
@@ -34,11 +38,17 @@ def left_corner_graphs(cfg: Cfg) -> dict[str, Graph]:
     }
     component = {rule: frozenset(group) for group in components(leftmost) for rule in group}
     graphs: dict[str, Graph] = {}
+    left = max_moves
     pending = [cfg.start] if cfg.start in cfg.nonempty else []
     while pending:
         rule = pending.pop()
         if rule not in graphs:
             graphs[rule] = _graph(cfg, rule, component[rule])
+            left -= len(graphs[rule].moves)
+            if left < 0:  # in a large component, each rule is an automaton of the whole component
+                raise LimitExceeded(
+                    "nfa_states", 8 * max_moves, f"a grammar with `{rule}` and what begins it"
+                )
             pending += [symbol for _, symbol, _ in graphs[rule].moves if isinstance(symbol, str)]
     return graphs
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from structkit.automaton.construct.compile_rule import rule_dfa
+from structkit.automaton.core.dfa import Dfa
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
 from structkit.grammar.rules.constrain import constrain
@@ -13,8 +16,18 @@ from structkit.grammar.rules.cutting import cut_graphs
 from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, minimal, trim
 from structkit.grammar.rules.left_corner import left_corner_graphs
 from structkit.limits import Limits
-from structkit.regex.nodes import EMPTY, NEVER, CharClass, Network, Node, RuleRef, Rules, choice
-from structkit.regex.walk import components
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    CharClass,
+    LiteralText,
+    Network,
+    Node,
+    RuleRef,
+    Rules,
+    choice,
+)
+from structkit.regex.walk import children, components
 
 __all__ = ["rules_of"]
 
@@ -27,15 +40,33 @@ _MAX_INLINED_ONCE = 3_000
 _MAX_SIZE = 10_000
 """Maximum size of a rule with all that is inlined into it, if fewer rules can be inlined."""
 
+_COST_OF_MOVE = 10
+"""The time that a move of an automaton takes, in that of a range of characters."""
+
+_MAX_COST = 400_000
+"""Maximum cost of all rules with what is inlined into them, if fewer rules can be inlined; one takes about 2 µs."""
+
+_MAX_ATTEMPTS = 4
+"""Attempts to inline; afterwards every rule that others call stays a rule."""
+
+_MAX_SEARCHED = 1_000_000
+"""Calls followed in the search for rules on cycles; afterwards all rules that are left stay rules."""
+
 _MAX_RANGES = 300
 """Maximum number of ranges of characters of a terminal of a lexer that is inlined."""
 
 _LIMITS = Limits(states=10_000, nfa_states=50_000, transitions=1_000_000)
 """The size of a rule above which the rules that it calls stay rules, so that they are not determinized together."""
 
+_WORK = 20
+"""Work on the automata of all rules, as a multiple of the states that one rule may have; each takes about 0.1 µs."""
 
-def rules_of(cfg: Cfg) -> Rules:
+
+def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
     """Return the language of a grammar. No rule calls itself before a byte is read, and no rule is empty.
+
+    Raises:
+        LimitExceeded: The rules, or their automata together, are too large.
 
     >>> from structkit.regex.nodes import LiteralText
     >>> a, b = Terminal("A", LiteralText("a")), Terminal("B", LiteralText("b"))
@@ -46,7 +77,7 @@ def rules_of(cfg: Cfg) -> Rules:
         return Rules(NEVER, {})
     if cfg.lexing is not None:
         return _lexed_rules(cfg)
-    graphs = left_corner_graphs(cfg)
+    graphs = left_corner_graphs(cfg, limits.nfa_states // 8)
     if not graphs:
         return Rules(EMPTY, {})
     for name, graph in graphs.items():
@@ -54,7 +85,8 @@ def rules_of(cfg: Cfg) -> Rules:
         graphs[name] = loop_back(name, graph)
     first = cfg.start
     kept = _kept(graphs, first)
-    while True:
+    work = _Work(_WORK * limits.states)
+    for attempt in range(_MAX_ATTEMPTS):
         inlined = _inline(graphs, kept)
         # What was inlined may end with a call of the rule, too.
         inlined = {name: loop_back(name, graph) for name, graph in inlined.items()}
@@ -65,18 +97,16 @@ def rules_of(cfg: Cfg) -> Rules:
         tokens: dict[Node, str] = {}
         rules = {name: _node(trim(graph), tokens) for name, graph in product.items()}
         merged = {
-            callee
-            for name, node in rules.items()
-            for callee in called_rules(
-                graphs.get(name if name in graphs else name.partition("/")[0], Graph())
-            )
+            name: called_rules(graphs.get(name if name in graphs else name.partition("/")[0], Graph()))
             - inlined.keys()
-            if not _fits(node)
+            for name in rules
         }
-        rules |= {name: node for node, name in tokens.items() if isinstance(node, Network)}
-        if not merged:
+        split = [name for name, callees in merged.items() if callees and not work.fits(rules[name])]
+        if not split:
             break
-        kept |= merged
+        kept |= set().union(*(merged[name] for name in split)) if attempt < _MAX_ATTEMPTS - 2 else set(graphs)
+    rules |= {name: node for node, name in tokens.items() if isinstance(node, Network)}
+    _check_work(rules.values(), limits)
     first = entry
     if not rules[first].moves:
         return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
@@ -120,16 +150,48 @@ def _merged(graphs: Mapping[str, Graph], first: str) -> dict[str, Graph]:
         }
 
 
-def _fits(node: Network) -> bool:
-    try:
-        rule_dfa(node, _LIMITS)
-    except LimitExceeded:
-        return False
-    return True
+@dataclass
+class _Work:
+    """The work on automata for which rules may be inlined.
+
+    Attributes:
+        left: What is left of it.
+    """
+
+    left: int
+
+    def fits(self, node: Network) -> bool:
+        """Return whether the automaton of a rule is small enough for what is inlined into it."""
+        if self.left <= 0:
+            return False
+        try:
+            self.left -= _cost(rule_dfa(node, _LIMITS))
+        except LimitExceeded:
+            self.left -= _LIMITS.transitions // 2
+            return False
+        return True
 
 
-def _sizes(graphs: Mapping[str, Graph], order: Iterable[str], kept: set[str], cap: int) -> dict[str, int]:
+def _cost(dfa: Dfa) -> int:
+    return dfa.work + dfa.targets.size + len(dfa.calls)
+
+
+def _check_work(rules: Iterable[Node], limits: Limits) -> None:
+    """Build the automata of the rules, which are cached, as long as they are not too large together."""
+    work = 2 * _WORK * limits.states
+    bounds = replace(limits, transitions=min(limits.transitions, work))
+    for node in rules:
+        work -= _cost(rule_dfa(node, bounds))
+        if work < 0:
+            raise LimitExceeded("states", limits.states, "the automata of the rules")
+
+
+def _sizes(
+    graphs: Mapping[str, Graph], order: Iterable[str], kept: set[str], cap: int
+) -> tuple[dict[str, int], int]:
     """Return the characters and calls of the rules that stay rules, with their callees inlined up to the cap.
+
+    The second value is an estimate of the time that all of them take.
 
     Args:
         graphs: The automata of the rules.
@@ -139,18 +201,43 @@ def _sizes(graphs: Mapping[str, Graph], order: Iterable[str], kept: set[str], ca
     """
     uses = Counter(s for graph in graphs.values() for _, s, _ in graph.moves if isinstance(s, str))
     sizes: dict[str, int] = {}
+    costs: dict[str, int] = {}
     inlined: dict[str, int] = {}
     for name in order:
-        size = 0
+        size = cost = 0
         for _, symbol, _ in graphs[name].moves:
+            cost += _COST_OF_MOVE
             if isinstance(symbol, Terminal):
                 size += len(symbol.node.moves) if isinstance(symbol.node, Network) else 1
+                cost += _weight(symbol.node)
+            elif isinstance(symbol, str) and symbol in inlined:
+                size += inlined[symbol]
+                cost += costs[symbol]
             else:
-                size += inlined.get(symbol, 1) if isinstance(symbol, str) else 1
-        sizes[name] = size
+                size += 1
+        sizes[name], costs[name] = size, cost
         if name not in kept and size <= (max(cap, _MAX_INLINED_ONCE) if uses[name] == 1 else cap):
             inlined[name] = size
-    return {name: size for name, size in sizes.items() if name not in inlined}
+    found = {name: size for name, size in sizes.items() if name not in inlined}
+    return found, sum(costs[name] for name in found)
+
+
+@lru_cache(maxsize=1024)
+def _weight(node: Node) -> int:
+    """Return the number of ranges and letters in a terminal; one if it is a rule of its own."""
+    moves = node.moves if isinstance(node, Network) else ()
+    if sum(len(part.ranges) for _, part, _ in moves if isinstance(part, CharClass)) > _MAX_RANGES:
+        return 1
+    total, pending = 0, [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, CharClass):
+            total += len(part.ranges)
+        elif isinstance(part, LiteralText):
+            total += len(part.value)
+        else:
+            pending += children(part)
+    return total
 
 
 def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
@@ -158,8 +245,13 @@ def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
     calls = {name: called_rules(graph) for name, graph in graphs.items()}
     kept = {start}
     pending = [set(graphs) - kept]
+    searched = 0
     while pending:
         names = pending.pop()
+        searched += sum(len(calls[name]) for name in names)
+        if searched > _MAX_SEARCHED:
+            kept |= names
+            continue
         inside = {name: [callee for callee in calls[name] if callee in names] for name in names}
         callers = Counter(callee for callees in inside.values() for callee in callees)
         for group in components(inside):
@@ -176,10 +268,10 @@ def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
     inside = {name: called_rules(graph) - kept for name, graph in graphs.items() if name not in kept}
     order = [name for group in components(inside) for name in group] + sorted(kept)
     cap = _MAX_INLINED
-    found = _sizes(graphs, order, kept, cap)
-    while cap and max(found.values()) > _MAX_SIZE:
+    found, cost = _sizes(graphs, order, kept, cap)
+    while cap and (max(found.values()) > _MAX_SIZE or cost > _MAX_COST):
         cap //= 4
-        found = _sizes(graphs, order, kept, cap)
+        found, cost = _sizes(graphs, order, kept, cap)
     return {name: _flattened(name, graphs, found) for name in sorted(found)}
 
 

@@ -1,0 +1,67 @@
+"""Grammars that would take minutes or gigabytes: the work on their automata is bounded."""
+
+from __future__ import annotations
+
+import pytest
+
+from structkit.automaton.construct import compile_rule
+from structkit.automaton.construct.nfa import Nfa
+from structkit.automaton.core.dfa import Dfa
+from structkit.errors import LimitExceeded
+from structkit.grammar.rules.network import rules_of
+from structkit.grammar.syntax.gbnf import read_gbnf
+from structkit.limits import Limits
+from structkit.regex.nodes import Network
+
+MAX_WORK = 12_000_000
+"""States of subsets, which take about 0.1 µs each."""
+
+HOSTILE = {
+    "nested repetitions": "root ::= " + '("a" | "(" root ' * 300 + '"a"' + ")*" * 300,
+    "rules that begin with each other": "\n".join(
+        f'r{n} ::= r{(n + 1) % 800} "(" r{(n * 7 + 3) % 800} ")" | "x"' for n in range(800)
+    )
+    + "\nroot ::= r0",
+    "rules that begin with each other behind empty ones": "\n".join(
+        f'r{n} ::= e{n} r{(n + 1) % 300} "a" | "x"\ne{n} ::= "y"?' for n in range(300)
+    )
+    + "\nroot ::= r0",
+    "exponential automata": "\n".join(f'r{n} ::= [ab]* "a" [ab]{{13}} "c{n}"' for n in range(400))
+    + "\nroot ::= "
+    + " ".join(f"r{n}" for n in range(400)),
+    "optional calls": "root ::= "
+    + " ".join(f"x{n}?" for n in range(800))
+    + "\n"
+    + "\n".join(f'x{n} ::= "a{n}" root?' for n in range(800)),
+    "copies of large classes": "root ::= "
+    + " ".join(
+        "[" + "".join(chr(0x100 + (n * copy * 7) % 30_000) for n in range(60)) + "]*"
+        for copy in range(1, 600)
+    ),
+}
+
+
+@pytest.mark.parametrize("grammar", HOSTILE.values(), ids=HOSTILE)
+def test_the_work_is_bounded(grammar: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = 0
+    determinize = compile_rule._determinize
+
+    def counted(nfa: Nfa, limits: Limits) -> Dfa:
+        nonlocal work
+        work += nfa.size
+        try:
+            dfa = determinize(nfa, limits)
+        except LimitExceeded:
+            work += min(limits.states * 10, limits.transitions)
+            raise
+        work += dfa.work + dfa.targets.size
+        return dfa
+
+    monkeypatch.setattr(compile_rule, "_determinize", counted)
+    try:
+        rules = rules_of(read_gbnf(grammar))
+    except LimitExceeded:
+        pass
+    else:
+        assert sum(len(node.moves) for node in rules.rules.values() if isinstance(node, Network)) < 100_000
+    assert work < MAX_WORK
