@@ -111,7 +111,7 @@ def read_target(
     if isinstance(target, Choice):
         return _ChoiceTarget(target)
     if isinstance(target, Grammar):
-        return _GrammarTarget(target)
+        return _GrammarTarget(target, policy, limits)
     if isinstance(target, PythonCall):
         return PythonCallTarget.read(target, policy=policy, limits=limits, oracle=oracle)
     given: object = target
@@ -325,6 +325,8 @@ class _ChoiceTarget(Target[object]):
 @dataclass(frozen=True)
 class _GrammarTarget(Target[object]):
     spec: Grammar[object]
+    policy: JsonStyle
+    limits: Limits
 
     @property
     def name(self) -> str:
@@ -339,7 +341,10 @@ class _GrammarTarget(Target[object]):
     @cached_property
     def holes(self) -> dict[str, Target[object]]:
         """The targets of the holes."""
-        return {rule: read_target(target) for rule, target in self.spec.holes}
+        return {
+            rule: read_target(target, policy=self.policy, limits=self.limits)
+            for rule, target in self.spec.holes
+        }
 
     @cached_property
     def has_quotes(self) -> bool:

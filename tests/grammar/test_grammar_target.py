@@ -265,6 +265,29 @@ def test_holes_are_values_of_types() -> None:
     assert values == [Order(item="tea", count=2), Order(item="}", count=3), "3.50"]
 
 
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        ({}, 'n={"a": 1, "b": null, "c": 2}'),
+        ({"null": "omit"}, 'n={"a": 1, "c": 2}'),
+        ({"defaults": "may_omit"}, 'n={"a": 1}'),
+        ({"defaults": "may_omit", "null": "always"}, 'n={"a": 1, "b": null}'),
+        ({"whitespace": "compact"}, 'n={"a":1,"b":null,"c":2}'),
+    ],
+)
+def test_holes_follow_the_style_of_the_call(style: dict[str, str], text: str) -> None:
+    class Settings(BaseModel):
+        a: int
+        b: int | None = None
+        c: int = 2
+
+    grammar = sk.Grammar('start: "n=" settings', holes={"settings": Settings}, value="tree")
+    found = sk.generate(ScriptedModel([text]), "?", grammar, **style)  # type: ignore[call-overload]
+    assert found.text == text
+    (hole,) = found.value.find_data("settings")
+    assert hole.children == [Settings(a=1)]
+
+
 def test_each_text_with_holes_has_values() -> None:
     grammar = sk.Grammar(HOLES, holes={"order": Order, "price": sk.Choice(["3.50", "4"])}, value="tree")
     for seed in range(10):
