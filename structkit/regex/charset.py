@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from structkit.regex.nodes import CharClass
@@ -102,4 +103,5 @@ def contains(charset: CharClass, code: int) -> bool:
     >>> contains(DIGIT, ord("x"))
     False
     """
-    return any(first <= code <= last for first, last in charset.ranges)
+    place = bisect_right(charset.ranges, (code, _LAST)) - 1
+    return place >= 0 and code <= charset.ranges[place][1]

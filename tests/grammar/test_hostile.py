@@ -7,7 +7,8 @@ import pytest
 from structkit.automaton.construct import compile_rule
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import Dfa
-from structkit.errors import LimitExceeded
+from structkit.errors import GrammarError, LimitExceeded
+from structkit.grammar.read import GrammarSource
 from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.limits import Limits
@@ -65,3 +66,36 @@ def test_the_work_is_bounded(grammar: str, monkeypatch: pytest.MonkeyPatch) -> N
     else:
         assert sum(len(node.moves) for node in rules.rules.values() if isinstance(node, Network)) < 100_000
     assert work < MAX_WORK
+
+
+@pytest.mark.parametrize(
+    ("grammar", "what"),
+    [
+        (
+            "\n".join(f"T{n}: T{n + 1} T{n + 1}" for n in range(30)) + '\nT30: "a"\nstart: T0',
+            "the terminal T1",
+        ),
+        (
+            "\n".join(f'T{n}: (T{n + 1} | "b") (T{n + 1} | "c")' for n in range(30))
+            + '\nT30: "a"\nstart: T0',
+            "the terminal T1",
+        ),
+        (
+            "\n".join(f"r{n}: /(a|b)*a(a|b){{8}}{n}/ start?" for n in range(300))
+            + "\nstart: "
+            + " | ".join(f"r{n}" for n in range(300)),
+            "the terminal __ANON_",
+        ),
+        ("start: /" + "a?" * 2_000 + "b/", "the terminal __ANON_0"),
+    ],
+)
+def test_large_terminals_are_refused(grammar: str, what: str) -> None:
+    source = GrammarSource(grammar)
+    with pytest.raises(LimitExceeded, match=what):
+        _ = source.rules
+
+
+def test_a_terminal_that_is_only_declared_is_refused() -> None:
+    source = GrammarSource('start: "a" _INDENT\n%declare _INDENT')
+    with pytest.raises(GrammarError, match="_INDENT is only declared"):
+        _ = source.rules

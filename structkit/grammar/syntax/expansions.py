@@ -7,14 +7,17 @@ rules into trees, the same trees.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from structkit.errors import LimitExceeded
+from structkit.regex.walk import components
 
 if TYPE_CHECKING:
     from lark.load_grammar import Grammar
 
-__all__ = ["bound_expansions", "bound_templates", "growing_template"]
+__all__ = ["bound_expansions", "bound_templates", "bounded_terminals", "growing_template"]
 
 _MAX_PRODUCTIONS = 500
 """Productions of one rule above which its groups become rules."""
@@ -84,6 +87,44 @@ def _count(tree: Any) -> int:
     if data in ("alias", "value"):
         return _count(tree.children[0])
     return 1
+
+
+@contextmanager
+def bounded_terminals(max_size: int) -> Iterator[None]:
+    """Let Lark refuse terminals that are too large with the terminals in them; a lock of Lark's modules is held.
+
+    Lark writes a terminal out as one pattern, so that `A: B B` with `B: C C` and so on is exponential.
+    """
+    from lark import load_grammar
+
+    resolve: Any = load_grammar.resolve_term_references
+
+    def bounded(terminals: dict[str, Any]) -> None:
+        _check_terminals(terminals, max_size)
+        resolve(terminals)
+
+    load_grammar.resolve_term_references = bounded
+    try:
+        yield
+    finally:
+        load_grammar.resolve_term_references = resolve
+
+
+def _check_terminals(terminals: Mapping[str, Any], max_size: int) -> None:
+    """Compare the size of each terminal, with those in it, with the maximum; Lark itself refuses recursive ones."""
+    used = {
+        name: [str(leaf.name) for leaf in tree.scan_values(lambda leaf: getattr(leaf, "is_term", False))]
+        for name, tree in terminals.items()
+        if tree is not None
+    }
+    sizes: dict[str, int] = {}
+    for group in components({name: [n for n in names if n in used] for name, names in used.items()}):
+        for name in group:  # those that it uses come first
+            sizes[name] = 1 + sum(sizes.get(each, 1) for each in used[name])
+            if sizes[name] > max_size:
+                raise LimitExceeded(
+                    "grammar_length", max_size, f"the terminal {name} with the terminals in it"
+                )
 
 
 def bound_templates(grammar: Grammar, max_size: int) -> None:

@@ -16,14 +16,19 @@ from structkit.errors import GrammarError, LimitExceeded, PatternError
 from structkit.grammar.rules.cfg import Cfg, Production, Terminal
 from structkit.grammar.rules.lexing import lexing_of
 from structkit.grammar.syntax.derivation import Derivation, DerivationParser
-from structkit.grammar.syntax.expansions import bound_expansions, bound_templates, growing_template
+from structkit.grammar.syntax.expansions import (
+    bound_expansions,
+    bound_templates,
+    bounded_terminals,
+    growing_template,
+)
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
 from structkit.grammar.syntax.lalr import NamedProduction, ParserTable, Token, basic_scanner
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.pattern.parse import parse
 from structkit.regex.pattern.program import prefers_longer, read_pattern
-from structkit.regex.pattern.threads import build_terminal
+from structkit.regex.pattern.threads import MAX_STEPS, build_terminal
 from structkit.regex.size_bound import edges_if_unambiguous
 
 if TYPE_CHECKING:
@@ -171,9 +176,10 @@ class LarkGrammar:
 
         options = self.options
         source = self.path or str(_NOWHERE)
-        grammar, used = load_grammar(
-            self.text + lark_definitions(self.holes), source, list(options.import_paths), False
-        )  # type: ignore[no-untyped-call]
+        with bounded_terminals(self.limits.grammar_length):
+            grammar, used = load_grammar(
+                self.text + lark_definitions(self.holes), source, list(options.import_paths), False
+            )  # type: ignore[no-untyped-call]
         imported = tuple(sorted((str(path), digest) for path, digest in used.items()))
         if (name := growing_template(grammar)) is not None:
             raise self.error(f"the template `{name}` calls itself with ever larger arguments", name)
@@ -208,12 +214,18 @@ class LarkGrammar:
             GrammarError: A terminal is not regular, or the grammar has no text.
         """
         lark = self.lark
-        terminals = {each.name: self._terminal(each) for each in lark.terminals}
+        terminals = self._terminals()
         if not self.is_dynamic:
             return self._lexed(terminals)
         ignored = tuple(replace(terminals[name], is_ignored=True) for name in lark.ignore_tokens)
         rules: dict[str, list[Production]] = {}
         for rule in lark.rules:
+            for s in rule.expansion:
+                if s.is_term and s.name not in terminals:
+                    raise self.error(
+                        f"the terminal {s.name} is only declared, for a postlex, which is not supported",
+                        s.name,
+                    )
             production = tuple(terminals[s.name] if s.is_term else s.name for s in rule.expansion)
             rules.setdefault(rule.origin.name, []).append(production)
         rules.update((hole.rule, [(hole_terminal(hole),)]) for hole in self.holes)
@@ -298,17 +310,27 @@ class LarkGrammar:
         except _lark_errors() as error:
             raise self._error(error) from None
 
-    def _terminal(self, definition: Any) -> Terminal:
+    def _terminals(self) -> dict[str, Terminal]:
+        found, steps = {}, MAX_STEPS
+        for definition in self.lark.terminals:
+            found[definition.name] = terminal = self._terminal(definition, steps)
+            if terminal.edges is not None:
+                steps -= terminal.edges.threads.steps
+        return found
+
+    def _terminal(self, definition: Any, max_steps: int) -> Terminal:
         pattern, flags = definition.pattern.to_regexp(), self.options.g_regex_flags
         try:
-            automaton = build_terminal(read_pattern(pattern, flags))
+            automaton = build_terminal(read_pattern(pattern, flags), max_steps)
         except PatternError as error:
             raise self.error(
                 f"the terminal {definition.name} is not supported: {error.message}", definition.name
             ) from None
-        except LimitExceeded:
+        except LimitExceeded as error:
             if (counted := _counted(definition.name, pattern, flags)) is None:
-                raise
+                value = MAX_STEPS if error.value == max_steps else error.value
+                what = f"the terminal {definition.name}, with those before it,"
+                raise LimitExceeded(error.limit, value, what, place=self.path) from None
             return counted
         return Terminal(definition.name, automaton.node, automaton)
 

@@ -22,6 +22,7 @@ from structkit.regex.pattern.program import Char, End, Instruction, Look, Match,
 __all__ = [
     "ENDED",
     "MATCH",
+    "MAX_STEPS",
     "Condition",
     "State",
     "TerminalAutomaton",
@@ -44,8 +45,8 @@ _MAX_STATES = 20_000
 _MAX_THREADS = 20_000
 """Maximum threads that are looked at in one step."""
 
-_MAX_ALL_THREADS = 400_000
-"""Maximum threads in all states of a pattern, at about 1 µs for each character that the pattern distinguishes."""
+MAX_STEPS = 700_000
+"""Maximum steps to build the automaton of a pattern, at about 1 µs each; practical patterns take up to 40,000."""
 
 
 class Condition(NamedTuple):
@@ -109,12 +110,16 @@ class Threads:
         program: The program.
         ordered: Whether the order of the threads decides where a match ends. Otherwise all ways to match count, as for
             `re.fullmatch`.
+
+    Attributes:
+        steps: The number of instructions that were looked at.
     """
 
     def __init__(self, program: Program, *, ordered: bool = True) -> None:
         self.program = program
         self.ordered = ordered
         self.code: list[Instruction] = program.instructions
+        self.steps = 0
         self._entries = {start: self._plain_closure([start]) for start in self._lookaround_starts()}
 
     def _lookaround_starts(self) -> set[int]:
@@ -150,6 +155,7 @@ class Threads:
     def _moved(self, state: State, code_point: int) -> tuple[list[Thread], bool]:
         """Return the threads after a code point up to a match whose lookaheads succeed, and whether there is one."""
         moved: list[Thread] = []
+        self.steps += len(state.threads)
         for thread in state.threads:
             pending = self.look_step(thread.pending, code_point)
             if pending is None:
@@ -188,13 +194,14 @@ class Threads:
         # Beside each thread are the loops that it entered without having read a character since.
         nothing: frozenset[int] = frozenset()
         pending = [(thread, nothing) for thread in threads][::-1]
-        steps = 0
+        last = self.steps + _MAX_THREADS
         while pending:
-            steps += 1
-            if steps > _MAX_THREADS:
+            self.steps += 1
+            if self.steps > last:
                 raise LimitExceeded("nfa_states", _MAX_THREADS, "a pattern with lookarounds in alternatives")
             thread, entered = pending.pop()
             number, looks = thread
+            self.steps += len(looks)
             if number == ENDED:
                 yield thread
                 continue
@@ -233,6 +240,7 @@ class Threads:
             return pending
         kept = set()
         for negate, instructions, _ in pending:
+            self.steps += 1 + len(instructions)
             after = self._plain_step(instructions, code_point)
             has_matched = MATCH in after
             if has_matched and negate:
@@ -252,6 +260,7 @@ class Threads:
         """Return the instructions of a lookaround after a code point."""
         moved = []
         for number in instructions:
+            self.steps += 1
             instruction = self.code[number]
             if isinstance(instruction, Char) and contains(instruction.charset, code_point):
                 moved.append(instruction.after)
@@ -264,6 +273,7 @@ class Threads:
             if isinstance(instruction, Split):
                 pending += [each for each in instruction.after if each not in reached]
                 reached.update(instruction.after)
+        self.steps += len(reached)
         return frozenset(number for number in reached if not isinstance(self.code[number], Split))
 
     def reachable(self, start: int) -> frozenset[int]:
@@ -379,13 +389,13 @@ class TerminalAutomaton:
 
 
 def build_terminal(
-    program: Program, max_states: int = _MAX_STATES, *, ordered: bool = True
+    program: Program, max_steps: int = MAX_STEPS, *, ordered: bool = True
 ) -> TerminalAutomaton:
     """Return the automaton of a program, as if nothing came before or after the text.
 
     Args:
         program: The program.
-        max_states: The maximum number of states.
+        max_steps: The maximum number of instructions that are looked at.
         ordered: Whether only the texts count at whose end `re.match` ends; otherwise those of `re.fullmatch`.
 
     Raises:
@@ -398,20 +408,19 @@ def build_terminal(
     threads = Threads(program, ordered=ordered)
     start = threads.start()
     numbers, states, moves = {start: 0}, [start], []
-    size = 0
     for source, state in enumerate(states):
-        size += len(state.threads)
-        if size > _MAX_ALL_THREADS:
-            raise LimitExceeded("nfa_states", _MAX_ALL_THREADS, "the automaton of a pattern")
         targets: dict[int, list[tuple[int, int]]] = {}
         for charset in _partition(frozenset(threads.classes_at(state))):
             after = threads.step(state, charset.ranges[0][0])
+            threads.steps += len(charset.ranges) // 4
+            if threads.steps > max_steps:
+                raise LimitExceeded("nfa_states", max_steps, "the automaton of a pattern")
             if not after.threads:
                 continue
             target = numbers.setdefault(after, len(states))
             if target == len(states):
-                if target >= max_states:
-                    raise LimitExceeded("states", max_states, "the automaton of a terminal")
+                if target >= _MAX_STATES:
+                    raise LimitExceeded("states", _MAX_STATES, "the automaton of a terminal")
                 states.append(after)
             targets.setdefault(target, []).extend(charset.ranges)
         moves += [(source, char_class(ranges), target) for target, ranges in targets.items()]

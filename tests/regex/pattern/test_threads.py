@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import structkit as sk
 from structkit.automaton.construct.compile_rule import regular_dfa
-from structkit.errors import PatternError
+from structkit.errors import LimitExceeded, PatternError
 from structkit.regex.charset import contains
 from structkit.regex.pattern.parse import parse
 from structkit.regex.pattern.program import read_pattern
-from structkit.regex.pattern.threads import TerminalAutomaton, build_terminal
+from structkit.regex.pattern.threads import TerminalAutomaton, Threads, build_terminal
 
 
 def accepts(automaton: TerminalAutomaton, text: str) -> bool:
@@ -153,3 +153,26 @@ def test_case_is_ignored_as_in_re(letter: str, form: str) -> None:
 def test_patterns_that_are_not_regular_are_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
         read_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?:(?:(?:a\B[ab]|\bc){2,5}\B[ab]|\bc){2,5}\B[ab]|\bc){2,5}",
+        r"(?:(?:(?:a(?<=[ab])|(?<!b)c){2,5}(?<=[ab])|(?<!b)c){2,5}(?<=[ab])|(?<!b)c){2,5}",
+        r"(?:(?=[ab]*a[ab]{14}c)[abc])*",
+    ],
+)
+def test_the_steps_are_bounded(pattern: str) -> None:
+    program = read_pattern(pattern)
+    with pytest.raises(LimitExceeded):
+        build_terminal(program, 20_000, ordered=False)
+    threads = Threads(program, ordered=False)
+    state = threads.start()
+    for letter in "abcab":
+        before = threads.steps
+        state = threads.step(state, ord(letter))
+        assert threads.steps - before < 60_000
+    with pytest.raises(PatternError) as caught:
+        parse(pattern, search=False, unicode=True)
+    assert caught.value.pattern == pattern
