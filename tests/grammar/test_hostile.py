@@ -11,6 +11,7 @@ from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
+from structkit.grammar.syntax.kbnf import read_kbnf
 from structkit.limits import Limits
 from structkit.regex.nodes import Network
 
@@ -99,3 +100,9 @@ def test_a_terminal_that_is_only_declared_is_refused() -> None:
     source = GrammarSource('start: "a" _INDENT\n%declare _INDENT')
     with pytest.raises(GrammarError, match="_INDENT is only declared"):
         _ = source.rules
+
+
+def test_many_large_complements_are_refused() -> None:
+    parts = [f"#ex'(a|b)*a(a|b){{11}}{n}' '.'" for n in range(700)]
+    with pytest.raises(LimitExceeded, match="complements"):
+        read_kbnf(f"start ::= {' '.join(parts)};")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from structkit.automaton.construct.compile_rule import rule_dfa
-from structkit.errors import PatternError
+from structkit.errors import LimitExceeded, PatternError
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.syntax.expressions import Definitions, Expression, Source
 from structkit.limits import Limits
@@ -62,6 +62,7 @@ class _Reader:
         self.text = source.text
         self.at = 0
         self.definitions = Definitions(source)
+        self.transitions = 0
 
     def read(self) -> None:
         self.space()
@@ -190,7 +191,14 @@ class _Reader:
             node = Intersection(pattern, seq(pattern, some_text), negate=True)
         else:
             node = Intersection(some_text, seq(_ANY_TEXT, pattern, _ANY_TEXT), negate=True)
-        return NEVER if rule_dfa(node, self.source.limits).is_empty else node
+        found = rule_dfa(node, self.source.limits)
+        self.transitions += found.targets.size
+        if self.transitions > self.source.limits.transitions // 4:
+            message = "the complements and first matches of regular expressions"
+            raise LimitExceeded(
+                "transitions", self.source.limits.transitions, message, place=self.source.path
+            )
+        return NEVER if found.is_empty else node
 
     def pattern(self, value: str, place: int) -> Node:
         try:
