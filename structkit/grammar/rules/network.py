@@ -173,7 +173,7 @@ class _Work:
 
 
 def _cost(dfa: Dfa) -> int:
-    return dfa.work + dfa.targets.size + len(dfa.calls)
+    return dfa.work + dfa.targets.size // 16 + len(dfa.calls)
 
 
 def _check_work(rules: Iterable[Node], limits: Limits) -> None:
