@@ -56,7 +56,7 @@ def test_the_work_is_bounded(grammar: str, monkeypatch: pytest.MonkeyPatch) -> N
         except LimitExceeded:
             work += min(limits.states * 10, limits.transitions)
             raise
-        work += dfa.work + dfa.targets.size
+        work += dfa.work + dfa.targets.size // 16
         return dfa
 
     monkeypatch.setattr(compile_rule, "_determinize", counted)
