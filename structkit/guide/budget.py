@@ -10,15 +10,16 @@ Two measures estimate how many tokens a state needs to complete the value:
 Both depend on the state only, so masks do not depend on earlier questions. If a measure of a state is n tokens, some
 token leads to a state for which it is n - 1 or less, so a sequence whose budget fits can always be completed.
 
-Distinct texts are an exception: `upper_bound` is an estimate, and tokens that lead to the same frames begin different
-texts. `completion_length` is the length of a concrete completion, the tokens of a shortest text that repeats no
-distinct text. States along a completion inherit the rest of it, so a budget that fits a completion keeps fitting. The
-same holds for vocabularies that cannot spell every byte.
+Distinct texts are an exception: tokens that lead to the same frames begin different texts, and `upper_bound` is an
+estimate unless `DistinctRoom` finds more texts within its margin than were written. `completion_length` is the length
+of a concrete completion, the tokens of a shortest text that repeats no distinct text. States along a completion inherit
+the rest of it, so a budget that fits a completion keeps fitting: this does not depend on the estimates, nor on how much
+is searched. The same holds for vocabularies that cannot spell every byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -26,11 +27,13 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.runtime.short_text import count_conflicts, seen_texts, short_text
+from structkit.automaton.distance.bounds import DISTINCT_MARGIN
+from structkit.automaton.runtime.short_text import Fuel, count_conflicts, seen_texts, short_text
 from structkit.automaton.runtime.shortest import shortest_length, shortest_text
-from structkit.automaton.runtime.stack import Below
+from structkit.automaton.runtime.stack import Below, Frame
 from structkit.errors import LimitExceeded
 from structkit.guide.completion import CompletionSearch
+from structkit.guide.room import DistinctRoom
 from structkit.guide.state import State, mask_of, max_cost_of, possible_repeats, reachable_rows
 from structkit.index.index import UNREACHABLE, Index
 
@@ -60,10 +63,11 @@ _MAX_TOKENIZED_BYTES = 200_000
 
 
 _MAX_READS = 4_000
-"""Maximum bytes that are tried for a completion with distinct texts; takes up to 0.3 s, most often 10 ms."""
+"""Maximum reads that search a completion with distinct texts; takes up to 0.3 s, most often 10 ms."""
 
-_MAX_TRIED = 8
-"""Maximum tokens for which a mask searches completions with distinct texts. Others are not allowed."""
+_MAX_TRIED, _MAX_MASK_READS = 8, 400
+"""Maximum tokens for which a mask searches completions with distinct texts, and maximum reads of these searches, about
+25 ms. Other tokens are not allowed."""
 
 
 _MAX_SEARCHED_STATES, _MAX_SEARCHED_NODES = 1_000, 1_000_000
@@ -84,6 +88,7 @@ class Budgets:
         self.step = step
         self._min_tokens: dict[State, int] = {}
         self._groups: dict[State, TokenGroups] = {}
+        self._max_searched_bytes = _MAX_TOKENIZED_BYTES
 
     def upper_bound(self, state: State) -> int:
         """Return an upper bound on the tokens to the end; `UNREACHABLE` if there is no bound."""
@@ -91,15 +96,25 @@ class Budgets:
             return 0
         return min((self.index.upper_bound(frame) for frame in state.frames), default=UNREACHABLE)
 
-    def completion_length(self, state: State) -> int:
-        """Return the length of a completion; `UNREACHABLE` if none was found."""
+    def completion_length(self, state: State, fuel: Fuel | None = None) -> int:
+        """Return the length of a completion; `UNREACHABLE` if none was found.
+
+        Args:
+            state: The state.
+            fuel: The reads that may be made; `None` allows as many as are ever made.
+        """
         if state.is_accepting:
             return 0
-        if state.completion is None and not self._is_long(state):
-            state.completion = ()
-            self._record_completion(
-                state, self._shortest(state) or self._changed(state) or self._greedy_completion(state)
-            )
+        if state.completion is None:
+            if self._is_long(state):
+                return UNREACHABLE
+            spent = fuel or Fuel(_MAX_READS)
+            found = self._shortest(state) or self._changed(state, spent) or self._greedy_completion(state)
+            if found or spent.reads > 0:
+                state.completion = found
+            elif fuel is None:
+                # Of texts that are about as long none is searched, since sequences come to one after another of them.
+                self._max_searched_bytes = self._shortest_length(state) * 3 // 4
         return len(state.completion) if state.completion else UNREACHABLE
 
     def fits(self, state: State, budget: int) -> bool:
@@ -108,7 +123,7 @@ class Budgets:
             return True
         self.index.make_exact()
         automaton = self.index.automaton
-        shortest = min((shortest_length(self.index.shortest, frame) for frame in state.frames), default=0)
+        shortest = self._shortest_length(state)
         # With distinct texts the shortest length is only an upper bound.
         if (
             not (state.is_accepting or automaton.has_distinct)
@@ -119,7 +134,7 @@ class Budgets:
 
     def every_token_fits(self, state: State, remaining: int) -> bool:
         """Return whether `remaining` tokens are enough to complete the value after any allowed token."""
-        return self._with_margin(state, max_cost_of(state, self.index)) <= remaining
+        return self._with_margin(state, max_cost_of(state, self.index), None) <= remaining
 
     def mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
         """Return the allowed tokens after which `remaining` tokens can complete the value, as uint32[words]."""
@@ -155,7 +170,7 @@ class Budgets:
                 fewest = len(self._search.fewest(state, upper_bound - 1)) or upper_bound
                 return _remember(self._min_tokens, state, fewest)
             if self._is_long(state):
-                return self.upper_bound(state)
+                return self._rough_upper_bound(state)
             length = self.completion_length(state)
             if length >= UNREACHABLE and self.index.vocabulary.has_all_bytes:
                 return self._rough_upper_bound(state)
@@ -163,7 +178,7 @@ class Budgets:
             if completion is None and max_tokens < length - 1:
                 return UNREACHABLE
             if completion is not None:
-                self._record_completion(state, completion)
+                state.completion = completion
             cached = _remember(self._min_tokens, state, length if completion is None else len(completion))
         return cached
 
@@ -171,11 +186,11 @@ class Budgets:
         """Give the state after a token the completion of the token's group, if it is valid there and shorter."""
         groups = self.groups(state)
         completion = self.step(state, int(groups.representatives[groups.group_of[token]])).completion
-        current, remaining = successor, completion or ()
-        while remaining and current.frames:
-            current, remaining = self.step(current, remaining[0]), remaining[1:]
-        if completion and not remaining and current.is_accepting:
-            self._record_completion(successor, completion)
+        if completion and (not successor.completion or len(completion) < len(successor.completion)):
+            text = b"".join(map(self.index.vocabulary.tokens.__getitem__, completion))
+            frames, _ = self.index.reader.read(successor.frames, successor.buffer, text)
+            if self.index.automaton.is_accepting(frames):
+                successor.completion = completion
 
     def groups(self, state: State) -> TokenGroups:
         """Return the allowed tokens, grouped by the frames that they lead to."""
@@ -205,7 +220,8 @@ class Budgets:
 
     def _rough_upper_bound(self, state: State) -> int:
         """Return a loose upper bound on the tokens to the end, without a search."""
-        return self._with_margin(state, self.upper_bound(state))
+        tokens = self.upper_bound(state)
+        return self._with_margin(state, tokens, state.frames)
 
     def _quick_upper_bound(self, state: State) -> int:
         """Return the upper bound that is cheapest to compute."""
@@ -214,11 +230,40 @@ class Budgets:
         upper_bound = self.upper_bound(state)
         return upper_bound if upper_bound < UNREACHABLE else self.completion_length(state)
 
-    def _with_margin(self, state: State, tokens: int) -> int:
-        """Return `tokens`, enlarged if there are, or may be, distinct texts, which may need more bytes to differ."""
+    def _with_margin(self, state: State, tokens: int, frames: Collection[Frame] | None) -> int:
+        """Return `tokens`, enlarged if there are, or may be, distinct texts, which may need more bytes to differ.
+
+        Args:
+            state: The state.
+            tokens: The tokens of a frame.
+            frames: The frames that the tokens are of; `None` if they are of frames after some token.
+        """
         if self.index.is_exact and not self.index.automaton.has_distinct:
             return tokens
-        return 2 * tokens + max(map(len, _seen(state)), default=0)
+        if self._has_room(state, tokens, frames):
+            return tokens
+        return 2 * tokens + max(map(len, _seen(state.frames)), default=0)
+
+    def _has_room(self, state: State, tokens: int, frames: Collection[Frame] | None) -> bool:
+        """Return whether the margin in `tokens` surely is enough for each distinct text; see `_with_margin`."""
+        index = self.index
+        if tokens >= UNREACHABLE - 1 or not (index.is_exact and index.vocabulary.has_all_bytes):
+            return False
+        room = self._room
+        # Each distinct text that must still be written has a margin, which is a part of `tokens`.
+        different = (
+            max((len(seen.texts) for seen in seen_texts(state.frames)), default=0)
+            + 1
+            + tokens // DISTINCT_MARGIN
+        )
+        if frames is None:
+            return room.everywhere > different
+        nearest = (frame for frame in frames if index.upper_bound(frame) == tokens)
+        return any(room.of_stack(frame) > different for frame in nearest)
+
+    @cached_property
+    def _room(self) -> DistinctRoom:
+        return DistinctRoom(self.index)
 
     def _search_states(self, state: State, max_tokens: int) -> tuple[int, ...] | None:
         """Search breadth-first for a shortest completion; `None` if none is found within `max_tokens` and the limit."""
@@ -263,19 +308,19 @@ class Budgets:
             ]
         return min(filter(None, map(self.index.tokenize, texts)), key=len, default=())
 
-    def _changed(self, state: State) -> tuple[int, ...]:
+    def _changed(self, state: State, fuel: Fuel) -> tuple[int, ...]:
         """Return the tokens of a short text that repeats no distinct text; empty if none was found."""
         index = self.index
         if not index.automaton.has_distinct:
             return ()
-        text = short_text(index.shortest, index.reader, state.frames, state.buffer, _MAX_READS)
+        text = short_text(index.shortest, index.reader, state.frames, state.buffer, fuel)
         return (index.tokenize(text) or ()) if text else ()
 
     def _is_long(self, state: State) -> bool:
-        return (
-            min((shortest_length(self.index.shortest, frame) for frame in state.frames), default=0)
-            > _MAX_TOKENIZED_BYTES
-        )
+        return self._shortest_length(state) > self._max_searched_bytes
+
+    def _shortest_length(self, state: State) -> int:
+        return min((shortest_length(self.index.shortest, frame) for frame in state.frames), default=0)
 
     def _greedy_completion(self, state: State) -> tuple[int, ...]:
         """Search greedily for a completion with distinct texts, by the lowest upper bound; empty if none was found."""
@@ -303,12 +348,6 @@ class Budgets:
             state = reached[completion[-1]]
         return tuple(completion)
 
-    def _record_completion(self, state: State, completion: tuple[int, ...]) -> None:
-        """Store a completion in all states along it."""
-        while completion and (not state.completion or len(completion) < len(state.completion)):
-            state.completion = completion
-            state, completion = self.step(state, completion[0]), completion[1:]
-
     def _budget_mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.mask_words, np.uint32)
         for exits, frame, _ in reachable_rows(state, self.index):
@@ -319,24 +358,17 @@ class Budgets:
 
     def _searched(self, state: State, remaining: int) -> NDArray[np.uint32]:
         groups = self.groups(state)
-        tokens = groups.representatives.tolist()
-        after = [self.step(state, token) for token in tokens]
+        after = [self.step(state, token) for token in groups.representatives.tolist()]
         has_completion = self.completion_length(state) < UNREACHABLE
-        fits = np.array([*self._fit(after, remaining, has_completion), False])
-        if remaining >= UNREACHABLE - 1 or not fits.any():
-            fits = np.array(
-                [
-                    fit or self.min_tokens(s, remaining) <= remaining
-                    for fit, s in zip(fits, after, strict=False)
-                ]
-                + [False]
-            )
-        mask = np.packbits(fits[groups.group_of], bitorder="little").view(np.uint32)
+        fits = self._fit(after, remaining, has_completion)
+        if remaining >= UNREACHABLE - 1 or not any(fits):
+            fits = [
+                fit or self.min_tokens(s, remaining) <= remaining for fit, s in zip(fits, after, strict=True)
+            ]
+        mask = np.packbits(np.array([*fits, False])[groups.group_of], bitorder="little").view(np.uint32)
         if self.index.automaton.has_distinct:
             state.searched = True
-            conflicting = sorted(
-                t for t in self._conflicting_tokens(state, after, groups) if _contains(mask, t)
-            )
+            conflicting = sorted(self._conflicting_tokens(state, after, fits, remaining, groups))
             reached = [self.step(state, token) for token in conflicting]
             for token, is_fitting in zip(
                 conflicting, self._fit(reached, remaining, has_completion), strict=True
@@ -356,15 +388,19 @@ class Budgets:
                 self._quick_upper_bound(s) <= remaining or self.completion_length(s) <= remaining
                 for s in states
             ]
-        tried = 0
+        tried, fuel = 0, Fuel(_MAX_MASK_READS)
         fits = [self._rough_upper_bound(state) <= remaining for state in states]
         for i in sorted(range(len(states)), key=lambda i: self.upper_bound(states[i])):
-            if not fits[i]:
-                tried += states[i].completion is None
-                fits[i] = search and tried <= _MAX_TRIED and self.completion_length(states[i]) <= remaining
+            if not fits[i] and search:
+                is_new = states[i].completion is None
+                tried += is_new
+                if not is_new or (tried <= _MAX_TRIED and fuel.reads > 0):
+                    fits[i] = self.completion_length(states[i], fuel) <= remaining
         return fits
 
-    def _conflicting_tokens(self, state: State, successors: list[State], groups: TokenGroups) -> set[int]:
+    def _conflicting_tokens(
+        self, state: State, successors: list[State], fits: list[bool], remaining: int, groups: TokenGroups
+    ) -> set[int]:
         """Return the tokens that the completion of their group may repeat; each must be tried by itself.
 
         All tokens of a group lead to the same frames but write different texts. If the completion of the group's
@@ -372,32 +408,36 @@ class Budgets:
         """
         conflicting: set[int] = set()
         for group, reached in enumerate(successors):
+            if not fits[group] or self._rough_upper_bound(reached) <= remaining:
+                continue  # no token of the group needs the completion
+            tokens = np.flatnonzero(groups.group_of == group)
+            if len(tokens) == 1:
+                continue
             written = self._completion_texts(reached)
             if _depth(state) < _depth(reached) and len(written) > 1:
-                conflicting.update(np.flatnonzero(groups.group_of == group).tolist())
+                conflicting.update(tokens.tolist())
             for prefix in _open_texts(state):
                 for text in written:
                     if text.startswith(prefix):
                         conflicting.update(self.index.prefix_and_extension_tokens(text[len(prefix) :]))
-        return conflicting
+        return {
+            token for token in conflicting if groups.group_of[token] >= 0 and fits[groups.group_of[token]]
+        }
 
     def _completion_texts(self, state: State) -> set[bytes]:
         """Return the distinct texts that the state's completion adds."""
-        before = _seen(state)
+        before = _seen(state.frames)
         written: set[bytes] = set()
+        frames, buffer = state.frames, state.buffer
         for token in state.completion or ():
-            state = self.step(state, token)
-            written |= _seen(state)
+            frames, buffer = self.index.reader.read(frames, buffer, self.index.vocabulary.tokens[token])
+            written |= _seen(frames)
         return written - before
 
 
-def _contains(mask: NDArray[np.uint32], token: int) -> bool:
-    return bool(mask[token >> 5] >> np.uint32(token & 31) & 1)
-
-
-def _seen(state: State) -> set[bytes]:
-    """Return the distinct texts seen before the state."""
-    return {text for seen in seen_texts(state.frames) for text in seen.texts}
+def _seen(frames: frozenset[Frame]) -> set[bytes]:
+    """Return the distinct texts seen before the frames."""
+    return {text for seen in seen_texts(frames) for text in seen.texts}
 
 
 def _open_texts(state: State) -> set[bytes]:

@@ -109,6 +109,7 @@ class Parser:
         if remaining == _NO_BUDGET or self.budgets.every_token_fits(state, remaining):
             write_union(masks_of(state, self._index), out)
         else:
+            state.is_asked = True
             out[:] = self.budgets.mask(state, remaining)
         if state.is_accepting:
             for token in self._index.vocabulary.eos_token_ids:
@@ -144,7 +145,8 @@ class Parser:
         adopted = self._configurations.number(*other._configurations.frames(configuration))
         known = other._states.get(configuration)
         if known is not None and known.completion:
-            self.state(adopted).completion = known.completion
+            state = self.state(adopted)
+            state.completion, state.is_asked = known.completion, True
         return adopted
 
     def _can_complete_after(self, configuration: int, token_id: int) -> bool:
@@ -157,5 +159,6 @@ class Parser:
     def _pass_completion(self, state: State, token_id: int) -> None:
         """Give the state after a token the rest of a completion that starts with the token or its group."""
         after = self._states.step(state, token_id)
+        after.is_asked = True
         if state.searched:
             self.budgets.inherit_completion(state, token_id, after)

@@ -41,6 +41,7 @@ class State:
         is_exact: Whether `max_cost_after` was computed from exact distances.
         completion: Tokens that complete the value, inherited by the states along them; empty if none were found.
         searched: Whether a budget allowed a token here because another token to the same frames has a completion.
+        is_asked: Whether a sequence is or was here under a budget, and may rely on the completion.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class State:
         "configuration",
         "frames",
         "is_accepting",
+        "is_asked",
         "is_exact",
         "masks",
         "max_cost_after",
@@ -65,6 +67,7 @@ class State:
         self.is_exact = False
         self.completion: tuple[int, ...] | None = None
         self.searched = False
+        self.is_asked = False
 
 
 class States:
@@ -72,7 +75,7 @@ class States:
 
     Args:
         configurations: The configurations.
-        max_states: Maximum number of states; a full cache is cleared.
+        max_states: Maximum number of states; a full cache keeps those of sequences, at most half of the states.
     """
 
     def __init__(self, configurations: Configurations, max_states: int) -> None:
@@ -89,7 +92,8 @@ class States:
         state = self._states.get(configuration)
         if state is None:
             if len(self._states) >= self._max_states:
-                self._states.clear()
+                asked = [(number, known) for number, known in self._states.items() if known.is_asked]
+                self._states = dict(asked[-(self._max_states // 2) :])
             frames, buffer = self._configurations.frames(configuration)
             state = self._states[configuration] = State(configuration, frames, buffer)
         return state
@@ -97,8 +101,10 @@ class States:
     def step(self, state: State, token_id: int) -> State:
         """Return the state after a token; a state without frames if the language does not allow the token."""
         after = self.state(self._configurations.advance(state.configuration, token_id))
-        if state.completion and state.completion[0] == token_id and not after.completion and after.frames:
-            after.completion = state.completion[1:]
+        along = state.completion or ()
+        is_longer = not after.completion or len(after.completion) >= len(along)
+        if along and along[0] == token_id and after.frames and is_longer:
+            after.completion = along[1:]
         return after
 
 

@@ -278,7 +278,7 @@ class Automaton:
             if is_unique:
                 if memory and memory.texts and memory.contains(self.sole_text(callee)):
                     continue  # a key that was written
-                memory = SeenTexts(memory.texts if memory else (), len(buffer))
+                memory = (memory or SeenTexts()).with_open(len(buffer))
             is_tail = only_ends and not is_unique
             back = frame.below if is_tail else self.frame(after, count, frame.below, memory)
             yield self.start_state(callee), back

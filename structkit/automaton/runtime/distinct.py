@@ -249,8 +249,11 @@ class DistinctTexts:
 
 
 def cannot_repeat(unique: DistinctTexts, frame: Frame) -> bool:
-    """Return whether no distinct text can be repeated in the frame, nor on the path by which it was reached."""
-    return frame.seen_texts is None and (not frame.inside_distinct or unique.is_infinite(frame.state))
+    """Return whether no distinct text can be repeated in the frame, nor on the bytes of its rule that led to it.
+
+    What holds at the end of the bytes holds before: an earlier state has all completions of a later one.
+    """
+    return (not frame.inside_distinct or unique.is_infinite(frame.state)) and has_unused_text(unique, frame)
 
 
 def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes) -> bool:

@@ -5,28 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from structkit.automaton.core.dfa import DEAD
+from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.runtime.distinct import forbidden_suffixes
 from structkit.automaton.runtime.reader import Reader
-from structkit.automaton.runtime.shortest import ShortestPaths, shortest_length, shortest_text
+from structkit.automaton.runtime.shortest import (
+    ShortestPaths,
+    shortest_length,
+    shortest_pieces,
+)
 from structkit.automaton.runtime.stack import Frame, SeenTexts, stack_frames
 
-__all__ = ["count_conflicts", "seen_texts", "short_text"]
+__all__ = ["Fuel", "count_conflicts", "seen_texts", "short_text"]
 
 _MAX_STEPS_BACK = 8
 """Bytes before a repeated text that may be replaced, if one at its end makes the text much longer."""
 
-_TEXTS_PER_READ = 16
+_TEXTS_PER_READ = 64
 """Texts seen that double the time of a read."""
-
-_BYTES_PER_READ = 10
-"""Bytes of a shortest text that are found in the time of a read."""
 
 _SMALL_EXCESS = 1
 """Bytes by which a replacement may lengthen the text without a search for a better one."""
 
+_COMPARED_BYTES = 32
+"""Bytes of equally short texts that are compared, so that every process chooses the same one."""
+
+
+class Fuel:
+    """The reads that searches may still make, each of which takes about 0.05 ms.
+
+    Attributes:
+        reads: Their number; negative when they are spent.
+    """
+
+    __slots__ = ("reads",)
+
+    def __init__(self, reads: int) -> None:
+        self.reads = reads
+
 
 def short_text(
-    shortest: ShortestPaths, reader: Reader, frames: frozenset[Frame], buffer: bytes, max_reads: int
+    shortest: ShortestPaths, reader: Reader, frames: frozenset[Frame], buffer: bytes, fuel: Fuel
 ) -> bytes | None:
     """Return a short text from frames to the end of the language that repeats no distinct text; `None` if not found.
 
@@ -39,47 +57,90 @@ def short_text(
         reader: Reads texts.
         frames: The frames.
         buffer: The text from the start of the outermost open distinct text.
-        max_reads: The number of bytes to read, each of which takes about 0.05 ms; with many texts seen, fewer are read.
+        fuel: The reads that may be made; those made are taken from it. With many texts seen, a read counts more.
     """
     text = bytearray()
-    while max_reads > 0:
-        rest = _shortest(shortest, frames)
-        path = [(frames, buffer)]
+    while fuel.reads > 0:
+        length = min((shortest_length(shortest, frame) for frame in frames), default=0)
+        read, at, marks = bytearray(), (frames, buffer), [(0, (frames, buffer))]
         cost = 1 + sum(len(seen.texts) for seen in seen_texts(frames)) // _TEXTS_PER_READ
-        for byte in rest[: max_reads // cost]:
-            after = reader.read(*path[-1], bytes((byte,)))
-            if not after[0]:
+        piece = b""
+        for piece in _pieces(shortest, frames, length):
+            fuel.reads -= cost
+            after = reader.read(*at, piece)
+            if not after[0] or fuel.reads < 0:
                 break
-            path.append(after)
-        if reader.automaton.is_accepting(path[-1][0]):
-            return bytes(text) + rest
-        max_reads -= cost * len(path) + len(rest) // _BYTES_PER_READ
+            read += piece
+            at, piece = after, b""
+            marks.append((len(read), at))
+        else:
+            if reader.automaton.is_accepting(at[0]):
+                return bytes(text + read)
+        base, path = _bytewise(reader, marks, bytes(read), piece)
+        fuel.reads -= cost * len(path)
+        read += piece
         best: tuple[int, int, int, int] | None = None
-        last = len(path) - 1
-        for position in range(last, max(last - _MAX_STEPS_BACK, 0) - 1, -1):
-            if best is not None and best[0] <= len(rest) + _SMALL_EXCESS:
+        last = base + len(path) - 1
+        for position in range(last, max(last - _MAX_STEPS_BACK, base) - 1, -1):
+            is_open = any(frame.inside_distinct for frame in path[position - base][0])
+            # Another byte before the repeated text leads to the same text again.
+            if best is not None and (best[0] <= length + _SMALL_EXCESS or not is_open):
                 break
-            for byte in sorted(set(_different_bytes(reader, *path[position]))):
-                if position < last and byte == rest[position]:
+            for byte in _different_bytes(shortest, reader, *path[position - base]):
+                if position < last and byte == read[position]:
                     continue
-                max_reads -= cost
-                after = reader.read(*path[position], bytes((byte,)))
+                fuel.reads -= cost
+                after = reader.read(*path[position - base], bytes((byte,)))
                 if after[0]:
-                    length = position + 1 + min(shortest_length(shortest, frame) for frame in after[0])
-                    found = (length, count_conflicts(*after), position, byte)
+                    changed = position + 1 + min(shortest_length(shortest, frame) for frame in after[0])
+                    found = (changed, count_conflicts(*after), position, byte)
                     best = found if best is None else min(best, found)
+                    if best[0] <= length + _SMALL_EXCESS and not best[1]:
+                        break
         if best is None:
             return None
-        text += rest[: best[2]] + bytes((best[3],))
-        frames, buffer = reader.read(*path[best[2]], bytes((best[3],)))
+        text += read[: best[2]] + bytes((best[3],))
+        frames, buffer = reader.read(*path[best[2] - base], bytes((best[3],)))
     return None
 
 
-def _shortest(shortest: ShortestPaths, frames: frozenset[Frame]) -> bytes:
-    """Return a shortest text, the same one in each process."""
-    lengths = {frame: shortest_length(shortest, frame) for frame in frames}
-    nearest = min(lengths.values(), default=0)
-    return min((shortest_text(shortest, frame) for frame in frames if lengths[frame] == nearest), default=b"")
+def _pieces(shortest: ShortestPaths, frames: frozenset[Frame], length: int) -> Iterator[bytes]:
+    """Yield the pieces of a shortest text, the same one in each process."""
+    nearest = [frame for frame in frames if shortest_length(shortest, frame) == length]
+    if len(nearest) > 1:
+        nearest.sort(key=lambda frame: (_beginning(shortest, frame), frame.state, frame.count))
+    return shortest_pieces(shortest, nearest[0]) if nearest else iter(())
+
+
+def _beginning(shortest: ShortestPaths, frame: Frame) -> bytes:
+    """Return the beginning of a shortest text."""
+    text = b""
+    for piece in shortest_pieces(shortest, frame):
+        text += piece
+        if len(text) >= _COMPARED_BYTES:
+            break
+    return text
+
+
+def _bytewise(
+    reader: Reader, marks: list[tuple[int, tuple[frozenset[Frame], bytes]]], read: bytes, piece: bytes
+) -> tuple[int, list[tuple[frozenset[Frame], bytes]]]:
+    """Return the frames after each byte from some place before the end of what was read, and the place.
+
+    Args:
+        reader: Reads texts.
+        marks: Places, and the frames there.
+        read: The text that was read.
+        piece: What followed, which the last frames do not read to its end.
+    """
+    base, at = next(mark for mark in reversed(marks) if mark[0] <= max(len(read) - _MAX_STEPS_BACK, 0))
+    path = [at]
+    for byte in read[base:] + piece:
+        after = reader.read(*path[-1], bytes((byte,)))
+        if not after[0]:
+            break
+        path.append(after)
+    return base, path
 
 
 def seen_texts(frames: frozenset[Frame]) -> Iterator[SeenTexts]:
@@ -102,23 +163,30 @@ def count_conflicts(frames: frozenset[Frame], buffer: bytes) -> int:
     return conflicts
 
 
-def _different_bytes(reader: Reader, frames: frozenset[Frame], buffer: bytes) -> Iterator[int]:
-    """Yield, of each class of bytes that can follow, the first and the first that no text seen before has there."""
+def _different_bytes(
+    shortest: ShortestPaths, reader: Reader, frames: frozenset[Frame], buffer: bytes
+) -> list[int]:
+    """Return bytes that can follow: of each class one that no text seen before has there; if all have, all of them.
+
+    Those after which the rule is the shortest come first, and of these the ones that no text has.
+    """
     automaton = reader.automaton
+    found: dict[int, tuple[int, bool, int]] = {}
     for frame in frames:
         taken: set[int] = set()
         at: object = frame
         while isinstance(at, Frame) and at.inside_distinct:
             taken.update(text[0] for text in forbidden_suffixes(at, buffer) if text)
             at = at.below
-        row, classes = int(automaton.row[frame.state]), automaton.classes[automaton.rule_of[frame.state]]
-        first: set[int] = set()
-        free: set[int] = set()
+        row, classes = automaton.row.item(frame.state), automaton.classes[automaton.rule_of[frame.state]]
+        free: dict[int, int] = {}
         for byte, klass in enumerate(classes.tolist()):
-            if automaton.targets[row + klass] != DEAD:
-                if klass not in first:
-                    first.add(klass)
-                    yield byte
-                if klass not in free and byte not in taken:
-                    free.add(klass)
-                    yield byte
+            if byte not in taken:
+                free.setdefault(klass, byte)
+        for byte in [*free.values(), *taken]:
+            klass = classes.item(byte)
+            target = automaton.targets.item(row + klass)
+            if target != DEAD and free.get(klass, byte) == byte:
+                entry = (shortest.distance.item(target >> OPERATION_BITS), byte in taken, byte)
+                found[byte] = min(entry, found.get(byte, entry))
+    return [byte for _, _, byte in sorted(found.values())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,7 +27,7 @@ from structkit.automaton.distance.trim import first_bytes
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame, FrameSet, SeenTexts, min_stack_cost
 
-__all__ = ["ShortestPaths", "shortest_length", "shortest_text"]
+__all__ = ["ShortestPaths", "shortest_length", "shortest_pieces", "shortest_text"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -95,38 +95,46 @@ def shortest_length(shortest: ShortestPaths, frame: Frame, cache: dict[FrameSet,
 
 def shortest_text(shortest: ShortestPaths, frame: Frame) -> bytes:
     """Return a text of (approximately) minimum length from a frame to the end of the language."""
+    return b"".join(shortest_pieces(shortest, frame))
+
+
+def shortest_pieces(shortest: ShortestPaths, frame: Frame) -> Iterator[bytes]:
+    """Yield the pieces of `shortest_text`: the bytes between calls of rules and returns from them."""
     automaton = shortest.automaton
     text = bytearray()
     at: Frame | None = frame
     known: dict[FrameSet, int] = {}
     while at is not None:
         state, rule = at.state, automaton.rule_of[at.state]
-        step = int(shortest.first_step[state])
+        step = shortest.first_step.item(state)
         if at.count < automaton.counter_bounds[rule][0]:
             step = _iteration_step(shortest, at, rule, step)
-        if step == kernels.AT_END:
-            at = at.below if not isinstance(at.below, FrameSet) else _nearest_frame(shortest, at.below, known)
-        elif step < 0:
-            call = -1 - step
-            count = automaton.apply_operation(rule, at.count, int(automaton.call_operation[call]))
-            memory = at.seen_texts
-            only = (
-                automaton.sole_text(int(automaton.call_rule[call])) if automaton.call_distinct[call] else None
-            )
-            if only is not None:
-                memory = (memory or SeenTexts()).with_text(only)
-            back = automaton.frame(int(automaton.call_next[call]), count or 0, at.below, memory)
-            at = automaton.frame(int(automaton.start[automaton.call_rule[call]]), 0, back)
-        else:
+        if step >= 0:
             text.append(step)
-            target = int(automaton.targets[automaton.row[state] + automaton.classes[rule, step]])
+            target = automaton.targets.item(automaton.row.item(state) + automaton.classes.item(rule, step))
             at = automaton.frame(
                 target >> OPERATION_BITS,
                 automaton.apply_operation(rule, at.count, target & OPERATION_MASK) or 0,
                 at.below,
                 at.seen_texts,
             )
-    return bytes(text)
+            continue
+        if text:
+            yield bytes(text)
+            text.clear()
+        if step == kernels.AT_END:
+            at = at.below if not isinstance(at.below, FrameSet) else _nearest_frame(shortest, at.below, known)
+        else:
+            call = -1 - step
+            count = automaton.apply_operation(rule, at.count, automaton.call_operation.item(call))
+            memory = at.seen_texts
+            only = (
+                automaton.sole_text(automaton.call_rule.item(call)) if automaton.call_distinct[call] else None
+            )
+            if only is not None:
+                memory = (memory or SeenTexts()).with_text(only)
+            back = automaton.frame(automaton.call_next.item(call), count or 0, at.below, memory)
+            at = automaton.frame(automaton.start.item(automaton.call_rule.item(call)), 0, back)
 
 
 def _nearest_frame(shortest: ShortestPaths, frame_set: FrameSet, cache: dict[FrameSet, int]) -> Frame:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 from typing import TypeAlias
 
 __all__ = ["Below", "Frame", "FrameSet", "SeenTexts", "min_stack_cost", "return_frames", "stack_frames"]
@@ -117,17 +118,43 @@ def min_stack_cost(top: Below, cost: Callable[[Frame], int], cache: dict[FrameSe
     return total + (cache[first] if first is not None else 0)
 
 
-@dataclass(frozen=True, slots=True)
 class SeenTexts:
     """The distinct texts seen since a rule was entered, and the start of the open one in the buffered text.
+
+    A value, whose hash takes the same time however many texts there are: frames are looked up by it at every byte.
 
     Attributes:
         texts: The texts, in order.
         open_start: The place of the open one, `None` without one.
     """
 
-    texts: tuple[bytes, ...] = ()
-    open_start: int | None = None
+    __slots__ = ("_hash", "_texts_hash", "open_start", "texts")
+
+    def __init__(
+        self, texts: tuple[bytes, ...] = (), open_start: int | None = None, texts_hash: int | None = None
+    ) -> None:
+        """Create the texts.
+
+        Args:
+            texts: The texts, in order.
+            open_start: The place of the open one.
+            texts_hash: The exclusive or of the texts' hashes, if it is known.
+        """
+        self.texts = texts
+        self.open_start = open_start
+        self._texts_hash = reduce(xor, map(hash, texts), 0) if texts_hash is None else texts_hash
+        self._hash = hash((self._texts_hash, len(texts), open_start))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SeenTexts)
+            and self._hash == other._hash
+            and self.open_start == other.open_start
+            and (self.texts is other.texts or self.texts == other.texts)
+        )
 
     def contains(self, text: bytes | None) -> bool:
         """Return whether the text was seen; `False` for `None`."""
@@ -136,10 +163,16 @@ class SeenTexts:
         at = bisect_left(self.texts, text)
         return at < len(self.texts) and self.texts[at] == text
 
+    def with_open(self, start: int) -> SeenTexts:
+        """Return a copy with a text open that starts at a place."""
+        return SeenTexts(self.texts, start, self._texts_hash)
+
     def with_text(self, text: bytes) -> SeenTexts:
         """Return a copy with one more text, and none open."""
         at = bisect_left(self.texts, text)
-        return SeenTexts(self.texts if self.contains(text) else (*self.texts[:at], text, *self.texts[at:]))
+        if at < len(self.texts) and self.texts[at] == text:
+            return SeenTexts(self.texts, None, self._texts_hash)
+        return SeenTexts((*self.texts[:at], text, *self.texts[at:]), None, self._texts_hash ^ hash(text))
 
     def with_prefix(self, prefix: bytes) -> tuple[bytes, ...]:
         """Return the texts seen that start with a prefix."""

@@ -1,0 +1,121 @@
+"""Whether the margin of a token distance is enough for every distinct text to differ from all texts seen before.
+
+A token distance counts `DISTINCT_MARGIN` tokens more for each distinct text. Where a state leads to itself on n bytes,
+the shortest text through it becomes n ** k texts with k more bytes, each of which is at most one more token. If there
+are more of them than texts to differ from, the distance is an upper bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structkit.automaton.core import kernels
+from structkit.automaton.core.dfa import NO_OP
+from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE
+from structkit.automaton.distance.bounds import DISTINCT_MARGIN
+from structkit.automaton.runtime.stack import Below, Frame
+from structkit.index.index import Index
+
+__all__ = ["DistinctRoom"]
+
+_MAX_PATH = 8
+"""Steps along a shortest path that are looked at for a state that leads to itself."""
+
+_MAX_STATES = 5_000
+"""States of distinct texts that are looked at, at about 10 µs each; if there are more, some may have no room."""
+
+
+class DistinctRoom:
+    """Counts the distinct texts that fit into the margin of token distances.
+
+    Args:
+        index: The masks of a language, whose distances are exact.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._automaton = index.automaton
+        self._shortest = index.shortest
+        self._tokens = index.token_distances[0]
+        self._known: dict[int, int] = {}
+        distinct = self._automaton.call_distinct
+        self._callees = np.unique(self._automaton.call_rule[distinct]).tolist()
+        self.at_start = min((self.of(self._automaton.start.item(rule)) for rule in self._callees), default=0)
+        """The fewest texts of a distinct text that was not begun."""
+        self._everywhere: int | None = None
+
+    @property
+    def everywhere(self) -> int:
+        """The fewest texts of a distinct text that was or was not begun."""
+        if self._everywhere is None:
+            self._everywhere = self._least() if self.at_start else 0
+        return self._everywhere
+
+    def of_stack(self, frame: Frame) -> int:
+        """Return the fewest texts of the distinct texts that are open in a frame, and of others that may follow."""
+        least, here = self.at_start, 0
+        at: Below = frame
+        while isinstance(at, Frame) and at.inside_distinct:
+            if at.seen_texts is not None and at.seen_texts.open_start is not None:
+                least = min(least, here)
+            here = max(here, self.of(at.state))
+            at = at.below
+        return least
+
+    def of(self, state: int) -> int:
+        """Return a lower bound on the texts from a state to the end of its rule that fit into the margin."""
+        known = self._known.get(state)
+        if known is None:
+            known = self._known[state] = self._along_path(state, DISTINCT_MARGIN)
+        return known
+
+    def _along_path(self, state: int, margin: int) -> int:
+        """Look for a state that leads to itself along a shortest path; `margin` tokens may be added."""
+        automaton, tokens = self._automaton, self._tokens
+        rule, total, room = automaton.rule_of[state], self._tokens.item(state), 0
+        for steps in range(_MAX_PATH):
+            excess = max(
+                steps + tokens.item(state) - total, 0
+            )  # a token of the shortest text may be cut in two
+            if excess < margin:
+                room = max(room, self._loops(state, rule) ** (margin - excess))
+            step = self._shortest.first_step.item(state)
+            # A counter leads elsewhere as long as it is too small.
+            if automaton.counter_bounds[rule][0] or step == kernels.AT_END:
+                break
+            if step < 0:
+                call = -1 - step
+                start = automaton.start.item(automaton.call_rule.item(call))
+                excess = steps + tokens.item(start) + tokens.item(automaton.call_next.item(call)) - total
+                if not automaton.call_distinct[call] and 0 <= excess < margin:
+                    room = max(room, self._along_path(start, margin - excess))
+                break
+            target = automaton.targets.item(automaton.row.item(state) + automaton.classes.item(rule, step))
+            state = target >> OPERATION_BITS
+        return room
+
+    def _loops(self, state: int, rule: int) -> int:
+        """Return the number of bytes on which a state leads to itself."""
+        automaton = self._automaton
+        targets = automaton.targets[automaton.row.item(state) + automaton.classes[rule].astype(np.int32)]
+        return int(((targets >> OPERATION_BITS == state) & (targets & OPERATION_MASK == NO_OP)).sum())
+
+    def _least(self) -> int:
+        """Return the fewest texts from any state of a rule whose texts are distinct."""
+        automaton, least = self._automaton, self.at_start
+        looked = 0
+        rules = list(self._callees)
+        reached = set(rules)
+        for rule in rules:
+            first, stop = automaton.state_range(rule)
+            looked += stop - first
+            if looked > _MAX_STATES or not least:
+                return 0
+            least = min(
+                [least, *(self.of(at) for at in range(first, stop) if self._tokens[at] < UNREACHABLE)]
+            )
+            calls = automaton.call_rule[automaton.call_first[first] : automaton.call_first[stop]]
+            for callee in np.unique(calls).tolist():
+                if callee not in reached:
+                    reached.add(callee)
+                    rules.append(callee)
+        return least

@@ -1,0 +1,129 @@
+"""Budgets of languages with distinct texts: whatever tokens are taken, the value is complete within the budget."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+
+import numpy as np
+import pytest
+
+import structkit as sk
+from structkit.automaton.runtime.short_text import Fuel, short_text
+from structkit.automaton.runtime.stack import SeenTexts
+from structkit.guide import budget as budgets
+from structkit.guide.guide import Cursor
+from structkit.targets.targets import read_target
+from structkit.testing import byte_vocabulary, small_vocabulary
+
+SCHEMAS: dict[str, dict[str, object]] = {
+    "keys": {"type": "object", "minProperties": 4},
+    "keys with values": {"type": "object", "minProperties": 4, "additionalProperties": {"type": "integer"}},
+    "keys of a pattern": {
+        "type": "object", "minProperties": 8, "propertyNames": {"pattern": "^[ab]{1,3}$"}, "maxProperties": 12,
+    },
+    "declared and other keys": {
+        "type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "minProperties": 5,
+    },
+    "integers": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True, "minItems": 11},
+    "few texts": {
+        "type": "array", "items": {"enum": ["a", "aa", "ab", "b", 1, 12]}, "uniqueItems": True, "minItems": 5,
+    },
+    "arrays": {
+        "type": "array", "uniqueItems": True, "minItems": 3,
+        "items": {"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 2},
+    },
+    "nested": {
+        "type": "array", "minItems": 2,
+        "items": {"type": "object", "minProperties": 3, "additionalProperties": {"type": "null"}},
+    },
+}  # fmt: skip
+
+
+def _allowed(cursor: Cursor, budget: int) -> list[int]:
+    mask = np.empty(cursor.guide.vocabulary.mask_words, np.uint32)
+    cursor.fill_mask(mask, budget)
+    found = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+    return [token for token in found if token not in cursor.guide.vocabulary.eos_token_ids]
+
+
+def _write(cursor: Cursor, budget: int, chance: random.Random) -> str:
+    """Take random tokens as long as any are allowed; all of them together are within the budget."""
+    text = b""
+    for left in range(budget, -1, -1):
+        tokens = _allowed(cursor, left)
+        if not tokens:
+            break
+        token = chance.choice(tokens)
+        cursor.advance(token)
+        text += cursor.guide.vocabulary.tokens[token]
+    assert cursor.is_accepting, text
+    return text.decode("utf-8", "strict")
+
+
+@pytest.mark.parametrize("vocabulary", [byte_vocabulary(), small_vocabulary()], ids=["bytes", "small"])
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("reads", [0, 400])
+def test_every_sequence_ends_within_its_budget(
+    name: str, vocabulary: sk.Vocabulary, reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "_MAX_MASK_READS", reads)
+    guide, target = sk.compile(SCHEMAS[name], vocabulary, cache=False), read_target(SCHEMAS[name])
+    chance = random.Random(reads)
+    for extra in (0, 2, 25):
+        cursor = guide.cursor()
+        text = _write(cursor, cursor.min_tokens_to_end() + extra, chance)
+        assert target.parse(text) == json.loads(text)
+
+
+def test_a_completion_outlives_a_full_cache() -> None:
+    guide = sk.compile(SCHEMAS["keys"], small_vocabulary(), cache=False)
+    guide.parser._states._max_states = 8
+    for seed in range(4):
+        cursor = guide.cursor()
+        _write(cursor, cursor.min_tokens_to_end() + 5, random.Random(seed))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bound_with_room_is_the_length_of_some_completion(name: str, seed: int) -> None:
+    chance = random.Random(seed)
+    guide = sk.compile(SCHEMAS[name], small_vocabulary(), cache=False)
+    cursor = guide.cursor()
+    cursor.min_tokens_to_end()
+    for _ in range(chance.randrange(30)):
+        tokens = _allowed(cursor, 10_000)
+        if not tokens:
+            return
+        cursor.advance(chance.choice(tokens))
+    of, state = guide.parser.budgets, cursor.state
+    bound = of.upper_bound(state)
+    if of._has_room(state, bound, state.frames):
+        text = short_text(guide.index.shortest, guide.reader, state.frames, state.buffer, Fuel(100_000))
+        assert text is not None
+        assert len(guide.index.tokenize(text) or ()) <= bound
+
+
+def test_a_completion_is_found_when_short_texts_are_used_up() -> None:
+    guide = sk.compile(SCHEMAS["keys of a pattern"], byte_vocabulary(), cache=False)
+    shortest = b'{"a": 0, "b": 0, "aa": 0, "ab": 0, "ba": 0, "bb": 0, "aaa": 0, "aab": 0}'
+    assert len(shortest) <= guide.cursor().min_tokens_to_end() <= len(shortest) + 2
+
+
+def test_many_distinct_keys_do_not_take_long() -> None:
+    cursor = sk.compile({"type": "object", "minProperties": 20}, small_vocabulary(), cache=False).cursor()
+    fewest = cursor.min_tokens_to_end()
+    _allowed(cursor, fewest + 60)
+    start = time.process_time()
+    chance = random.Random(0)
+    for step in range(20):
+        cursor.advance(chance.choice(_allowed(cursor, fewest + 60 - step)))
+    assert time.process_time() - start < 5  # 0.2 s
+
+
+def test_seen_texts_are_values() -> None:
+    one, other = SeenTexts().with_text(b"a").with_text(b"b"), SeenTexts().with_text(b"b").with_text(b"a")
+    assert one == other and hash(one) == hash(other)
+    assert one.with_open(3) != one and one.with_open(3).with_text(b"a") == one
+    assert SeenTexts((b"a", b"b")) == one != SeenTexts((b"a",))
