@@ -14,6 +14,7 @@ from decimal import Decimal
 from itertools import zip_longest
 
 from structkit.errors import UnsupportedKeyword
+from structkit.schema.algebra.constants import subtract_constants
 from structkit.schema.algebra.extend_prefix import extend_prefix
 from structkit.schema.algebra.intersect import Intersector, literal_pattern, may_intersect
 from structkit.schema.algebra.membership import contains_value, expand
@@ -74,6 +75,9 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
             return union((intersector.intersect((left, other), path) for other in subtrahends), _EMPTY.reason)
     if isinstance(left, Ref) or isinstance(right, Ref):
         return _lazy_difference(left, right, intersector, path)
+    constants = subtract_constants(left, right, _EMPTY.reason)
+    if constants is not None:
+        return constants
     if isinstance(right, Union):
         texts = (
             [branch for branch in right.branches if _is_string_const(branch)]

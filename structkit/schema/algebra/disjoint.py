@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations, zip_longest
+from itertools import combinations, pairwise, zip_longest
 
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value
@@ -91,6 +92,7 @@ class _Proof:
         return (
             _have_distinct_tags(nodes)
             or _have_own_keys(nodes)
+            or _are_separate_ranges(nodes)
             or all(self.disjoint(left, right) for left, right in combinations(nodes, 2))
         )
 
@@ -234,6 +236,18 @@ def _have_distinct_tags(nodes: Sequence[Schema]) -> bool:
         for key in first.properties
         if _constants(key.value)
     )
+
+
+def _are_separate_ranges(nodes: Sequence[Schema]) -> bool:
+    """Return whether the nodes are integers of ranges that do not touch each other."""
+    ranges: list[tuple[float, float]] = []
+    for node in nodes:
+        if not isinstance(node, Integer):
+            return False
+        least = -math.inf if node.minimum is None else node.minimum
+        ranges.append((least, math.inf if node.maximum is None else node.maximum))
+    ranges.sort()
+    return all(before[1] < after[0] for before, after in pairwise(ranges))
 
 
 def _have_own_keys(nodes: Sequence[Schema]) -> bool:

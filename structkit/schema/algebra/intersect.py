@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
+from structkit.schema.algebra.constants import without_other_constants
 from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_prefix
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value, expand
@@ -124,7 +125,8 @@ class Intersector:
 
     def _merge(self, parts: tuple[Schema, ...], path: SchemaPath) -> Schema:
         """Return the intersection of nodes that are not references."""
-        narrowed = tuple(_prune_branches(part, parts, self.oracle) for part in parts)
+        merged = without_other_constants(parts)
+        narrowed = tuple(_prune_branches(part, merged, self.oracle) for part in merged)
         if narrowed != parts:
             return self.intersect(narrowed, path)
         unions = [part for part in parts if isinstance(part, Union)]
