@@ -168,18 +168,19 @@ class VocabularyError(StructkitError):
 
 
 class LimitExceeded(StructkitError):
-    """Compilation would exceed one of the `Limits`.
+    """Compilation would exceed one of the `Limits`, or a fixed bound on what is counted by one of them.
 
     Attributes:
         limit: The name of the field in `Limits`.
         value: The value of the limit.
     """
 
-    def __init__(self, limit: str, value: int, building: str, *, place: str | None = None) -> None:
-        super().__init__(
-            f"{building} exceeds the limit {limit}={value}; simplify it or pass Limits({limit}=...)",
-            place=place,
-        )
+    def __init__(
+        self, limit: str, value: int, building: str, *, place: str | None = None, is_fixed: bool = False
+    ) -> None:
+        fault = f"{building} exceeds the limit {limit}={value}"
+        remedy = "which is fixed; simplify it" if is_fixed else f"simplify it or pass Limits({limit}=...)"
+        super().__init__(f"{fault}{',' if is_fixed else ';'} {remedy}", place=place)
         self.limit = limit
         self.value = value
 

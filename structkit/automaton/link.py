@@ -87,5 +87,7 @@ def _check_eager_rules(builder: LazyBuilder) -> None:
     lowered = rules.rules.lowered if type(rules.rules) is LazyRules else rules.rules
     pending: list[RuleKey] = [name for name in lowered if name not in rules.lazy and name not in known]
     while pending:
-        dfa = rule_dfa(node_of(rules, pending.pop()), limits)
+        key = pending.pop()
+        with builder.naming(key):
+            dfa = rule_dfa(node_of(rules, key), limits)
         pending += [key for key in dfa.callees if not isinstance(key, str)]

@@ -92,7 +92,9 @@ def _with_operation(move: int, operation: int) -> int:
     """Return a move that also does the operation of the move before it."""
     both = (move & OPERATION_MASK) + operation
     if operation and move & OPERATION_MASK and both >= EXIT:
-        raise LimitExceeded("iterations", EXIT - 1, "the repetitions that one character begins")
+        raise LimitExceeded(
+            "iterations", EXIT - 1, "the repetitions that one character begins", is_fixed=True
+        )
     return (move >> OPERATION_BITS << OPERATION_BITS) + both
 
 

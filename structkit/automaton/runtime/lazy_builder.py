@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
 from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
@@ -10,6 +12,7 @@ from structkit.automaton.core.tables import TableBuilder, Tables
 from structkit.automaton.distance.bounds import LengthBounds
 from structkit.automaton.distance.cardinality import Cardinality
 from structkit.automaton.distance.trim import TrimmedRule, trim_rule
+from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 
@@ -36,6 +39,7 @@ class LazyBuilder:
         self.keys: list[RuleKey | None] = [None]
         self.built: dict[int, TrimmedRule] = {}
         self._numbers: dict[RuleKey | None, int] = {None: 0}
+        self._places: dict[RuleKey, str] = {}
         self._growing = TableBuilder()
         self._lengths = LengthBounds(
             rules,
@@ -58,9 +62,11 @@ class LazyBuilder:
         if rule in self.built:
             return self.tables
         key = self.keys[rule]
-        # The start is a target's own, so that to look for it among the rules of others would be lost time.
-        dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
-        found = trim_rule(dfa, [self._lengths.of(key) for key in dfa.callees])
+        with self.naming(key):
+            # The start is a target's own, so that to look for it among the rules of others would be lost time.
+            dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
+            self._name_callees(key, dfa)
+            found = trim_rule(dfa, [self._lengths.of(key) for key in dfa.callees])
         callees = [self.number(key) for key in found.dfa.callees]
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
@@ -75,10 +81,34 @@ class LazyBuilder:
 
     def check(self, key: RuleKey) -> Dfa:
         """Return the automaton of a rule, without the arrays; afterwards `build` does not raise. Raises as `build`."""
-        dfa = rule_dfa(node_of(self.rules, key), self.limits)
-        for callee in dfa.callees:
-            self._lengths.of(callee)
+        with self.naming(key):
+            dfa = rule_dfa(node_of(self.rules, key), self.limits)
+            self._name_callees(key, dfa)
+            for callee in dfa.callees:
+                self._lengths.of(callee)
         return dfa
+
+    @contextmanager
+    def naming(self, key: RuleKey | None) -> Iterator[None]:
+        """Add the place of a rule in the schema to an error without one."""
+        try:
+            yield
+        except LimitExceeded as error:
+            if error.place is None:
+                error.place = self._place(key)
+            raise
+
+    def _place(self, key: RuleKey | None) -> str | None:
+        """Return the place of a rule: its own, or that of its first caller; rules of grammars have none."""
+        if isinstance(key, str) and key.startswith("#"):
+            return key.removeprefix("#").rstrip("'")
+        return "$" if key is None else self._places.get(key)
+
+    def _name_callees(self, key: RuleKey | None, dfa: Dfa) -> None:
+        place = self._place(key)
+        if place is not None and key is not None:
+            for callee in dfa.callees:
+                self._places.setdefault(callee, place)
 
     def number(self, key: RuleKey) -> int:
         """Return the number of a rule; the next one if the rule was not reached before."""

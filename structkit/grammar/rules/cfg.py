@@ -137,7 +137,9 @@ class Cfg:
                     own = {symbol} if isinstance(symbol, Guard) else found.get(str(symbol), set())
                     ways = {Guard(way.banned | each.banned) for way in ways for each in own}
                     if len(ways) > _MAX_GUARDS:
-                        raise LimitExceeded("nfa_states", _MAX_GUARDS, f"the empty texts of the rule {rule}")
+                        raise LimitExceeded(
+                            "nfa_states", _MAX_GUARDS, f"the empty texts of the rule {rule}", is_fixed=True
+                        )
                 changed |= not ways <= found[rule]
                 found[rule] |= ways
         return {rule: frozenset(guards) for rule, guards in found.items()}

@@ -148,6 +148,7 @@ class _Product:
                     "nfa_states",
                     _MAX_STATES,
                     "the grammar with what its terminals require of their neighbours",
+                    is_fixed=True,
                 )
             places[state, context] = len(places) + (len(places) > 0)
             self.pending.append((owner, state, context))
@@ -320,7 +321,9 @@ class _Product:
                     pending.append(following)
                     self.size += 1
                     if self.size > _MAX_STATES:
-                        raise LimitExceeded("nfa_states", _MAX_STATES, f"the terminal {terminal.name}")
+                        raise LimitExceeded(
+                            "nfa_states", _MAX_STATES, f"the terminal {terminal.name}", is_fixed=True
+                        )
                 targets.setdefault(target, []).extend(charset.ranges)
             moves += [(source, char_class(ranges), target) for target, ranges in targets.items()]
         return len(numbers), moves, ends

@@ -121,7 +121,9 @@ def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
                             graph.moves.append((start, way, after[-1]))
                 starts = list(dict.fromkeys(after))
                 if len(starts) > _MAX_STARTS:
-                    raise LimitExceeded("nfa_states", _MAX_STARTS, f"the empty texts in the rule {rule}")
+                    raise LimitExceeded(
+                        "nfa_states", _MAX_STARTS, f"the empty texts in the rule {rule}", is_fixed=True
+                    )
     return graph
 
 

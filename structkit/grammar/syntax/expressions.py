@@ -169,6 +169,7 @@ class Definitions:
                 self.source.limits.parse_states,
                 f"a repetition of more than {_MAX_NULLABLE_COUNT} parts that can be empty",
                 place=self.source.path,
+                is_fixed=True,
             )
         return cfg
 

@@ -184,7 +184,7 @@ def _analyzed(lark: Lark, start: str) -> Any:
         def expand_rule(self, *arguments: Any) -> Any:
             self.expanded += 1
             if self.expanded > _MAX_EXPANDED:
-                raise LimitExceeded("states", _MAX_EXPANDED, "the LALR parser of a grammar")
+                raise LimitExceeded("states", _MAX_EXPANDED, "the LALR parser of a grammar", is_fixed=True)
             return super().expand_rule(*arguments)
 
     analyzer = BoundedAnalyzer(ParserConf(lark.rules, {}, [start]))

@@ -303,7 +303,11 @@ class LarkGrammar:
         options, lark = self.options, self.lark
         if len(lark.rules) > _MAX_RULES:
             raise LimitExceeded(
-                "regex_nodes", _MAX_RULES, "the productions of an LALR grammar", place=self.path
+                "regex_nodes",
+                _MAX_RULES,
+                "the productions of an LALR grammar",
+                place=self.path,
+                is_fixed=True,
             )
         try:
             return ParserTable(lark, options.start, contextual=lark.options.lexer == "contextual")

@@ -166,7 +166,7 @@ class _Reader:
         instructions = self.program.instructions
         if len(instructions) >= _MAX_INSTRUCTIONS:
             raise LimitExceeded(
-                "nfa_states", _MAX_INSTRUCTIONS, f"the terminal /{self.pattern:.40}/; use smaller counts"
+                "nfa_states", _MAX_INSTRUCTIONS, f"the terminal /{self.pattern:.40}/", is_fixed=True
             )
         instructions.append(instruction)
         return len(instructions) - 1

@@ -198,7 +198,9 @@ class Threads:
         while pending:
             self.steps += 1
             if self.steps > last:
-                raise LimitExceeded("nfa_states", _MAX_THREADS, "a pattern with lookarounds in alternatives")
+                raise LimitExceeded(
+                    "nfa_states", _MAX_THREADS, "a pattern with lookarounds in alternatives", is_fixed=True
+                )
             thread, entered = pending.pop()
             number, looks = thread
             self.steps += len(looks)

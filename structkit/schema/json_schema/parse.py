@@ -125,7 +125,7 @@ def parse_schema(
         unenforced = (*(relaxation.dropped if relaxation is not None else ()), *parser.checked)
         return replace(document, unenforced=unenforced) if unenforced else document
     except RecursionError:
-        raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
+        raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting", place="$") from None
 
 
 class _Parser:

@@ -246,3 +246,24 @@ def test_objects_that_differ_in_their_first_constant_are_lazy(
     for number, tag in enumerate(tags):
         assert Reader(automaton).accepts(f'[[{{"kind": "{tag}", "v{number}": 1}}]]'.encode())
     assert not Reader(automaton).accepts(f'{{"kind": "{tags[-1]}", "v0": 1}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [
+        ({"type": "array", "items": {"type": "string", "pattern": "a.{20}$"}}, "$[]"),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"$ref": "#/$defs/b"}},
+                "$defs": {"b": {"pattern": "a.{20}$"}},
+            },
+            "$.a",
+        ),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 10**9}, "$"),
+    ],
+)
+def test_limits_name_the_place_in_the_schema(target: dict[str, object], place: str) -> None:
+    with pytest.raises(LimitExceeded) as caught:
+        link(read_target(target).rules())
+    assert caught.value.place is not None and caught.value.place.startswith(place)
