@@ -98,7 +98,9 @@ class Parser:
 
     def fill_mask(self, configuration: int, budget: int | None, out: NDArray[np.uint32]) -> None:
         """Write the mask of the allowed tokens, with the end tokens if the text may end; see `Cursor.fill_mask`."""
-        remaining = self._unlimited if budget is None else min(budget, UNREACHABLE) - 1
+        # A budget that cannot be counted is none: some values need more tokens than that.
+        is_limited = budget is not None and budget < UNREACHABLE - 1
+        remaining = budget - 1 if budget is not None and is_limited else self._unlimited
         # Distances that are not exact count twice, as in `Budgets`.
         limit = remaining if self._is_exact else remaining // 2
         if write_mask(self._context, configuration, limit, out) == DONE:

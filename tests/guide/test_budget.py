@@ -122,6 +122,15 @@ def test_many_distinct_keys_do_not_take_long() -> None:
     assert time.process_time() - start < 5  # 0.2 s
 
 
+def test_a_value_that_is_too_long_to_be_counted_is_not_stopped() -> None:
+    definitions: dict[str, object] = {
+        f"d{n}": {"type": "array", "items": {"$ref": f"#/$defs/d{n + 1}"}, "minItems": 8} for n in range(12)
+    }
+    schema = {"$ref": "#/$defs/d0", "$defs": {**definitions, "d12": {"type": "null"}}}
+    cursor = sk.compile(schema, byte_vocabulary(), cache=False).cursor()
+    assert _allowed(cursor, cursor.min_tokens_to_end() + 60) == [ord("[")]
+
+
 def test_seen_texts_are_values() -> None:
     one, other = SeenTexts().with_text(b"a").with_text(b"b"), SeenTexts().with_text(b"b").with_text(b"a")
     assert one == other and hash(one) == hash(other)
