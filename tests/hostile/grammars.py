@@ -1,0 +1,71 @@
+"""Grammars: ambiguity, recursion, counts, long and wide rules."""
+
+from __future__ import annotations
+
+import structkit as sk
+from tests.hostile.case import Case
+
+__all__ = ["CASES"]
+
+_LARK = {
+    "ambiguous sums": 'start: e\ne: e "+" e | e "*" e | e e | "x"',
+    "s: s s s | x |": 'start: s\ns: s s s | "x" |',
+    "left recursion through 50 rules": "start: r0\n"
+    + "\n".join(f'r{n}: r{(n + 1) % 50} "{chr(97 + n % 26)}" | "z"' for n in range(50)),
+    "right recursion through 500 rules": "start: r0\n"
+    + "\n".join(f'r{n}: "{chr(97 + n % 26)}" r{(n + 1) % 500} | "z"' for n in range(500)),
+    "empty cycles": 'start: a\na: b | c\nb: a | c\nc: a | b | "x"',
+    "hidden left recursion": 'start: a\na: b a "x" | "y"\nb: "b" |',
+    "counts of counts": 'start: a\na: (b ~ 1..100) ~ 1..100\nb: ("x" "y"?) ~ 1..100',
+    "a ~ 100000": 'start: "a" ~ 100000',
+    "a ~ 0..100000": 'start: "a" ~ 0..100000',
+    "2,000 alternatives": "start: " + " | ".join(f'"word{n}"' for n in range(2_000)),
+    "2,000 rules": "start: r0\n"
+    + "\n".join(f'r{n}: "k{n}" r{n + 1}?' for n in range(2_000))
+    + '\nr2000: "end"',
+    "doubling, 30 levels": "start: r0\n"
+    + "\n".join(f"r{n}: r{n + 1} r{n + 1}" for n in range(30))
+    + '\nr30: "x"',
+    "doubling, 15 levels": "start: r0\n"
+    + "\n".join(f"r{n}: r{n + 1} r{n + 1}" for n in range(15))
+    + '\nr15: "x"?',
+    "nested optionals": "start: " + "[" * 60 + '"a"' + "]" * 60,
+    "brackets 200 deep": "start: " + "(" * 200 + '"a"' + ")" * 200,
+    "brackets 10,000 deep": "start: " + "(" * 10_000 + '"a"' + ")" * 10_000,
+    "palindromes": "start: p\np: " + " | ".join(f'"{c}" p "{c}"' for c in "abcdefghij") + ' | "x"',
+    "terminals that overlap": 'start: (A | B | C | D)+\nA: /[a-z]+/\nB: /[a-z0-9]+/\nC: /[a-z_]+/\nD: /.{1,20}/\n%ignore " "',
+    "terminals with lookaheads": "start: (A | B)+\nA: /(?!if|else|while|for|do)[a-z]+(?![a-z])/\nB: /(?<![a-z])(if|else|while|for|do)/\n%ignore / +/",
+    "300 keywords and a name": "start: (NAME | "
+    + " | ".join(f'"kw{n}"' for n in range(300))
+    + ')+\nNAME: /[a-z0-9]+/\n%ignore " "',
+    "terminal of counts": "start: T\nT: /(x{0,100}){0,100}y/",
+    "no text": 'start: a\na: "x" a',
+    "undefined": "start: nothing",
+    "unclosed": 'start: "a',
+    "64,000 characters of comment": "// " + "x" * 63_000 + '\nstart: "a"',
+    "70,000 characters": 'start: "a"\n// ' + "x" * 70_000,
+    "NUL and surrogates": 'start: "\\x00" /[\\ud800-\\udfff]/',
+    "templates": 'start: t{t{t{t{t{t{"a"}}}}}}\nt{x}: x x | "(" x ")"',
+    "templates without end": 'start: t{"a"}\nt{x}: "(" t{t{x}} ")" | x',
+    "priorities": "start: (A | B)+\nA.2: /a+b?/\nB.1: /a*b+/",
+}
+
+_GBNF = {
+    "ambiguous": 'root ::= e\ne ::= e "+" e | "x"',
+    "counts": 'root ::= ("a" | "b"){0,5000}',
+    "counts of counts": 'root ::= ((("a" "b"?){1,50}){1,50}){1,50}',
+    "doubling": "root ::= r0\n"
+    + "\n".join(f"r{n} ::= r{n + 1} r{n + 1}" for n in range(30))
+    + '\nr30 ::= "x"',
+    "stars of stars": 'root ::= ((("a"*)*)*)* "b"',
+    "wide class": "root ::= [^" + "".join(chr(0x4E00 + 2 * n) for n in range(2_000)) + "]+",
+}
+
+
+CASES = tuple(
+    [Case("Lark grammar", name, lambda text=text: sk.Grammar(text)) for name, text in _LARK.items()]
+    + [
+        Case("GBNF grammar", name, lambda text=text: sk.Grammar(text, syntax="gbnf"))
+        for name, text in _GBNF.items()
+    ]
+)

@@ -1,0 +1,42 @@
+"""A part of the campaign with a small vocabulary; `python -m tests.hostile` runs the whole one."""
+
+from __future__ import annotations
+
+import pytest
+
+from structkit.testing import small_vocabulary
+from tests.hostile.case import Case
+from tests.hostile.cases import BEYOND, CASES
+
+probe = pytest.importorskip("tests.hostile.probe", exc_type=ImportError)
+
+VOCABULARY = small_vocabulary()
+
+_SAMPLE = [case for case in CASES if f"{case.kind}: {case.name}" not in BEYOND][::5]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize(
+    "case", _SAMPLE, ids=lambda case: f"{case.kind}: {case.name}".encode("ascii", "replace").decode()
+)
+def test_a_target_is_answered_or_refused(case: Case) -> None:
+    outcome = probe.try_case(case, VOCABULARY, 20)
+    assert outcome.ending in ("answered", "refused"), outcome.message
+    assert outcome.has_place, outcome.message
+    assert outcome.total < 10  # 1 s; the machine may be slow
+    assert outcome.megabytes < probe.MAX_MEGABYTES
+
+
+def test_names_are_unique() -> None:
+    names = [f"{case.kind}: {case.name}" for case in CASES]
+    assert len(set(names)) == len(names) and set(names) >= BEYOND
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_target_without_end_is_killed() -> None:
+    def make() -> None:
+        while True:
+            pass
+
+    outcome = probe.try_case(Case("test", "endless", make), VOCABULARY, 0.5)
+    assert outcome.ending == "killed" and outcome.stage == "make"
