@@ -178,7 +178,9 @@ class TokenReader:
     def _count(self, states: int, more: int = 0) -> None:
         self._size += states
         if self._size + more > _MAX_STATES:
-            raise LimitExceeded("nfa_states", _MAX_STATES, "the tokens of the lexer of a grammar")
+            raise LimitExceeded(
+                "nfa_states", _MAX_STATES, "the tokens of the lexer of a grammar", is_fixed=True
+            )
 
 
 def _at(moves: Iterable[tuple[CharClass, int]], code_point: int) -> int | None:
