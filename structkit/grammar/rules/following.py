@@ -23,20 +23,37 @@ class Following:
     """The terminals that can come next in each state of the automata of rules."""
 
     def __init__(self, graphs: Mapping[str, Graph], start: str) -> None:
+        # Sets of terminals are numbers with a bit for each, which unite fast; the first bit is the end of the text.
+        self._terminals: list[Terminal | None] = [None]
+        self._bits: dict[Terminal, int] = {}
+        for graph in graphs.values():
+            for _, symbol, _ in graph.moves:
+                if isinstance(symbol, Terminal) and symbol not in self._bits:
+                    self._bits[symbol] = 1 << len(self._terminals)
+                    self._terminals.append(symbol)
         self._outgoing = {name: outgoing_moves(graph) for name, graph in graphs.items()}
-        self._first: dict[str, set[Terminal | None]] = {name: set() for name in graphs}
-        self._after: dict[str, set[Terminal | None]] = {name: set() for name in graphs}
-        self._after[start].add(None)
-        self._follow: dict[Terminal, set[Terminal | None]] = {}
+        self._first = dict.fromkeys(graphs, 0)
+        self._after = dict.fromkeys(graphs, 0) | {start: 1}
+        self._follow: dict[Terminal, int] = {}
+        self._known: dict[tuple[str, int], tuple[int, bool]] = {}
+        self._sets: dict[int, frozenset[Terminal | None]] = {}
         self._breakable: dict[tuple[int, State, frozenset[Terminal | None]], bool] = {}
-        follow = self._follow
+        self._find_first(graphs)
+        self._find_following(graphs)
+        self._classes = {terminal: _first_class(terminal) for terminal in self._follow}
+        classes = {found: self.class_of(self._set(found)) for found in {*self._follow.values()}}
+        self.characters = {terminal: classes[found] for terminal, found in self._follow.items()}
+
+    def _find_first(self, graphs: Mapping[str, Graph]) -> None:
         changed = True
         while changed:
             changed = False
             for name in graphs:
-                found, _ = self._ahead(name, 0)
-                changed |= not found <= self._first[name]
-                self._first[name] |= found
+                found, _ = self._search(name, 0)
+                changed |= found != self._first[name]
+                self._first[name] = found
+
+    def _find_following(self, graphs: Mapping[str, Graph]) -> None:
         changed = True
         while changed:
             changed = False
@@ -44,25 +61,35 @@ class Following:
                 for _, symbol, target in graph.moves:
                     if symbol is None or isinstance(symbol, Guard):
                         continue
-                    coming = self.at(name, target)
-                    into = (
-                        follow.setdefault(symbol, set())
-                        if isinstance(symbol, Terminal)
-                        else self._after[symbol]
-                    )
-                    changed |= not coming <= into
-                    into |= coming
-        self._classes = {terminal: _first_class(terminal) for terminal in follow}
-        self.characters = {terminal: self.class_of(found) for terminal, found in follow.items()}
+                    coming = self._at(name, target)
+                    if isinstance(symbol, Terminal):
+                        before = self._follow.get(symbol, 0)
+                        self._follow[symbol] = before | coming
+                    else:
+                        before = self._after[symbol]
+                        self._after[symbol] = before | coming
+                    changed |= before | coming != before
 
     def class_of(self, terminals: Iterable[Terminal | None]) -> CharClass:
         """Return the characters that terminals begin with."""
-        return union(self._classes[each] for each in terminals if each is not None)
+        return union({self._classes[each] for each in terminals if each is not None})
 
     def at(self, name: str, state: int) -> frozenset[Terminal | None]:
         """Return the terminals that can come next; `None` is the end of the text."""
+        return self._set(self._at(name, state))
+
+    def _at(self, name: str, state: int) -> int:
         found, may_end = self._ahead(name, state)
-        return frozenset(found | self._after[name] if may_end else found)
+        return found | self._after[name] if may_end else found
+
+    def _set(self, found: int) -> frozenset[Terminal | None]:
+        """Return the terminals of a set of bits."""
+        if found not in self._sets:
+            digits = bin(found)[:1:-1]
+            self._sets[found] = frozenset(
+                terminal for terminal, digit in zip(self._terminals, digits, strict=False) if digit == "1"
+            )
+        return self._sets[found]
 
     def can_match(
         self, number: int, threads: Threads, running: State, terminals: frozenset[Terminal | None]
@@ -102,14 +129,21 @@ class Following:
                         continue
                     found: list[tuple[State, Terminal | None, int]] = [(after, terminal, target)]
                     if target in automaton.accepting:
-                        found += [(after, each, 0) for each in self._follow.get(terminal, ())]
+                        found += [(after, each, 0) for each in self._set(self._follow.get(terminal, 0))]
                     pending += [each for each in found if each not in seen]
                     seen.update(found)
         return False
 
-    def _ahead(self, name: str, state: int) -> tuple[set[Terminal | None], bool]:
+    def _ahead(self, name: str, state: int) -> tuple[int, bool]:
         """Return the terminals that can come next at a state, and whether the rule can end there."""
-        found: set[Terminal | None] = set()
+        place = name, state
+        if place not in self._known:
+            self._known[place] = self._search(name, state)
+        return self._known[place]
+
+    def _search(self, name: str, state: int) -> tuple[int, bool]:
+        """Return what `_ahead` does, as far as the first terminals of rules are known."""
+        found = 0
         seen, pending = {state}, [state]
         while pending:
             for symbol, target in self._outgoing[name].get(pending.pop(), ()):
@@ -118,7 +152,7 @@ class Following:
                         seen.add(target)
                         pending.append(target)
                 elif isinstance(symbol, Terminal):
-                    found.add(symbol)
+                    found |= self._bits[symbol]
                 else:
                     found |= self._first[symbol]
         return found, 1 in seen
