@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.configurations import Outdated
-from structkit.errors import TokenRejected, VocabularyError
+from structkit.errors import LimitExceeded, TokenRejected, VocabularyError
 from structkit.export.residual import Residual, residual
 from structkit.guide.parser import Parser
 from structkit.guide.state import State
@@ -197,8 +197,7 @@ class Cursor:
             try:
                 self._parser.fill_mask(self._configurations[-1], budget, mask)
             except Outdated:
-                self._renew()
-                self._parser.fill_mask(self._configurations[-1], budget, mask)
+                self._ask_anew(lambda parser, configuration: parser.fill_mask(configuration, budget, mask))
         if mask is not out:
             out[:] = mask
 
@@ -221,8 +220,9 @@ class Cursor:
                 try:
                     after = self._parser.advance(configuration, token_id)
                 except Outdated:
-                    self._renew()
-                    after = self._parser.advance(self._configurations[-1], token_id)
+                    after = self._ask_anew(
+                        lambda parser, configuration: parser.advance(configuration, token_id)
+                    )
             if after < 0:
                 reason = "the text has ended" if self._terminated else "the language does not allow it"
                 raise self._rejected(token_id, reason)
@@ -286,8 +286,20 @@ class Cursor:
         try:
             return question(self._parser, self._configurations[-1])
         except Outdated:
+            return self._ask_anew(question)
+
+    def _ask_anew(self, question: Callable[[Parser, int], T]) -> T:
+        """Return the answer of a new parser.
+
+        Raises:
+            LimitExceeded: One question needs more memory than a parser may have.
+        """
+        try:
             self._renew()
             return question(self._parser, self._configurations[-1])
+        except Outdated:
+            row_bytes = self.guide.index.automaton.limits.row_bytes
+            raise LimitExceeded("row_bytes", row_bytes, "the ways to read a token of the language") from None
 
     def _renew(self) -> None:
         """Continue with a new parser."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -97,6 +98,11 @@ class LazyBuilder:
             if error.place is None:
                 error.place = self._place(key)
             raise
+        except RecursionError:
+            depth = sys.getrecursionlimit()
+            raise LimitExceeded(
+                "regex_nodes", depth, "the nesting of a regex", place=self._place(key), is_fixed=True
+            ) from None
 
     def _place(self, key: RuleKey | None) -> str | None:
         """Return the place of a rule: its own, or that of its first caller; rules of grammars have none."""

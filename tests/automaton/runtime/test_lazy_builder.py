@@ -261,6 +261,7 @@ def test_objects_that_differ_in_their_first_constant_are_lazy(
             "$.a",
         ),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 10**9}, "$"),
+        ({"type": "string", "allOf": [{"pattern": f"a{n}"} for n in range(200)]}, "$"),
     ],
 )
 def test_limits_name_the_place_in_the_schema(target: dict[str, object], place: str) -> None:
