@@ -334,6 +334,34 @@ class Index:
         *,
         distinct_mode: str = "",
     ) -> Row:
+        """Return the row of a frame for the tokens that continue behind trie nodes.
+
+        Where the nodes lie behind one another, a node behind several of them is reached once from each. If there could
+        be more such places than there are nodes, only nodes that do not lie behind one another are followed together.
+        """
+        ends = self.vocabulary.trie.end
+        if len(nodes) < 2 or int((ends[nodes] - nodes).sum()) <= len(ends):
+            return self._walk_together(nodes, frame, remaining, salt, signatures, distinct_mode)
+        mask = np.zeros(self.vocabulary.mask_words, np.uint32)
+        exits, costs = [NO_EXIT_NODES], []
+        for layer in _layers(nodes, ends):
+            added = np.zeros_like(signatures)
+            row = self._walk_together(layer, frame, remaining, salt, added, distinct_mode)
+            row.mask.or_into(mask)
+            exits.append(row.exit_nodes)
+            costs.append(row.max_cost_after)
+            signatures += added
+        return Row(Mask(mask), np.unique(np.concatenate(exits)), max(costs))
+
+    def _walk_together(
+        self,
+        nodes: NDArray[np.int32],
+        frame: Frame,
+        remaining: int,
+        salt: int,
+        signatures: NDArray[np.int64],
+        distinct_mode: str,
+    ) -> Row:
         scratch = self.scratch_pool.acquire()
         arena, room = scratch.arena, walk_kernels.ARENA_SIZE
         while True:
@@ -404,3 +432,21 @@ class Index:
                 unique.tables_without_distinct(tables, begun),
             )
         return known[1]
+
+
+def _layers(nodes: NDArray[np.int32], ends: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+    """Return trie nodes in groups in which none lies behind another one.
+
+    >>> _layers(np.array([1, 2, 3, 5], np.int32), np.array([6, 5, 3, 5, 5, 6], np.int32))
+    [array([1, 5], dtype=int32), array([2, 3], dtype=int32)]
+    """
+    found: list[list[int]] = []
+    open_ends: list[int] = []
+    for node in np.unique(nodes).tolist():
+        while open_ends and open_ends[-1] <= node:
+            open_ends.pop()
+        if len(open_ends) == len(found):
+            found.append([])
+        found[len(open_ends)].append(node)
+        open_ends.append(int(ends[node]))
+    return [np.array(layer, np.int32) for layer in found]

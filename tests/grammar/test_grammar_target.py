@@ -377,3 +377,17 @@ def test_a_parser_is_built_when_a_value_is_read() -> None:
     grammar = sk.Grammar(f"start: r0\n{rules}")
     assert accepts(grammar, "caab")
     assert not hasattr(grammar.source.lark.lark.parser, "parse")
+
+
+def test_tokens_that_continue_each_other_at_every_end_of_a_rule() -> None:
+    """Each rule can end behind each byte of a token: more places than there are trie nodes."""
+    levels = "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(5))
+    tokens = [b"x" * length for length in range(1, 41)]
+    vocabulary = sk.Vocabulary(tokens=[*tokens, b""], eos_token_ids={len(tokens)})
+    cursor = sk.compile(sk.Grammar(f'start: r0\n{levels}r5: "x"?'), vocabulary, cache=False).cursor()
+    mask = np.zeros(2, np.uint32)
+    for written in range(0, 32, 3):
+        cursor.fill_mask(mask)
+        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        assert allowed.tolist() == [*range(32 - written), len(tokens)]
+        cursor.advance(2 if written < 30 else 1)

@@ -87,6 +87,8 @@ def _epsilon_closure(
     """
     ended = False
     kept = low
+    if low + 2 * (high - low) + 2 >= len(arena):  # those that wait would overlap those that are active
+        return OVERFLOW, kept, ended
     # Frames to settle wait behind the settled ones, at the far end of the active ones.
     waiting = len(arena)
     for i in range(low, high):
