@@ -16,7 +16,7 @@ from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, lo
 from structkit.grammar.rules.left_corner import left_corner_graphs
 from structkit.regex.walk import components
 
-__all__ = ["cut_graphs"]
+__all__ = ["cut_graphs", "kept_rules"]
 
 _MAX_SIZE = 4_000
 """Maximum moves of a rule with all that is inlined into it; larger ones stay rules."""
@@ -30,7 +30,7 @@ def cut_graphs(cfg: Cfg) -> dict[str, Graph]:
         allow_ignored(graph, cfg.ignored)
     graphs = {name: minimal(loop_back(name, graph)) for name, graph in graphs.items()}
     while True:
-        kept = _kept(graphs, cfg.start, brackets)
+        kept = kept_rules(graphs, cfg.start, brackets)
         inlined = _inlined(graphs, kept)
         if inlined.keys() == graphs.keys():
             return inlined
@@ -65,8 +65,14 @@ def _bracketed(cfg: Cfg) -> tuple[Cfg, frozenset[str]]:
     return Cfg(cfg.start, rules, cfg.ignored, cfg.ending, cfg.lexing), frozenset(names.values())
 
 
-def _kept(graphs: Mapping[str, Graph], start: str, brackets: Set[str]) -> set[str]:
-    """Return the rules that stay rules: on each cycle of calls at least one, a bracket if there is one."""
+def kept_rules(graphs: Mapping[str, Graph], start: str, brackets: Set[str] = frozenset()) -> set[str]:
+    """Return the rules that stay rules: on each cycle of calls at least one, a bracket if there is one.
+
+    Args:
+        graphs: The automata of the rules.
+        start: The first rule.
+        brackets: The rules that are kept first.
+    """
     calls = {name: called_rules(graph) for name, graph in graphs.items()}
     kept = {start}
     pending = [set(graphs) - kept]

@@ -12,7 +12,7 @@ from structkit.automaton.core.dfa import Dfa
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
 from structkit.grammar.rules.constrain import constrain
-from structkit.grammar.rules.cutting import cut_graphs
+from structkit.grammar.rules.cutting import cut_graphs, kept_rules
 from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, minimal, trim
 from structkit.grammar.rules.left_corner import left_corner_graphs
 from structkit.limits import Limits
@@ -84,7 +84,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
         allow_ignored(graph, cfg.ignored)
         graphs[name] = loop_back(name, graph)
     first = cfg.start
-    kept = _kept(graphs, first)
+    kept = kept_rules(graphs, first)
     work = _Work(_WORK * limits.states)
     for attempt in range(_MAX_ATTEMPTS):
         inlined = _inline(graphs, kept)
@@ -238,29 +238,6 @@ def _weight(node: Node) -> int:
         else:
             pending += children(part)
     return total
-
-
-def _kept(graphs: Mapping[str, Graph], start: str) -> set[str]:
-    """Return the rules that stay rules: on each cycle of calls at least one."""
-    calls = {name: called_rules(graph) for name, graph in graphs.items()}
-    kept = {start}
-    pending = [set(graphs) - kept]
-    searched = 0
-    while pending:
-        names = pending.pop()
-        searched += sum(len(calls[name]) for name in names)
-        if searched > _MAX_SEARCHED:
-            kept |= names
-            continue
-        inside = {name: [callee for callee in calls[name] if callee in names] for name in names}
-        callers = Counter(callee for callees in inside.values() for callee in callees)
-        for group in components(inside):
-            if len(group) > 1 or any(name in inside[name] for name in group):
-                # The rule with the most calls in and out is likely to be on all cycles of the component.
-                most = max(sorted(group), key=lambda name: callers[name] * len(inside[name]))
-                kept.add(most)
-                pending.append(set(group) - {most})
-    return kept
 
 
 def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
