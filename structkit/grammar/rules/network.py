@@ -223,10 +223,16 @@ def _sizes(
 
 
 @lru_cache(maxsize=1024)
+def _is_large(node: Node) -> bool:
+    """Return whether a terminal is a rule of its own."""
+    moves = node.moves if isinstance(node, Network) else ()
+    return sum(len(part.ranges) for _, part, _ in moves if isinstance(part, CharClass)) > _MAX_RANGES
+
+
+@lru_cache(maxsize=1024)
 def _weight(node: Node) -> int:
     """Return the number of ranges and letters in a terminal; one if it is a rule of its own."""
-    moves = node.moves if isinstance(node, Network) else ()
-    if sum(len(part.ranges) for _, part, _ in moves if isinstance(part, CharClass)) > _MAX_RANGES:
+    if _is_large(node):
         return 1
     total, pending = 0, [node]
     while pending:
@@ -291,19 +297,10 @@ def _node(graph: Graph, tokens: dict[Node, str]) -> Network:
         graph: The automaton.
         tokens: The names of the large terminals that are rules, shared by all of their uses; new ones are added.
     """
-    large: dict[int, bool] = {}
-
-    def is_large(node: Node) -> bool:
-        if id(node) not in large:
-            moves = node.moves if isinstance(node, Network) else ()
-            large[id(node)] = (
-                sum(len(p.ranges) for _, p, _ in moves if isinstance(p, CharClass)) > _MAX_RANGES
-            )
-        return large[id(node)]
 
     def node(symbol: Symbol | None) -> Node:
         if isinstance(symbol, Terminal):
-            if is_large(symbol.node):
+            if _is_large(symbol.node):
                 return RuleRef(tokens.setdefault(symbol.node, f"${symbol.name}/{len(tokens)}"))
             return symbol.node
         return RuleRef(symbol) if isinstance(symbol, str) else EMPTY

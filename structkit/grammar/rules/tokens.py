@@ -119,7 +119,7 @@ class TokenReader:
             never=own.never | before.never,
             looks=own.looks | before.looks,
             must=own.must | before.must,
-            forbidden=_union(own.forbidden, before.forbidden),
+            forbidden=union([own.forbidden, before.forbidden]),
             cannot_end=own.cannot_end or before.cannot_end,
         )
         return self.contexts.tidied(joined, following)
@@ -130,7 +130,6 @@ class TokenReader:
         key = way, nothing
         if key not in self._tokens:
             self._tokens[key] = self._build(way, nothing)
-            self._count(len(self._tokens[key].moves))
         return self._tokens[key]
 
     def _build(self, way: Way, nothing: Context) -> _Token:
@@ -170,14 +169,14 @@ class TokenReader:
                 target = numbers.setdefault(place, len(places))
                 if target == len(places):
                     places.append(place)
-                    self._count(0, len(places))
+                    self._count(1)
                 targets.setdefault(target, []).extend(charset.ranges)
             token.moves.append([(char_class(ranges), target) for target, ranges in targets.items()])
         return token
 
-    def _count(self, states: int, more: int = 0) -> None:
+    def _count(self, states: int) -> None:
         self._size += states
-        if self._size + more > _MAX_STATES:
+        if self._size > _MAX_STATES:
             raise LimitExceeded(
                 "nfa_states", _MAX_STATES, "the tokens of the lexer of a grammar", is_fixed=True
             )
@@ -185,13 +184,3 @@ class TokenReader:
 
 def _at(moves: Iterable[tuple[CharClass, int]], code_point: int) -> int | None:
     return next((target for charset, target in moves if contains(charset, code_point)), None)
-
-
-def _union(one: CharClass, other: CharClass) -> CharClass:
-    return (
-        char_class([*one.ranges, *other.ranges])
-        if one.ranges and other.ranges
-        else one
-        if one.ranges
-        else other
-    )
