@@ -80,7 +80,7 @@ def _check_eager_rules(builder: LazyBuilder) -> None:
         dfa = builder.check(key)
         if dfa.targets.size > _MAX_POSTPONED:
             builder.build(builder.number(key))
-        found = [callee for callee in dfa.callees if callee not in known]
+        found = [callee for callee in dfa.rules_called if callee not in known]
         known.update(found)
         reached += found
     # Rules that only lazy rules call are too large or not, whatever calls them.
@@ -90,4 +90,4 @@ def _check_eager_rules(builder: LazyBuilder) -> None:
         key = pending.pop()
         with builder.naming(key):
             dfa = rule_dfa(node_of(rules, key), limits)
-        pending += [key for key in dfa.callees if not isinstance(key, str)]
+        pending += [key for key in dfa.rules_called if not isinstance(key, str)]

@@ -13,6 +13,7 @@ from structkit.export.characters import CharacterMoves
 from structkit.export.states import state_rules
 from structkit.limits import Limits
 from structkit.regex.charset import single_char, union
+from structkit.regex.labels import without_labels
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -26,6 +27,7 @@ from structkit.regex.nodes import (
     Network,
     Node,
     Repeat,
+    ReturnLabel,
     RuleRef,
     Rules,
     SeparatedList,
@@ -57,7 +59,7 @@ def plain_rules(rules: Rules, limits: Limits = Limits()) -> Rules:  # noqa: B008
         SchemaError: The rules contain keys in any order, quotes of a source, or bytes that are not UTF-8.
         UnsatisfiableSchema: The language is empty.
     """
-    plain = Plain(rules, limits)
+    plain = Plain(without_labels(rules), limits)
     return plain.finish(plain.node(rules.start, "start"))
 
 
@@ -123,6 +125,8 @@ class Plain:
                 return self.states(regular_dfa(node, self._limits, rules), name)
             case Network():
                 return self.network(node, name)
+            case ReturnLabel():
+                raise TypeError("a label outside of a labelled rule")
             case Substring():
                 raise SchemaError("quotes of a source have no grammar; remove the fields with Quote")
             case AnyOrder():
@@ -212,7 +216,7 @@ class Plain:
     ) -> tuple[dict[int, list[tuple[Node, int]]], dict[int, Node]]:
         """Return the moves of an automaton without a counter, over characters and calls, and its ends."""
         characters = CharacterMoves(dfa)
-        callees = [self.key(key, name) for key in dfa.callees]
+        callees = [self.key(key, name) for key in dfa.rules_called]  # there are no labels left
         calls: dict[int, list[tuple[Node, int]]] = {}
         for state, callee, after, _ in dfa.calls.tolist():
             calls.setdefault(state, []).append((callees[callee], after))

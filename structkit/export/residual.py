@@ -15,7 +15,20 @@ from structkit.export.characters import CharacterMoves
 from structkit.export.gbnf import format_gbnf
 from structkit.export.lark import format_lark
 from structkit.limits import Limits
-from structkit.regex.nodes import EMPTY, NEVER, CharClass, Network, Node, Repeat, RuleRef, Rules, choice, seq
+from structkit.regex.labels import without_labels
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    CharClass,
+    Network,
+    Node,
+    Repeat,
+    ReturnLabel,
+    RuleRef,
+    Rules,
+    choice,
+    seq,
+)
 from structkit.regex.print import format_regex
 from structkit.regex.walk import referenced_rules
 
@@ -87,39 +100,72 @@ class _Rest:
         self._characters: dict[int, CharacterMoves] = {}
         self._below: dict[Frame, str] = {}
         self._pending: list[Frame] = []
+        self._labelled: dict[str, Node] = {}
 
     def rules(self, start: Node) -> Rules:
         """Return the rules that a node calls."""
         found: dict[str, Node] = {}
         while self._pending:
             frame = self._pending.pop()
-            found[self._below[frame]] = seq(self.rule(frame, first=False), self.below(frame.below))
+            found[self._below[frame]] = self.from_frame(frame, first=False)
+        found |= self._labelled
         pending = [start, *found.values()]
         while pending:
             for name in referenced_rules(pending.pop()) - found.keys():
                 found[name] = self._source.rules[name]
                 pending.append(found[name])
-        return Rules(start, found)
+        return without_labels(Rules(start, found))
 
     def of(self, frame: Frame) -> Node:
         """Return the rest after a frame on top."""
-        return seq(self.rule(frame, first=True), self.below(frame.below))
+        return self.from_frame(frame, first=True)
 
-    def below(self, below: Below) -> Node:
+    def from_frame(self, frame: Frame, *, first: bool) -> Node:
+        """Return the rest of a frame's rule, see `rule`, and what follows the rule."""
+        node, labels = self.rule(frame, first=first), self.labels(self._automaton.rule_of[frame.state])
+        if not labels:
+            return seq(node, self.below(frame.below))
+        if not isinstance(node, RuleRef):
+            name = self.new_name()
+            self._labelled[name] = node
+            node = RuleRef(name)
+        moves: list[tuple[int, Node, int]] = [(_START, node, 2)]
+        for state, label in enumerate(labels, 3):
+            moves += [(2, ReturnLabel(label), state), (state, self.below(frame.below, label), _END)]
+        return Network(3 + len(labels), tuple(moves))
+
+    def labels(self, rule: int) -> list[int]:
+        """Return the labels with which a rule ends."""
+        automaton = self._automaton
+        first, stop = automaton.state_range(rule)
+        calls = range(automaton.call_first.item(first), automaton.call_first.item(stop))
+        behind = {automaton.call_next.item(call) for call in calls if automaton.call_rule.item(call) >= 0}
+        states = set(range(first, stop)) - behind
+        return sorted({label for state in states for label in automaton.return_labels(state)})
+
+    def below(self, below: Below, label: int | None = None) -> Node:
         """Return the rest after the rule above ends."""
         if below is None:
             return EMPTY
-        return choice(map(self.call, (below,) if isinstance(below, Frame) else below.frames))
+        frames = (below,) if isinstance(below, Frame) else below.frames
+        if label is not None:
+            frames = tuple(self._automaton.labelled_return(frame, label) for frame in frames)
+        return choice(map(self.call, frames))
 
     def call(self, frame: Frame) -> Node:
         """Return the call of a rule for the rest after a frame."""
         if frame not in self._below:
-            number = len(self._below) + 1
-            while f"rest-{number}" in self._source.rules or f"rest-{number}" in self._below.values():
-                number += 1
-            self._below[frame] = f"rest-{number}"
+            self._below[frame] = self.new_name()
             self._pending.append(frame)
         return RuleRef(self._below[frame])
+
+    def new_name(self) -> str:
+        """Return a name that no rule has."""
+        number = len(self._below) + len(self._labelled) + 1
+        taken = {*self._below.values(), *self._labelled}
+        while f"rest-{number}" in self._source.rules or f"rest-{number}" in taken:
+            number += 1
+        return f"rest-{number}"
 
     def rule(self, frame: Frame, *, first: bool) -> Node:
         """Return the rest of a frame's rule; with `first` at least one character, unless the whole text may end."""
@@ -222,8 +268,11 @@ class _Rest:
                 for move, node in characters.of(source - first).items()
             ]
             for call in range(automaton.call_first.item(source), automaton.call_first.item(source + 1)):
-                callee = self.callee(automaton.call_rule.item(call))
+                number = automaton.call_rule.item(call)
+                callee = self.callee(number) if number >= 0 else ReturnLabel(-1 - number)
                 leaving.append((callee, automaton.call_operation.item(call), automaton.call_next.item(call)))
+                if number < 0 and automaton.final[automaton.call_next.item(call)]:
+                    found[automaton.call_next.item(call)] = []
             found[source] = leaving
             pending += [target for _, _, target in leaving]
         return found

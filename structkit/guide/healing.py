@@ -210,7 +210,10 @@ class _Crossing:
         for frame in self._state.frames if node is not None else ():
             first = np.array([node], np.int32)
             for nodes, at, row in rows_below(
-                first, frame, lambda nodes, at: index.row_within_budget(nodes, at, _UNLIMITED, 0, None)
+                index.automaton,
+                first,
+                frame,
+                lambda nodes, at: index.row_within_budget(nodes, at, _UNLIMITED, 0, None),
             ):
                 self._reached.append((nodes, at))
                 row.mask.or_into(self._mask)

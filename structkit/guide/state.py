@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.configurations import Configurations
 from structkit.automaton.runtime.distinct import forbidden_suffixes
-from structkit.automaton.runtime.stack import Below, Frame, FrameSet, return_frames
+from structkit.automaton.runtime.stack import Below, Frame
 from structkit.index.index import Index
 from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
-from structkit.index.rows.row import Row
+from structkit.index.rows.row import NO_EXIT_NODES, Row
+from structkit.index.rows.walk_kernels import LABEL_SHIFT
 
 __all__ = [
     "State",
     "States",
+    "frames_entered",
     "mask_of",
     "masks_of",
     "max_cost_of",
@@ -24,6 +27,9 @@ __all__ = [
     "reachable_rows",
     "rows_below",
 ]
+
+_FIRST_LABEL = 1 << LABEL_SHIFT
+"""The smallest exit node with a label."""
 
 
 class State:
@@ -151,35 +157,54 @@ def reachable_rows(state: State, index: Index) -> list[tuple[NDArray[np.int32] |
         row = index.row(frame)
         found.append((None, frame, row))
         if len(row.exit_nodes):
-            found += rows_below(row.exit_nodes, frame.below, index.continuation_row)
+            found += rows_below(index.automaton, row.exit_nodes, frame.below, index.continuation_row)
     return found
 
 
 def rows_below(
-    exit_nodes: NDArray[np.int32], below: Below, row_at: Callable[[NDArray[np.int32], Frame], Row]
+    automaton: Automaton,
+    exit_nodes: NDArray[np.int32],
+    below: Below,
+    row_at: Callable[[NDArray[np.int32], Frame], Row],
 ) -> list[tuple[NDArray[np.int32], Frame, Row]]:
-    """Return the frames below a frame that tokens reach when they exit its rule at the trie nodes `exit_nodes`.
+    """Return the frames below a frame that tokens reach when they exit its rule at `exit_nodes`; see `Row`.
 
-    Each entry has the nodes at which tokens enter the frame, the frame, and its row.
+    Each entry has the trie nodes at which tokens enter the frame, the frame, and its row.
     """
     found: list[tuple[NDArray[np.int32], Frame, Row]] = []
-    while isinstance(below, Frame) and len(exit_nodes):
-        row = row_at(exit_nodes, below)
-        found.append((exit_nodes, below, row))
-        exit_nodes, below = row.exit_nodes, below.below
-    level: dict[Frame, list[NDArray[np.int32]]] = {}
-    if isinstance(below, FrameSet) and len(exit_nodes):
-        level = {frame: [exit_nodes] for frame in below.frames}
+    level = frames_entered(automaton, [(exit_nodes, below)])
     while level:
-        following: dict[Frame, list[NDArray[np.int32]]] = {}
-        for frame, lists in level.items():
-            reached = _union(lists)
+        exits: list[tuple[NDArray[np.int32], Below]] = []
+        for frame, reached in level.items():
             row = row_at(reached, frame)
             found.append((reached, frame, row))
-            for lower in return_frames(frame) if len(row.exit_nodes) else ():
-                following.setdefault(lower, []).append(row.exit_nodes)
-        level = following
+            exits.append((row.exit_nodes, frame.below))
+        level = frames_entered(automaton, exits)
     return found
+
+
+def frames_entered(
+    automaton: Automaton, exits: Iterable[tuple[NDArray[np.int32], Below]]
+) -> dict[Frame, NDArray[np.int32]]:
+    """Return the frames that tokens enter, each with the trie nodes.
+
+    Args:
+        automaton: The automaton.
+        exits: Exit nodes, see `Row`, each with what is below the rule that ends at them.
+    """
+    entered: dict[Frame, list[NDArray[np.int32]]] = {}
+    for exit_nodes, below in exits:
+        if below is None or not len(exit_nodes):
+            continue
+        for frame in (below,) if isinstance(below, Frame) else below.frames:
+            if exit_nodes[-1] < _FIRST_LABEL:
+                entered.setdefault(frame, []).append(exit_nodes)
+                continue
+            labels = exit_nodes >> LABEL_SHIFT
+            for label in np.unique(labels).tolist():
+                at = automaton.labelled_return(frame, label - 1) if label else frame
+                entered.setdefault(at, []).append(exit_nodes[labels == label] & (_FIRST_LABEL - 1))
+    return {frame: _union(lists) for frame, lists in entered.items()}
 
 
 def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask]:
@@ -222,21 +247,17 @@ def _distinct_start_tokens(frame: Frame, index: Index, *, finished_only: bool) -
     row = index.row(frame)
     start_row = index.distinct_start_row(None, None, frame, row, finished_only=finished_only)
     yield from start_row.mask.tokens()
-    level = (
-        {below: [(row.exit_nodes, start_row.exit_nodes)] for below in return_frames(frame)}
-        if len(row.exit_nodes)
-        else {}
-    )
-    while level:
-        following: dict[Frame, list[tuple[NDArray[np.int32], NDArray[np.int32]]]] = {}
-        for at, entries in level.items():
-            exits, plain = (_union(lists) for lists in zip(*entries, strict=True))
-            row = index.continuation_row(exits, at)
-            start_row = index.distinct_start_row(exits, plain, at, row, finished_only=finished_only)
+    exits, plain = [(row.exit_nodes, frame.below)], [(start_row.exit_nodes, frame.below)]
+    while level := frames_entered(index.automaton, exits):
+        plain_level = frames_entered(index.automaton, plain)
+        exits, plain = [], []
+        for at, nodes in level.items():
+            row = index.continuation_row(nodes, at)
+            plain_nodes = plain_level.get(at, NO_EXIT_NODES)
+            start_row = index.distinct_start_row(nodes, plain_nodes, at, row, finished_only=finished_only)
             yield from start_row.mask.tokens()
-            for below in return_frames(at) if len(row.exit_nodes) else ():
-                following.setdefault(below, []).append((row.exit_nodes, start_row.exit_nodes))
-        level = following
+            exits.append((row.exit_nodes, at.below))
+            plain.append((start_row.exit_nodes, at.below))
 
 
 def _union(lists: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:

@@ -20,7 +20,7 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, min_stack_cost
-from structkit.errors import LimitExceeded
+from structkit.errors import LimitExceeded, VocabularyError
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
 from structkit.index.rows import tokenize, walk_kernels
 from structkit.index.rows.mask import Mask
@@ -89,6 +89,10 @@ class Index:
         jit.load_kernels()
         subtrees_of(vocabulary)  # known before the first token: they take as long as thousands of steps
         trie = vocabulary.trie
+        if len(trie.byte) >= 1 << walk_kernels.LABEL_SHIFT:
+            raise VocabularyError(
+                f"the tokens have more than {1 << walk_kernels.LABEL_SHIFT:,} different beginnings"
+            )
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.token_ids, *children)
         self._simple_trie = (trie.byte, trie.depth, trie.end, trie.first, trie.token_ids)
@@ -387,8 +391,8 @@ class Index:
             )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
-                if len(states):
-                    exits.sort()  # those of the first walk precede the others
+                if len(states) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
+                    exits.sort()  # those of the first walk precede the others, and labels those of later trie nodes
                 row = Row(scratch.take_mask(filled), exits, worst - self._token_distance.pending(frame))
                 self.scratch_pool.release(scratch)
                 return row

@@ -15,6 +15,7 @@ from structkit.index.index import Index
 from structkit.index.rows import row_kernels as kernels
 from structkit.index.rows.mask import MAX_SPARSE_WORDS
 from structkit.index.rows.mask_kernels import write_mask
+from structkit.index.rows.scratch import exit_capacity
 from structkit.index.rows.walk_kernels import ARENA_SIZE, COLUMNS
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -159,7 +160,7 @@ def vocabulary_memory(vocabulary: Vocabulary, max_parses: int) -> Memory:
             np.zeros(words, np.uint32),
             np.empty(MAX_SPARSE_WORDS, np.int64),
             np.empty(MAX_SPARSE_WORDS, np.uint32),
-            np.empty(nodes, np.int32),
+            np.empty(exit_capacity(nodes), np.int32),
             np.empty(0, np.int64),
             np.empty((_MAX_WALKS, 3), np.int32),
             trie.byte,

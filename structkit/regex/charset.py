@@ -5,9 +5,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from structkit.regex.nodes import CharClass
+from structkit.regex.nodes import CharClass, LiteralText, Node, choice
 
-__all__ = ["ANY", "DIGIT", "char_class", "complement", "contains", "intersection", "single_char", "union"]
+__all__ = [
+    "ANY",
+    "DIGIT",
+    "char_class",
+    "complement",
+    "contains",
+    "first_bytes",
+    "intersection",
+    "single_char",
+    "union",
+]
 
 _LAST = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
@@ -105,3 +115,21 @@ def contains(charset: CharClass, code: int) -> bool:
     """
     place = bisect_right(charset.ranges, (code, _LAST)) - 1
     return place >= 0 and code <= charset.ranges[place][1]
+
+
+def first_bytes(charset: CharClass) -> Node:
+    r"""Return the node of the first bytes of the characters in UTF-8.
+
+    >>> first_bytes(char_class([(0x61, 0x62), (0xE4, 0xE9)]))
+    Choice(parts=(CharClass(ranges=((97, 98),)), LiteralText(value='\\udcc3')))
+    """
+    ascii_part = intersection(charset, char_class([(0, 127)]))
+    leads = {
+        byte
+        for first, last in charset.ranges
+        if last > 127
+        for byte in range(chr(max(first, 128)).encode()[0], chr(last).encode()[0] + 1)
+    }
+    # Surrogates stand for bytes; see `LiteralText`.
+    texts: list[Node] = [LiteralText(chr(0xDC00 + byte)) for byte in sorted(leads)]
+    return choice([ascii_part, *texts] if ascii_part.ranges else texts)

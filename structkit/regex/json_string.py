@@ -30,6 +30,7 @@ from structkit.regex.nodes import (
     Network,
     Node,
     Repeat,
+    ReturnLabel,
     RuleRef,
     SeparatedList,
     Seq,
@@ -164,7 +165,7 @@ def escape(node: Node) -> Node:
             return replace(node, json_escaped=True)
         case RuleRef(rule):
             return RuleRef(rule + ESCAPED_SUFFIX)
-        case MultipleOf():
+        case MultipleOf() | ReturnLabel():
             return node
 
 
@@ -348,7 +349,7 @@ def length_bounds(node: Node) -> tuple[int | None, int | None]:
             return 1, None
         case Substring(source):
             return 1, len(source)
-        case SeparatedList() | AnyOrder() | Network() | RuleRef():
+        case SeparatedList() | AnyOrder() | Network() | RuleRef() | ReturnLabel():
             return 0, None
 
 

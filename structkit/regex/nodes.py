@@ -27,6 +27,7 @@ __all__ = [
     "Network",
     "Node",
     "Repeat",
+    "ReturnLabel",
     "RuleRef",
     "Rules",
     "SeparatedList",
@@ -202,6 +203,23 @@ class RuleRef:
     rule: str
 
 
+@final
+@frozen
+class ReturnLabel:
+    """How a rule ends, which its caller learns: the end of a labelled rule, or a move behind a call of such a rule.
+
+    It occurs in `Network`s only, and has no text. All paths of a labelled rule end with a label; behind each call of
+    the rule there is a move for each label with which it can end, and no other move. The state behind a label that ends
+    a rule is an end, too. Moves from there to the end are not part of the language: they read the bytes with which the
+    text behind the rule can begin, so that masks need not look behind the others.
+
+    Attributes:
+        number: The label, at most `structkit.automaton.core.kernels.MAX_LABEL`.
+    """
+
+    number: int
+
+
 @cached_hash
 @frozen
 class Distinct(CachedHash):
@@ -227,6 +245,7 @@ Node: TypeAlias = (
     | AnyOrder
     | Network
     | RuleRef
+    | ReturnLabel
     | Distinct
 )
 

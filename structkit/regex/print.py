@@ -12,6 +12,7 @@ from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.regex.charset import ANY, DIGIT, char_class, complement, union
 from structkit.regex.decimal_fraction import fraction_of
+from structkit.regex.labels import without_labels
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -69,6 +70,7 @@ def format_regex(rules: Rules, limits: Limits = Limits()) -> str:  # noqa: B008
         LimitExceeded: The text is longer than `limits.regex_nodes`.
         SchemaError: The rules contain keys in any order or quotes of a source.
     """
+    rules = without_labels(rules)
     if not is_recursive(rules):
         return _Printer(rules, limits, inline=True).text(rules.start)
     printer = _Printer(rules, limits, inline=False)

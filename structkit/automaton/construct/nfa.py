@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.construct import determinize
-from structkit.automaton.core.dfa import RuleKey
+from structkit.automaton.core.dfa import Callee
 
 __all__ = ["Nfa"]
 
@@ -45,7 +45,7 @@ class Nfa:
     run_bytes: bytearray = field(default_factory=bytearray)
     epsilon: array[int] = field(default_factory=_new_table)
     calls: array[int] = field(default_factory=_new_table)
-    callees: dict[RuleKey, int] = field(default_factory=dict)
+    callees: dict[Callee, int] = field(default_factory=dict)
     final: int = 0
     min_count: int = 0
     max_count: int | None = None
@@ -80,7 +80,7 @@ class Nfa:
         """int32[calls, 4]."""
         return _numbers(self.calls, 4)
 
-    def call(self, source: int, callee: RuleKey, target: int, operation: int) -> None:
+    def call(self, source: int, callee: Callee, target: int, operation: int) -> None:
         """Add a call."""
         number = self.callees.setdefault(callee, len(self.callees))
         self.calls.extend((source, number, target, operation))

@@ -12,7 +12,7 @@ from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.construct.optional_parts import group_optional, optional_run
 from structkit.automaton.construct.sizes import Sizes
 from structkit.automaton.construct.utf8 import byte_sequences, class_edges
-from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Dfa, RuleKey
+from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Callee, Dfa
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
@@ -29,6 +29,7 @@ from structkit.regex.nodes import (
     Network,
     Node,
     Repeat,
+    ReturnLabel,
     RuleRef,
     SeparatedList,
     Seq,
@@ -147,6 +148,8 @@ class _Builder:
                 return multiples(self, of, places, start)
             case Network():
                 return self.network(node, start)
+            case ReturnLabel():
+                return self.call_rule(node, start)
 
     def network(self, node: Network, start: int) -> int:
         """Emit a finite automaton with new states; the move into a state ends there if nothing else enters it."""
@@ -246,7 +249,7 @@ class _Builder:
             return self.repeat_inline(node, start)
         return self.call_rule(node, start)
 
-    def call_rule(self, key: RuleKey, start: int) -> int:
+    def call_rule(self, key: Callee, start: int) -> int:
         end = self.state()
         self.nfa.call(start, key, end, NO_OP)
         return end

@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
 from structkit.automaton.core.kernels import OPERATION_BITS, UNREACHABLE
-from structkit.regex.nodes import Distinct, Intersection, Node, Repeat, Rules, Substring
+from structkit.regex.nodes import Distinct, Intersection, Node, Repeat, ReturnLabel, Rules, Substring
 
 __all__ = [
     "DEAD",
     "ENTER",
     "EXIT",
     "NO_OP",
+    "Callee",
     "Dfa",
     "RuleKey",
     "append_text",
@@ -45,6 +46,10 @@ __all__ = [
 RuleKey: TypeAlias = str | Repeat | Distinct | Intersection | Substring
 """The callee of a call: a rule of the target, or a node that became a separate rule: a large repetition, alone or in a
 pattern, a distinct text, or a quote."""
+
+Callee: TypeAlias = RuleKey | ReturnLabel
+"""What a call names. A call of a label is no call: in a labelled rule it is an end, and in the state behind a call of
+such a rule it is the move for that end. Its number in `Tables.call_rule` is `-1 - label`."""
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -86,7 +91,7 @@ class Dfa:
     targets: NDArray[np.int32]
     final: NDArray[np.bool_]
     calls: NDArray[np.int32] = field(default_factory=lambda: _NO_CALLS)
-    callees: tuple[RuleKey, ...] = ()
+    callees: tuple[Callee, ...] = ()
     min_count: int = 0
     max_count: int | None = None
     work: int = 0
@@ -103,6 +108,11 @@ class Dfa:
     def distinct(self) -> NDArray[np.bool_]:
         """bool[callees], whether the texts of each callee must be distinct."""
         return np.array([isinstance(key, Distinct) for key in self.callees], bool)
+
+    @property
+    def rules_called(self) -> list[RuleKey]:
+        """The callees that are rules."""
+        return [key for key in self.callees if not isinstance(key, ReturnLabel)]
 
     @property
     def is_empty(self) -> bool:
@@ -127,8 +137,8 @@ class Dfa:
 
 
 def sort_callees(
-    calls: NDArray[np.int32], callees: tuple[RuleKey, ...]
-) -> tuple[NDArray[np.int32], tuple[RuleKey, ...]]:
+    calls: NDArray[np.int32], callees: tuple[Callee, ...]
+) -> tuple[NDArray[np.int32], tuple[Callee, ...]]:
     """Return the calls and callees, with the callees in the order of their first calls; unused callees are removed."""
     order = list(dict.fromkeys(calls[:, 1].tolist()))
     if order == list(range(len(callees))):

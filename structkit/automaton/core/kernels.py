@@ -14,6 +14,7 @@ __all__ = [
     "ENTER",
     "EXIT",
     "FULL",
+    "MAX_LABEL",
     "OPERATION_BITS",
     "OPERATION_MASK",
     "TOO_MANY",
@@ -36,6 +37,8 @@ UNREACHABLE = 1 << 29
 AT_END = -(1 << 30)
 """The first step of a state at which the rule ends."""
 
+MAX_LABEL = 60
+"""The largest label with which a rule can end: those of a trie node are the bits of a number."""
 
 OPERATION_BITS = 6
 """The number of low bits of a transition that contain its operation; see `structkit.automaton.core.dfa`."""

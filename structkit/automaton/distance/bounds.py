@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -24,6 +25,7 @@ from structkit.regex.nodes import (
     Network,
     Node,
     Repeat,
+    ReturnLabel,
     RuleRef,
     Rules,
     SeparatedList,
@@ -174,6 +176,8 @@ class LengthBounds:
                 return len(str(len(texts))) + 1
             case Intersection():
                 return self._product(node)
+            case ReturnLabel():
+                return 0
             case Network():
                 return self._of_network(node, missing)
 
@@ -190,24 +194,31 @@ class LengthBounds:
         return length
 
     def _shortest_path(self, network: Network, missing: set[str]) -> int:
-        """Return the length of a shortest path (Dijkstra 1959)."""
-        following: dict[int, list[tuple[int, int]]] = {}
+        """Return the length of a shortest path, whatever the labels of the rules called (Knuth 1977)."""
+        into: dict[int, list[tuple[int, int]]] = {}
+        labels: dict[int, list[int]] = {}
+        open_labels = Counter[int]()  # of each state, those after which no path to the end is known
         for source, node, target in network.moves:
-            if (length := self._of_node(node, missing)) < UNREACHABLE:
-                following.setdefault(source, []).append((length, target))
-        distances = {0: 0}
-        pending = [(0, 0)]
+            if isinstance(node, ReturnLabel):
+                labels.setdefault(target, []).append(source)
+                open_labels[source] += 1
+            elif (length := self._of_node(node, missing)) < UNREACHABLE:
+                into.setdefault(target, []).append((length, source))
+        known: set[int] = set()
+        pending = [(0, 1)]
         while pending:
             distance, state = heappop(pending)
-            if state == 1:
+            if state == 0:
                 return distance
-            if distance > distances[state]:
+            if state in known:
                 continue
-            for length, target in following.get(state, ()):
-                total = _sum((distance, length))
-                if total < distances.get(target, UNREACHABLE):
-                    distances[target] = total
-                    heappush(pending, (total, target))
+            known.add(state)
+            for length, source in into.get(state, ()):
+                heappush(pending, (_sum((distance, length)), source))
+            for source in labels.get(state, ()):
+                open_labels[source] -= 1
+                if not open_labels[source]:
+                    heappush(pending, (distance, source))
         return UNREACHABLE
 
     def _of_any(self, parts: tuple[Node, ...], missing: set[str]) -> int:

@@ -263,7 +263,23 @@ class Automaton:
             if frame.below is not None and self._is_final(frame):
                 backs = [self._return_frame(below, buffer) for below in return_frames(frame)]
                 pending += [back for back in backs if back is not None]
+            for label in self.return_labels(frame.state):
+                pending += [self.labelled_return(below, label) for below in return_frames(frame)]
         return settled
+
+    def return_labels(self, state: int) -> tuple[int, ...]:
+        """Return the labels with which a labelled rule may end in a state."""
+        calls = self._calls.get(state)
+        return tuple(
+            -1 - call[0] for call in (self._calls_of(state) if calls is None else calls) if call[0] < 0
+        )
+
+    def labelled_return(self, below: Frame, label: int) -> Frame:
+        """Return the frame to continue with when the rule above `below` ends with a label."""
+        for callee, after, _, _, _ in self._calls_of(below.state):
+            if callee == -1 - label:
+                return self.frame(after, below.count, below.below, below.seen_texts)
+        raise KeyError(label)
 
     def _calls_from(self, frame: Frame, buffer: bytes) -> Iterator[tuple[int, Below]]:
         """Iterate over the calls of a frame: the start state of the callee, and the frames to return to."""
@@ -271,6 +287,8 @@ class Automaton:
         for callee, after, operation, is_unique, only_ends in (
             self._calls_of(frame.state) if calls is None else calls
         ):
+            if callee < 0:
+                continue
             count = self.apply_operation(self.rule_of[frame.state], frame.count, operation)
             if count is None:
                 continue
@@ -315,7 +333,7 @@ class Automaton:
         return found
 
     def _calls_of(self, state: int) -> tuple[tuple[int, int, int, bool, bool], ...]:
-        """Return the calls of a state.
+        """Return the calls of a state, labels included.
 
         Each is the callee, the state after it, the operation, whether the text must be distinct, and whether the rule
         can only end after it.
@@ -336,12 +354,26 @@ class Automaton:
         return calls
 
     def _only_ends(self, state: int) -> bool:
-        """Return whether a rule can only end in a state."""
+        """Return whether a rule can only end in a state behind a call, with the label of the callee if it has one."""
+        first, last = self.call_first.item(state), self.call_first.item(state + 1)
+        if first < last:
+            return all(self._passes_label(call) for call in range(first, last))
         return (
             bool(self.final[state])
             and not self.has_moves[state]
-            and self.call_first.item(state) == self.call_first.item(state + 1)
             and self.counter_bounds[self.rule_of[state]][0] == 0
+        )
+
+    def _passes_label(self, call: int) -> bool:
+        """Return whether a call is a label behind which the rule can only end, with the same label."""
+        label, state = self.call_rule.item(call), self.call_next.item(call)
+        first, last = self.call_first.item(state), self.call_first.item(state + 1)
+        return (
+            label < 0
+            and last - first == 1
+            and self.call_rule.item(first) == label
+            and not self.has_moves[state]
+            and not self.final[state]
         )
 
     def _return_frame(self, frame: Frame, buffer: bytes) -> Frame | None:

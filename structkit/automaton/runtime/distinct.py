@@ -78,15 +78,16 @@ class DistinctTexts:
         alive = targets != DEAD
         after = np.where(alive, (targets >> OPERATION_BITS) - first, 0)
         called = slice(calls[0], calls[-1])
-        callees, back = automaton.call_rule[called], automaton.call_next[called] - first
+        is_call = automaton.call_rule[called] >= 0  # what follows a label is not looked at
+        callees, back = automaton.call_rule[called][is_call], automaton.call_next[called][is_call] - first
         starts = automaton.start[callees]
         built = bool((starts != UNBUILT).all())
-        from_state = np.repeat(np.arange(stop - first), np.diff(calls))
+        from_state = np.repeat(np.arange(stop - first), np.diff(calls))[is_call]
         inside = [self._callee_is_infinite(callee, (*callers, rule)) for callee in callees.tolist()]
         calling = np.zeros(stop - first, bool)
         calling[from_state[inside]] = True
         # What is called again and again must not be empty, and not unique, for then there may be an end of it.
-        past = automaton.has_moves[starts] & (starts != UNBUILT) & ~automaton.call_distinct[called]
+        past = automaton.has_moves[starts] & (starts != UNBUILT) & ~automaton.call_distinct[called][is_call]
         endless = np.full(stop - first, automaton.counter_bounds[rule][1] < 0)
         for _ in range(_MAX_SWEEPS if stop - first < _MIN_LARGE_RULE_STATES else _MAX_SWEEPS // 8):
             before, endless = endless, endless & ((alive & endless[after]).any(axis=1) | calling)
@@ -150,7 +151,8 @@ class DistinctTexts:
         automaton = self.automaton
         first, stop = automaton.state_range(rule)
         calls = slice(automaton.call_first[first], automaton.call_first[stop])
-        called, unique = automaton.call_rule[calls], automaton.call_distinct[calls]
+        rules, unique = automaton.call_rule[calls], automaton.call_distinct[calls]
+        called, unique = rules[rules >= 0], unique[rules >= 0]
         known = frozenset(called.tolist()), frozenset(called[unique].tolist())
         self._direct[rule] = known
         return known

@@ -15,7 +15,7 @@ import numpy as np
 
 from structkit.automaton.core.jit import exclusive_kernel, helper
 from structkit.automaton.core.kernels import UNREACHABLE
-from structkit.automaton.core.memory import int32_array, int32_matrix, put
+from structkit.automaton.core.memory import bool_array, int32_array, int32_matrix, put
 
 __all__ = [
     "BELOW", "BYTE_ONLY", "CALL_DISTINCT", "CALL_FIRST", "CALL_NEXT", "CALL_OPERATION", "CALL_RULE", "CLASSES",
@@ -23,8 +23,8 @@ __all__ = [
     "FULL", "FULL_SLOT", "HAS_DISTINCT", "HAS_MOVES", "LIST_ENDS", "LIST_ITEMS", "LIST_NEXT", "MAX_COUNT",
     "MAX_INCREMENTS", "MEMBERS", "MIN_COUNT", "MISSING", "MISSING_RULES", "NO_FRAME", "PARSES", "REJECTED", "ROW",
     "RULE", "SLOTS", "START", "STATE", "TABLES", "TARGETS", "TOKEN_BYTES", "TOKEN_STARTS", "TOO_MANY", "add_frame",
-    "add_list", "below_cost", "bucket_of", "intern_frame", "intern_list", "pending_cost", "put_tables",
-    "sum_costs",
+    "add_list", "below_cost", "bucket_of", "intern_frame", "intern_list", "only_ends", "pending_cost", "put_tables",
+    "state_behind", "sum_costs",
 ]
 
 (
@@ -94,6 +94,39 @@ def put_tables(
     put(context, DISTANCES, distances)
     put(context, MAX_INCREMENTS, max_increments)
     put(context, MISSING_RULES, missing_rules)
+
+
+@helper
+def state_behind(context, state, label):
+    """Return the state in which a rule continues when the callee above `state` ends with a label; -1 if it does not."""
+    call_first, call_rule = int32_array(context, CALL_FIRST), int32_array(context, CALL_RULE)
+    for call in range(call_first[state], call_first[state + 1]):
+        if call_rule[call] == label:
+            return np.int64(int32_array(context, CALL_NEXT)[call])
+    return np.int64(-1)
+
+
+@helper
+def only_ends(context, state):
+    """Return whether a rule can only end in a state behind a call, with the label of the callee if it has one."""
+    final, has_moves = bool_array(context, FINAL), bool_array(context, HAS_MOVES)
+    call_first, call_rule = int32_array(context, CALL_FIRST), int32_array(context, CALL_RULE)
+    first, last = call_first[state], call_first[state + 1]
+    if first == last:
+        return final[state] and not has_moves[state] and (
+            int32_array(context, MIN_COUNT)[int32_array(context, RULE)[state]] == 0
+        )
+    for call in range(first, last):
+        if call_rule[call] >= 0:
+            return False
+        after = int32_array(context, CALL_NEXT)[call]
+        only = call_first[after]
+        if (
+            call_first[after + 1] - only != 1 or call_rule[only] != call_rule[call]
+            or has_moves[after] or final[after]
+        ):
+            return False
+    return True
 
 
 @helper

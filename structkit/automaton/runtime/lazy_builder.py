@@ -12,10 +12,11 @@ from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
 from structkit.automaton.core.tables import TableBuilder, Tables
 from structkit.automaton.distance.bounds import LengthBounds
 from structkit.automaton.distance.cardinality import Cardinality
+from structkit.automaton.distance.kernels import LABEL
 from structkit.automaton.distance.trim import TrimmedRule, trim_rule
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
-from structkit.regex.nodes import Rules
+from structkit.regex.nodes import ReturnLabel, Rules
 
 __all__ = ["LazyBuilder"]
 
@@ -67,8 +68,12 @@ class LazyBuilder:
             # The start is a target's own, so that to look for it among the rules of others would be lost time.
             dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
             self._name_callees(key, dfa)
-            found = trim_rule(dfa, [self._lengths.of(key) for key in dfa.callees])
-        callees = [self.number(key) for key in found.dfa.callees]
+            found = trim_rule(
+                dfa, [LABEL if isinstance(key, ReturnLabel) else self._lengths.of(key) for key in dfa.callees]
+            )
+        callees = [
+            -1 - key.number if isinstance(key, ReturnLabel) else self.number(key) for key in found.dfa.callees
+        ]
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
@@ -85,7 +90,7 @@ class LazyBuilder:
         with self.naming(key):
             dfa = rule_dfa(node_of(self.rules, key), self.limits)
             self._name_callees(key, dfa)
-            for callee in dfa.callees:
+            for callee in dfa.rules_called:
                 self._lengths.of(callee)
         return dfa
 
@@ -113,7 +118,7 @@ class LazyBuilder:
     def _name_callees(self, key: RuleKey | None, dfa: Dfa) -> None:
         place = self._place(key)
         if place is not None and key is not None:
-            for callee in dfa.callees:
+            for callee in dfa.rules_called:
                 self._places.setdefault(callee, place)
 
     def number(self, key: RuleKey) -> int:

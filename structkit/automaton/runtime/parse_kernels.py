@@ -51,6 +51,8 @@ from structkit.automaton.runtime.frame_kernels import (
     TOO_MANY,
     intern_frame,
     intern_list,
+    only_ends,
+    state_behind,
 )
 
 __all__ = [
@@ -91,6 +93,29 @@ def _return(context, parses, low, high, below):
             parses, low, high,
             np.int64(frames[at + STATE]), np.int64(frames[at + COUNT]), np.int64(frames[at + BELOW]),
         )
+    return high
+
+
+@helper
+def _return_labelled(context, parses, low, high, below, label):
+    """Add the parses in which the rule above `below` has ended with a label, as `_return` does.
+
+    The label is what stands for it in `Tables.call_rule`.
+    """
+    frames = int32_array(context, FRAMES)
+    ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
+    first, last = np.int64(0), np.int64(1)
+    if below < 0:
+        first, last = np.int64(ends[-2 - below]), np.int64(ends[-1 - below])
+    for item in range(first, last):
+        if high + 1 >= len(parses):
+            return np.int64(TOO_MANY)
+        at = np.int64(below if below >= 0 else items[item]) * FRAME_COLUMNS
+        state = state_behind(context, np.int64(frames[at + STATE]), label)
+        if state >= 0:
+            high = _add_parse(
+                parses, low, high, state, np.int64(frames[at + COUNT]), np.int64(frames[at + BELOW])
+            )
     return high
 
 
@@ -231,6 +256,12 @@ def _close(context, parses, low, high):
                 high = _return(context, parses, low, high, below)
                 if high < 0:
                     return high
+            if below != NO_FRAME:
+                for call in range(call_first[state], call_first[state + 1]):
+                    if call_rule[call] < 0:
+                        high = _return_labelled(context, parses, low, high, below, np.int64(call_rule[call]))
+                        if high < 0:
+                            return high
             i += 1
         if high - done > 1:
             high = _merge(context, parses, done, high)
@@ -240,6 +271,8 @@ def _close(context, parses, low, high):
             state, count, below = np.int64(parses[i, STATE]), np.int64(parses[i, COUNT]), np.int64(parses[i, BELOW])
             rule = rules[state]
             for call in range(call_first[state], call_first[state + 1]):
+                if call_rule[call] < 0:
+                    continue
                 after = np.int64(
                     apply_operation(
                         count, np.int64(call_operation[call]), np.int64(min_count[rule]), np.int64(max_count[rule])
@@ -255,8 +288,7 @@ def _close(context, parses, low, high):
                     missing[callee] = missing[len(missing) - 1] = True
                     return np.int64(MISSING)
                 back, next_state = below, np.int64(call_next[call])
-                is_tail = final[next_state] and not has_moves[next_state] and min_count[rule] == 0
-                if not is_tail or call_first[next_state] < call_first[next_state + 1]:
+                if not only_ends(context, next_state):
                     back = intern_frame(context, next_state, after, below)
                     if back < 0:
                         return back

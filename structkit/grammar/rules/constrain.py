@@ -7,8 +7,10 @@ text behind it is known to be possible before the terminal ends, and no text lea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from structkit.errors import LimitExceeded
@@ -18,8 +20,9 @@ from structkit.grammar.rules.following import Following, outgoing_moves
 from structkit.grammar.rules.graph import Graph
 from structkit.grammar.rules.lexing import Lexing, Way
 from structkit.grammar.rules.tokens import TokenReader
-from structkit.regex.charset import char_class, contains
-from structkit.regex.nodes import CharClass
+from structkit.grammar.rules.variants import Call, Entry, Explored, labelled_graphs
+from structkit.regex.charset import char_class, complement, contains, intersection
+from structkit.regex.nodes import CharClass, Network, Node
 from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
 
 __all__ = ["UnseparatedTerminals", "constrain"]
@@ -27,11 +30,8 @@ __all__ = ["UnseparatedTerminals", "constrain"]
 _MAX_STATES = 100_000
 """Maximum states of the multiplied rules."""
 
-_MAX_BEHIND = 200
-"""Maximum states of the lookbehinds of a terminal for which the characters that it begins with are determined."""
-
-Entry: TypeAlias = "tuple[str, int]"
-"""A rule and the number of the context before it."""
+_WIDE = 16
+"""ASCII characters on which a state of a token is left, so that the token is a rule of its own."""
 
 
 def constrain(
@@ -93,9 +93,11 @@ class _Product:
     context_numbers: dict[Context, int] = field(default_factory=dict)
     read: dict[tuple[Terminal, int], list[tuple[Terminal, int]]] = field(default_factory=dict)
     tokens: dict[tuple[Way, Context, CharClass], list[tuple[Terminal, Context]]] = field(default_factory=dict)
+    token_rules: dict[tuple[str, tuple[tuple[Terminal, int], ...]], Entry | None] = field(
+        default_factory=dict
+    )
     reached: dict[Entry, dict[tuple[int, int], int]] = field(default_factory=dict)
-    moves: dict[Entry, list[tuple[int, Symbol | None, int]]] = field(default_factory=dict)
-    ends: dict[Entry, dict[int, int]] = field(default_factory=dict)
+    explored: dict[Entry, Explored] = field(default_factory=dict)
     callers: dict[Entry, list[tuple[Entry, int, int]]] = field(default_factory=dict)
     pending: list[tuple[Entry, int, int]] = field(default_factory=list)
     size: int = 0
@@ -129,12 +131,15 @@ class _Product:
                 self.follow(owner, state, context, symbol, target)
             if state == 1:
                 self.end(owner, context)
-        return self.graphs_of(entry)
+        allowed = [
+            context for context in self.explored[entry].ends if self.contexts.may_end(self.known[context])
+        ]
+        return labelled_graphs(self.explored, entry, allowed)
 
     def enter(self, entry: Entry) -> None:
         """Explore a rule behind a context."""
         if entry not in self.reached:
-            self.reached[entry], self.moves[entry], self.ends[entry] = {}, [], {}
+            self.reached[entry], self.explored[entry] = {}, Explored()
             self.reach(entry, 0, entry[1])
 
     def reach(self, owner: Entry, state: int, context: int) -> int:
@@ -151,6 +156,7 @@ class _Product:
                     is_fixed=True,
                 )
             places[state, context] = len(places) + (len(places) > 0)
+            self.explored[owner].size = len(places)
             self.pending.append((owner, state, context))
         return places[state, context]
 
@@ -179,45 +185,39 @@ class _Product:
         return self.relevant[key]
 
     def follow(self, owner: Entry, state: int, context: int, symbol: Symbol | None, target: int) -> None:
-        source = self.reached[owner][state, context]
+        source, moves = self.reached[owner][state, context], self.explored[owner].moves
         if symbol is None:
-            self.moves[owner].append((source, None, self.reach(owner, target, context)))
+            moves.append((source, None, self.reach(owner, target, context)))
         elif isinstance(symbol, Guard):
             before = self.known[context]
             after = self.number(before._replace(banned=before.banned | symbol.banned))
-            self.moves[owner].append((source, None, self.reach(owner, target, after)))
+            moves.append((source, None, self.reach(owner, target, after)))
         elif isinstance(symbol, Terminal):
-            for part, after in self.terminal(symbol, context):
-                self.moves[owner].append((source, part, self.reach(owner, target, after)))
+            parts = self.terminal(symbol, context)
+            entry = self.token_rule(symbol, parts)
+            for part, after in parts:
+                move = part if entry is None else Call(entry, after)
+                moves.append((source, move, self.reach(owner, target, after)))
         else:
             callee = symbol, self.reduce(symbol, 0, context)
             self.callers.setdefault(callee, []).append((owner, source, target))
             self.enter(callee)
-            for after in list(self.ends[callee]):
+            for after in list(self.explored[callee].ends):
                 self.call(owner, source, callee, after, target)
 
     def call(self, owner: Entry, source: int, callee: Entry, after: int, target: int) -> None:
-        self.moves[owner].append((source, _name(callee, after), self.reach(owner, target, after)))
+        self.explored[owner].moves.append((source, Call(callee, after), self.reach(owner, target, after)))
 
     def end(self, owner: Entry, context: int) -> None:
         """Note that a rule can end with a context; continue where it is called."""
-        if context not in self.ends[owner]:
-            self.ends[owner][context] = self.reached[owner][1, context]
+        rule = self.explored[owner]
+        if context not in rule.ends:
+            rule.ends[context] = self.reached[owner][1, context]
+            if self.ahead is not None and self.lexing is not None:
+                first = self.ahead.class_of(self.ahead.at(owner[0], 1))
+                rule.following[context] = self.allowed(first, context)
             for caller, source, target in list(self.callers.get(owner, ())):
                 self.call(caller, source, owner, context, target)
-
-    def graphs_of(self, entry: Entry) -> tuple[dict[str, Graph], str]:
-        """Return the automata of the rules for each pair of contexts, and a new first rule."""
-        found = {
-            _name(owner, context): Graph(len(self.reached[owner]) + 1, [*self.moves[owner], (end, None, 1)])
-            for owner, ends in self.ends.items()
-            for context, end in ends.items()
-        }
-        first = Graph()
-        for context in self.ends[entry]:
-            if self.contexts.may_end(self.known[context]):
-                first.moves.append((0, _name(entry, context), 1))
-        return found | {"$start": first}, "$start"
 
     def terminal(self, terminal: Terminal, context: int) -> list[tuple[Terminal, int]]:
         """Return the ways to read a terminal behind a context: its texts, and the context behind it."""
@@ -237,6 +237,26 @@ class _Product:
                     for after, places in ends.items()
                 ]
         return self.read[key]
+
+    def token_rule(self, terminal: Terminal, parts: Sequence[tuple[Terminal, int]]) -> Entry | None:
+        """Return the rule of a token that many bytes can continue, so that all its uses share rows; else `None`."""
+        key = terminal.name, tuple(parts)
+        if key not in self.token_rules:
+            entry = None
+            if any(_is_wide(part.node) for part, _ in parts):
+                entry = f"${terminal.name}", len(self.token_rules)
+                ends = {
+                    after: state for state, after in enumerate(dict.fromkeys(after for _, after in parts), 2)
+                }
+                moves = [(0, part, ends[after]) for part, after in parts]
+                following = {after: self.allowed(self.following[terminal], after) for after in ends}
+                self.explored[entry] = Explored(1 + len(ends), list(moves), ends, following)
+            self.token_rules[key] = entry
+        return self.token_rules[key]
+
+    def allowed(self, characters: CharClass, context: int) -> CharClass:
+        """Return the characters that a context allows."""
+        return intersection(characters, complement(self.known[context].forbidden))
 
     def read_plain(self, terminal: Terminal, context: int) -> list[tuple[Terminal, int]]:
         """Read a terminal whose texts are not known character by character: its first one must end all requirements."""
@@ -333,5 +353,11 @@ _Reading: TypeAlias = "tuple[int, list[tuple[int, CharClass, int]], dict[int, li
 """The number of states, the moves, and the states that end with each context."""
 
 
-def _name(entry: Entry, after: int) -> str:
-    return f"{entry[0]}/{entry[1]}/{after}"
+@lru_cache(maxsize=1024)
+def _is_wide(node: Node) -> bool:
+    """Return whether many bytes can continue a token, as in names and comments."""
+    counts = Counter[int]()
+    for source, part, _ in node.moves if isinstance(node, Network) else ():
+        if isinstance(part, CharClass):
+            counts[source] += sum(max(0, min(last, 127) - first + 1) for first, last in part.ranges)
+    return max(counts.values(), default=0) >= _WIDE

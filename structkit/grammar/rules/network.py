@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -12,8 +12,8 @@ from structkit.automaton.core.dfa import Dfa
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
 from structkit.grammar.rules.constrain import constrain
-from structkit.grammar.rules.cutting import cut_graphs, kept_rules
-from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, minimal, trim
+from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, trim
+from structkit.grammar.rules.inlining import flattened, kept_rules, small_graphs
 from structkit.grammar.rules.left_corner import left_corner_graphs
 from structkit.limits import Limits
 from structkit.regex.nodes import (
@@ -116,16 +116,14 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
 
 def _lexed_rules(cfg: Cfg) -> Rules:
     """Return the language of a grammar with a lexer."""
-    graphs = cut_graphs(cfg)
+    graphs = small_graphs(cfg)
     if not graphs:
         return Rules(EMPTY, {})
     product, first = constrain(graphs, cfg.start, complete=False, lexing=cfg.lexing)
-    found = _merged({name: minimal(graph) for name, graph in _productive(product).items()}, first)
-    if first not in found:
+    found = _merged(product, first)
+    if not found[first].moves:
         return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
-    tokens: dict[Node, str] = {}
-    rules: dict[str, Node] = {name: _node(graph, tokens) for name, graph in found.items()}
-    rules |= {name: node for node, name in tokens.items()}
+    rules: dict[str, Node] = {name: _node(graph) for name, graph in found.items()}
     start = RuleRef(first)
     return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
 
@@ -255,52 +253,21 @@ def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
     while cap and (max(found.values()) > _MAX_SIZE or cost > _MAX_COST):
         cap //= 4
         found, cost = _sizes(graphs, order, kept, cap)
-    return {name: _flattened(name, graphs, found) for name in sorted(found)}
+    return {name: flattened(graphs[name], graphs, found) for name in sorted(found)}
 
 
-def _flattened(name: str, graphs: Mapping[str, Graph], rules: Container[str]) -> Graph:
-    """Return the automaton of a rule with all callees inlined that do not stay rules."""
-    result = Graph(graphs[name].size)
-    pending = list(reversed(graphs[name].moves))
-    while pending:
-        source, symbol, target = pending.pop()
-        if not isinstance(symbol, str) or symbol in rules:
-            result.moves.append((source, symbol, target))
-            continue
-        callee, offset = graphs[symbol], result.size
-        result.size += callee.size
-        result.moves.append((source, None, offset))
-        result.moves.append((offset + 1, None, target))
-        pending += [(offset + a, inner, offset + b) for a, inner, b in reversed(callee.moves)]
-    return result
-
-
-def _productive(graphs: Mapping[str, Graph]) -> dict[str, Graph]:
-    """Return the automata without calls of rules that have no text, and without states on no path to the end."""
-    found = dict(graphs)
-    while True:
-        found = {name: trim(graph) for name, graph in found.items()}
-        found = {name: graph for name, graph in found.items() if graph.moves}
-        kept = {
-            name: Graph(graph.size, [m for m in graph.moves if not isinstance(m[1], str) or m[1] in found])
-            for name, graph in found.items()
-        }
-        if all(len(kept[name].moves) == len(found[name].moves) for name in found):
-            return kept
-        found = kept
-
-
-def _node(graph: Graph, tokens: dict[Node, str]) -> Network:
+def _node(graph: Graph, tokens: dict[Node, str] | None = None) -> Network:
     """Return an automaton as a node.
 
     Args:
         graph: The automaton.
-        tokens: The names of the large terminals that are rules, shared by all of their uses; new ones are added.
+        tokens: The names of the large terminals that are rules, shared by all of their uses; new ones are added. `None`
+            if no terminal is a rule.
     """
 
     def node(symbol: Symbol | None) -> Node:
         if isinstance(symbol, Terminal):
-            if _is_large(symbol.node):
+            if tokens is not None and _is_large(symbol.node):
                 return RuleRef(tokens.setdefault(symbol.node, f"${symbol.name}/{len(tokens)}"))
             return symbol.node
         return RuleRef(symbol) if isinstance(symbol, str) else EMPTY

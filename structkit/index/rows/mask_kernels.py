@@ -52,8 +52,10 @@ from structkit.automaton.runtime.frame_kernels import (
     START,
     TARGETS,
     below_cost,
+    intern_frame,
     intern_list,
     pending_cost,
+    state_behind,
     sum_costs,
 )
 from structkit.index.rows.row_kernels import (
@@ -177,6 +179,27 @@ def _add_walk(context, walks, low, high, frame, exits):
 
 
 @helper
+def _add_labelled(context, walks, low, high, frame, exits):
+    """Add the frames that tokens enter above `frame` at trie nodes with labels, as `_add_walk` does."""
+    frames = int32_array(context, FRAMES)
+    ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
+    at = frame * FRAME_COLUMNS
+    for i in range(ends[-2 - exits], ends[-1 - exits], 2):
+        entered = frame
+        if items[i] > 0:
+            state = state_behind(context, np.int64(frames[at]), -np.int64(items[i]))
+            if state < 0:
+                continue
+            entered = intern_frame(context, state, np.int64(frames[at + 1]), np.int64(frames[at + 2]))
+            if entered < 0:
+                return entered
+        high = _add_walk(context, walks, low, high, entered, np.int64(items[i + 1]))
+        if high < 0:
+            return high
+    return high
+
+
+@helper
 def find_rows(context, configuration, walks):
     """Find the rows of a mask, in the column 2 of `walks`; return `(their number or a negative result, cost)`."""
     frames, rows = int32_array(context, FRAMES), int32_array(context, ROWS)
@@ -211,7 +234,11 @@ def find_rows(context, configuration, walks):
         if below < 0:
             first, last = np.int64(ends[-2 - below]), np.int64(ends[-1 - below])
         for item in range(first, last):
-            high = _add_walk(context, walks, level, high, np.int64(below if below >= 0 else items[item]), exits)
+            back = np.int64(below if below >= 0 else items[item])
+            if exits >= 0:
+                high = _add_walk(context, walks, level, high, back, exits)
+            else:
+                high = _add_labelled(context, walks, level, high, back, exits)
             if high < 0:
                 return high, cost
     return high, cost

@@ -35,7 +35,8 @@ class Row(NamedTuple):
 
     Attributes:
         mask: The allowed tokens.
-        exit_nodes: int32[...], the trie nodes at which the frame's rule can end inside a token.
+        exit_nodes: int32[...], ascending, the trie nodes at which the frame's rule can end inside a token, each with
+            its label; see `walk_kernels.walk`.
         max_cost_after: The most tokens that may be needed to end the rule after an allowed token, less those that the
             rounds take which the frame's counter still needs.
     """

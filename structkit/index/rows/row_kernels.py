@@ -38,16 +38,19 @@ from structkit.automaton.runtime.frame_kernels import (
     LIST_ITEMS,
     MAX_COUNT,
     MAX_INCREMENTS,
+    MEMBERS,
     MIN_COUNT,
     NO_FRAME,
     ROW,
     RULE,
     TARGETS,
+    TOO_MANY,
     bucket_of,
     intern_frame,
     intern_list,
 )
 from structkit.automaton.runtime.frame_kernels import SLOTS as FIRST_SLOT
+from structkit.index.rows.walk_kernels import LABEL_SHIFT
 
 __all__ = [
     "ARENA", "BASE", "BASES", "CHILD_BYTE", "CHILD_COUNT", "CHILD_FIRST", "CHILD_NODE", "DONE", "EOS_VALUES",
@@ -82,9 +85,10 @@ REQUEST_FRAME, REQUEST_EXITS, ROW_COUNT, WORD_COUNT, LONGEST_TOKEN, REQUEST_COUN
 length of the longest token."""
 
 EXITS_KEY, STATE_KEY, REQUIRED, ALLOWED, BASE, FIRST_WORD, LAST_WORD, EXITS, ROW_COST, ROW_NEXT, ROW_COLUMNS = range(11)
-"""The columns of a row: the four numbers of its key (see `RowKey`), its dense mask or `NO_BASE`, its words, the list
-of the trie nodes at which its rule can end or `NO_EXITS`, the cost `Row.max_cost_after`, and the next row in its
-bucket."""
+"""The columns of a row: the four numbers of its key (see `RowKey`), its dense mask or `NO_BASE`, its words, the trie
+nodes at which its rule can end, the cost `Row.max_cost_after`, and the next row in its bucket. The trie nodes are a
+list, `NO_EXITS`, or, if the rule can end with labels, `-2 - list`: in this list each label plus 1, or 0 for an end
+without a label, precedes the list of its trie nodes."""
 
 NO_BASE = NO_EXITS = -1
 
@@ -133,6 +137,27 @@ def find_row(context, exits, state, required, allowed):
 
 
 @helper
+def _intern_labelled(context, exit_nodes, count, last_label):
+    """Return the list of the lists of exit nodes with labels, see `EXITS`, or a negative result."""
+    pairs, size = int32_array(context, MEMBERS), np.int64(0)
+    if 2 * count > len(exit_nodes) or 2 * last_label + 2 > len(pairs):
+        return np.int64(TOO_MANY)
+    nodes = exit_nodes[count:]
+    for label in range(last_label + 1):
+        found = np.int64(0)
+        for i in range(count):
+            if np.int64(exit_nodes[i]) >> LABEL_SHIFT == label:
+                nodes[found] = exit_nodes[i] & ((1 << LABEL_SHIFT) - 1)
+                found += 1
+        if found:
+            pairs[size], pairs[size + 1] = label, intern_list(context, nodes, found)
+            if pairs[size + 1] < 0:
+                return np.int64(FULL)
+            size += 2
+    return intern_list(context, pairs, size)
+
+
+@helper
 def store_row(context, exits, state, required, allowed, base, word_count, exit_count, cost):
     """Store the row whose words and exit nodes are in the scratch arrays; return its number, or `FULL`."""
     rows, buckets = int32_array(context, ROWS), int32_array(context, ROW_BUCKETS)
@@ -141,6 +166,7 @@ def store_row(context, exits, state, required, allowed, base, word_count, exit_c
     row, first_word = np.int64(requests[ROW_COUNT]), np.int64(requests[WORD_COUNT])
     at = row * ROW_COLUMNS
     exit_list = np.int64(NO_EXITS)
+    exit_nodes = int32_array(context, EXIT_NODES)
     if at + ROW_COLUMNS > len(rows):
         counters[FULL_SLOT] = ROWS
     elif first_word + word_count > len(words):
@@ -149,9 +175,16 @@ def store_row(context, exits, state, required, allowed, base, word_count, exit_c
         counters[FULL_SLOT] = VALUES
     else:
         if exit_count > 0:
-            exit_list = intern_list(context, int32_array(context, EXIT_NODES), np.int64(exit_count))
+            last_label = np.int64(0)
+            for i in range(exit_count):
+                last_label = max(last_label, np.int64(exit_nodes[i]) >> LABEL_SHIFT)
+            if last_label == 0:
+                exit_list = intern_list(context, exit_nodes, np.int64(exit_count))
+            else:
+                exit_list = _intern_labelled(context, exit_nodes, np.int64(exit_count), last_label)
             if exit_list < 0:
                 return exit_list
+            exit_list = -2 - exit_list if last_label > 0 else exit_list
         found_words, found_values = int64_array(context, FOUND_WORDS), uint32_array(context, FOUND_VALUES)
         for i in range(word_count):
             words[first_word + i], values[first_word + i] = found_words[i], found_values[i]

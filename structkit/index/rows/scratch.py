@@ -7,11 +7,21 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton.core.kernels import MAX_LABEL
 from structkit.index.rows import walk_kernels
 from structkit.index.rows.mask import MAX_SPARSE_WORDS, Mask
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Scratch", "ScratchPool", "scratch_pool"]
+__all__ = ["Scratch", "ScratchPool", "exit_capacity", "scratch_pool"]
+
+
+_EXITS_PER_NODE = 4
+"""Exit nodes that there is room for; with labels, a trie node is one for each label."""
+
+
+def exit_capacity(nodes: int) -> int:
+    """Return the length of an array for the exit nodes of a row."""
+    return _EXITS_PER_NODE * nodes + 4 * MAX_LABEL
 
 
 class Scratch:
@@ -24,7 +34,7 @@ class Scratch:
         mask: uint32[ceil(vocabulary.size / 32)], zeros.
         words: int64[`FEW`], the places of the words that a walk set.
         values: uint32[`FEW`], these words.
-        exit_nodes: int32[trie nodes].
+        exit_nodes: int32[`exit_capacity(trie nodes)`].
         exit_iterations: int32[trie nodes].
         other_nodes: int32[trie nodes].
         other_states: int32[trie nodes].
@@ -53,7 +63,7 @@ class Scratch:
         self.mask = np.zeros(vocabulary.mask_words, np.uint32)
         self.words = np.empty(MAX_SPARSE_WORDS, np.int64)
         self.values = np.empty(MAX_SPARSE_WORDS, np.uint32)
-        self.exit_nodes = np.empty(nodes, np.int32)
+        self.exit_nodes = np.empty(exit_capacity(nodes), np.int32)
         self.exit_iterations = np.empty(nodes, np.int32)
         self.other_nodes = np.empty(nodes, np.int32)
         self.other_states = np.empty(nodes, np.int32)

@@ -12,10 +12,16 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.core.jit import helper, inlined, kernel
-from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE, apply_operation
+from structkit.automaton.core.kernels import (
+    MAX_LABEL,
+    OPERATION_BITS,
+    OPERATION_MASK,
+    UNREACHABLE,
+    apply_operation,
+)
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 
-__all__ = ["ARENA_SIZE", "COLUMNS", "MISSING", "OVERFLOW", "UNREACHABLE", "group_by_signature", "walk"]
+__all__ = ["ARENA_SIZE", "COLUMNS", "LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "group_by_signature", "walk"]
 
 ARENA_SIZE = 1 << 11
 """Frames that a walk has room for at first; a walk that overflows is tried again with more."""
@@ -26,18 +32,22 @@ OVERFLOW = -1
 MISSING = -2
 """What a kernel answers when rules are called that are not built."""
 
-STATE, COUNT, BELOW, REMAINING, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP, ONLY, ENDED = range(13)
+STATE, COUNT, BELOW, REMAINING, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP, ONLY, ENDED, FOLLOWING = range(14)
 """The columns of the arena.
 
 Of each frame its state, its count, the frame below it (-1 at the frame the walk began with), the tokens that the
 frames under it still need, and whether it was seen while frames settle. Then the active frames. Then, of the nodes on
 the way to the current one: the next child to look at and the last, where the frames reached begin and end among the
 active ones, where their arena ends, the only frame that the byte led to (-1 if there were several), and whether the
-rule may have ended. A byte that leads to the only frame again leads to the same frames, as in a loop over letters.
+rule may have ended: 1 if without a label, and a bit for each label. A byte that leads to the only frame again leads to
+the same frames, as in a loop over letters. Then, by label, the state behind the label, see `ReturnLabel`.
 """
 
-COLUMNS = ENDED + 1
+COLUMNS = FOLLOWING + 1
 """How many columns an arena has."""
+
+LABEL_SHIFT = 25
+"""The bits of an exit node that are the trie node; the others are the label with which the rule ends, plus 1."""
 
 
 @helper
@@ -82,10 +92,11 @@ def _epsilon_closure(
     """Enter the rules that may be called and leave those that may have ended, without a byte.
 
     `arena[low:high, ACTIVE]` are the frames to settle; settled ones that a byte can leave replace them.
-    Returns `(top, high, ended)`, `ended` if the frame the walk began with may have ended; `top` is `OVERFLOW` if full.
+    Returns `(top, high, ended)`, `ended` how the rule of the frame that the walk began with may have ended: 1 if
+    without a label, and a bit for each label. `top` is `OVERFLOW` if the arena is full.
     Rules that are not built are not entered, but marked in `missing`.
     """
-    ended = False
+    ended = np.int64(0)
     kept = low
     if low + 2 * (high - low) + 2 >= len(arena):  # those that wait would overlap those that are active
         return OVERFLOW, kept, ended
@@ -109,7 +120,7 @@ def _epsilon_closure(
             kept += 1
         if final[state] and count >= min_count[r]:
             if below < 0:
-                ended = True
+                ended |= 1
             else:
                 if top + 2 >= len(arena) or kept + 2 >= waiting:
                     return OVERFLOW, kept, ended
@@ -125,10 +136,31 @@ def _epsilon_closure(
                     waiting -= 1
                     arena[waiting, ACTIVE] = up
         for call in range(call_first[state], call_first[state + 1]):
+            callee = call_rule[call]
+            if callee < 0:
+                if below < 0:
+                    ended |= np.int64(1) << np.int64(-callee)
+                    arena[-callee, FOLLOWING] = call_next[call]
+                    continue
+                if top + 2 >= len(arena) or kept + 2 >= waiting:
+                    return OVERFLOW, kept, ended
+                behind = arena[below, STATE]
+                for back_call in range(call_first[behind], call_first[behind + 1]):
+                    if call_rule[back_call] == callee:
+                        up = _intern(
+                            arena, bottom, top, np.int64(call_next[back_call]), arena[below, COUNT],
+                            arena[below, BELOW], arena[below, REMAINING],
+                        )
+                        if up == top:
+                            top += 1
+                        if not arena[up, SEEN]:
+                            arena[up, SEEN] = True
+                            waiting -= 1
+                            arena[waiting, ACTIVE] = up
+                continue
             after = apply_operation(count, np.int64(call_operation[call]), min_count[r], max_count[r])
             if after < 0:
                 continue
-            callee = call_rule[call]
             if start[callee] < 0:
                 missing[callee] = missing[-1] = True
                 continue
@@ -209,10 +241,44 @@ def _allow(trie_first, trie_ids, node, mask, words, filled):
     return filled
 
 
+@helper
+def _may_follow(arena, node, label, child_first, child_count, child_byte, row, targets, classes, rule, has_moves):
+    """Return whether a byte behind a trie node can follow the rule, as far as that is known."""
+    state = arena[label, FOLLOWING]
+    if not has_moves[state]:
+        return True
+    for child in range(child_first[node], child_first[node] + child_count[node]):
+        if targets[row[state] + classes[rule[state], child_byte[child]]] >= 0:
+            return True
+    return False
+
+
 @inlined
-def _add_signatures(trie_first, trie_ids, node, arena, low, high, finished, salt, signatures):
+def _add_exits(
+    arena, node, ended, child_first, child_count, child_byte, row, targets, classes, rule, has_moves, exit_nodes, found
+):
+    """Add a trie node for each way in which the rule may have ended there; returns their number, or `OVERFLOW`."""
+    if found + MAX_LABEL + 2 >= len(exit_nodes):
+        return np.int64(OVERFLOW)
+    if ended & 1:
+        exit_nodes[found] = node
+        found += 1
+    labels, label = ended >> 1, np.int64(1)
+    while labels:
+        if labels & 1 and _may_follow(
+            arena, node, label, child_first, child_count, child_byte, row, targets, classes, rule, has_moves
+        ):
+            exit_nodes[found] = node + (label << LABEL_SHIFT)
+            found += 1
+        labels >>= 1
+        label += 1
+    return np.int64(found)
+
+
+@inlined
+def _add_signatures(trie_first, trie_ids, node, arena, low, high, ended, salt, signatures):
     """Add a hash of the frames `arena[low:high, ACTIVE]` to the tokens that end at a node."""
-    sign = _mixed(salt, np.int64(1)) if finished else np.int64(0)
+    sign = _mixed(salt, ended) if ended else np.int64(0)
     for i in range(low, high):
         sign += _signature(arena, arena[i, ACTIVE], salt)
     for i in range(trie_first[node], trie_first[node + 1]):
@@ -244,7 +310,8 @@ def walk(
             than there is room for below; else it is 0 again.
         words: int64[some], receives the places of the words of the mask that are set, as many as it has room for.
         values: uint32[as many], receives these words.
-        exit_nodes: int32[trie nodes], receives the nodes at which the frame's rule can end inside a token.
+        exit_nodes: int32[...], receives the nodes at which the frame's rule can end inside a token; those at which it
+            ends with a label have the label plus 1 above the lowest `LABEL_SHIFT` bits.
         signatures: int64[tokens] or int64[0]; where a token is allowed, a hash of the frames after it is added, so that
             tokens with equal signs lead to the same frames.
         missing: bool[rules + 1], receives which rules are called that are not built, and in the last place whether any
@@ -265,7 +332,7 @@ def walk(
     arena[0, BELOW] = -1
     arena[0, REMAINING] = 0
     arena[0, ACTIVE] = 0
-    first_top, first_high, at_end = one, one, False
+    first_top, first_high, at_end = one, one, root
     # At the start of a token the frame is one of several that are settled already.
     if len(states) == 0 and len(nodes) > 0 and nodes[0] > 0:
         first_top, first_high, at_end = _epsilon_closure(
@@ -292,8 +359,12 @@ def walk(
                 worst = max(worst, need)
                 filled = _allow(trie_first, trie_ids, begin, mask, words, filled)
         if at_end and child_count[begin] > 0:
-            exit_nodes[found] = begin
-            found += 1
+            found = _add_exits(
+                arena, np.int64(begin), at_end, child_first, child_count, child_byte,
+                row, targets, classes, rule, has_moves, exit_nodes, found,
+            )
+            if found < 0:
+                return OVERFLOW, worst, filled
         if base + 2 >= room:
             return OVERFLOW, worst, filled
         depth = base
@@ -319,7 +390,7 @@ def walk(
             byte = child_byte[place]
             if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room or fuel < 0:
                 return OVERFLOW, worst, filled
-            top, high, ended, moved = bottom, low, False, np.int64(-1)
+            top, high, ended, moved = bottom, low, root, np.int64(-1)
             if only >= 0:  # and there is nothing but bytes around it
                 target = targets[leaving + classes[inside, byte]]
                 after = apply_operation(
@@ -352,7 +423,7 @@ def walk(
                     and arena[moved, COUNT] == arena[before, COUNT] and arena[moved, BELOW] == arena[before, BELOW]
                 ):
                     low, high, top = arena[depth, LOW], low, bottom
-                    moved, ended = before, arena[depth, ENDED] != 0
+                    moved, ended = before, arena[depth, ENDED]
                 else:
                     top, high, ended = _epsilon_closure(
                         arena, bottom, top, low, high,
@@ -365,8 +436,12 @@ def walk(
                     continue
             node = child_node[place]
             if ended and child_count[node] > 0:
-                exit_nodes[found] = node
-                found += 1
+                found = _add_exits(
+                    arena, np.int64(node), ended, child_first, child_count, child_byte,
+                    row, targets, classes, rule, has_moves, exit_nodes, found,
+                )
+                if found < 0:
+                    return OVERFLOW, worst, filled
             if trie_first[node] < trie_first[node + 1]:
                 need = 0 if ended else _min_tokens(arena, low, high, rule, min_count, token_distances)
                 if need <= remaining:

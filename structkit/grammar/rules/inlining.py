@@ -1,0 +1,73 @@
+"""Which rules stay rules, and the others inlined into these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping
+
+from structkit.grammar.rules.cfg import Cfg
+from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, minimal
+from structkit.grammar.rules.left_corner import left_corner_graphs
+from structkit.regex.walk import components
+
+__all__ = ["flattened", "kept_rules", "small_graphs"]
+
+_MAX_SIZE = 30
+"""Maximum moves of a rule that is inlined where several others call it."""
+
+
+def small_graphs(cfg: Cfg) -> dict[str, Graph]:
+    """Return the automata of the rules of a grammar, with small ones inlined."""
+    graphs = left_corner_graphs(cfg)
+    for graph in graphs.values():
+        allow_ignored(graph, cfg.ignored)
+    graphs = {name: minimal(loop_back(name, graph)) for name, graph in graphs.items()}
+    calls = {name: called_rules(graph) for name, graph in graphs.items()}
+    uses = Counter(
+        symbol for graph in graphs.values() for _, symbol, _ in graph.moves if isinstance(symbol, str)
+    )
+    kept = {cfg.start}
+    found: dict[str, Graph] = {}
+    for group in components(calls):
+        if len(group) > 1 or group[0] in calls[group[0]]:
+            kept.update(group)
+        for name in group:
+            found[name] = minimal(loop_back(name, flattened(graphs[name], found, kept)))
+            if len(found[name].moves) > _MAX_SIZE and uses[name] > 1:
+                kept.add(name)
+    return {name: graph for name, graph in found.items() if name in kept}
+
+
+def kept_rules(graphs: Mapping[str, Graph], start: str) -> set[str]:
+    """Return the rules that stay rules, on each cycle of calls at least one, and the first."""
+    calls = {name: called_rules(graph) for name, graph in graphs.items()}
+    kept = {start}
+    pending = [set(graphs) - kept]
+    while pending:
+        names = pending.pop()
+        inside = {name: [callee for callee in calls[name] if callee in names] for name in names}
+        callers = Counter(callee for callees in inside.values() for callee in callees)
+        for group in components(inside):
+            if len(group) > 1 or group[0] in inside[group[0]]:
+                # The rule with the most calls in and out is likely to be on all cycles of the component.
+                most = max(sorted(group), key=lambda name: callers[name] * len(inside[name]))
+                kept.add(most)
+                pending.append(set(group) - {most})
+    return kept
+
+
+def flattened(graph: Graph, graphs: Mapping[str, Graph], kept: Container[str]) -> Graph:
+    """Return the automaton of a rule with those of the callees that do not stay rules in place of the calls."""
+    result = Graph(graph.size)
+    pending = list(reversed(graph.moves))
+    while pending:
+        source, symbol, target = pending.pop()
+        if not isinstance(symbol, str) or symbol in kept:
+            result.moves.append((source, symbol, target))
+            continue
+        callee, offset = graphs[symbol], result.size
+        result.size += callee.size
+        result.moves.append((source, None, offset))
+        result.moves.append((offset + 1, None, target))
+        pending += [(offset + a, inner, offset + b) for a, inner, b in reversed(callee.moves)]
+    return result
