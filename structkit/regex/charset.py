@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 
 from structkit.regex.nodes import CharClass, LiteralText, Node, choice
 
@@ -69,9 +70,15 @@ def union(sets: Iterable[CharClass]) -> CharClass:
     >>> union([single_char("a"), single_char("b")])
     CharClass(ranges=((97, 98),))
     """
+    return _union(tuple(sets))
+
+
+@lru_cache(maxsize=512)
+def _union(sets: tuple[CharClass, ...]) -> CharClass:
     return char_class([pair for each in sets for pair in each.ranges])
 
 
+@lru_cache(maxsize=512)
 def complement(charset: CharClass) -> CharClass:
     """Return the code points not in the class.
 
@@ -87,6 +94,7 @@ def complement(charset: CharClass) -> CharClass:
     return char_class((first, last) for first, last in gaps if first <= last)
 
 
+@lru_cache(maxsize=512)
 def intersection(left: CharClass, right: CharClass) -> CharClass:
     """Return the code points in both classes.
 

@@ -57,8 +57,9 @@ class LiteralText:
         return self.value.encode(errors="surrogateescape")
 
 
+@cached_hash
 @frozen
-class CharClass:
+class CharClass(CachedHash):
     """One code point of sorted, disjoint, non-adjacent ranges; ends are inclusive, surrogates excluded."""
 
     ranges: tuple[tuple[int, int], ...]

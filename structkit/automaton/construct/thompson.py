@@ -16,6 +16,7 @@ from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Callee, Dfa
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
+from structkit.regex.charset import char_class, intersection
 from structkit.regex.json_string import is_substring
 from structkit.regex.nodes import (
     AnyOrder,
@@ -41,6 +42,8 @@ __all__ = ["build_nfa"]
 
 _MAX_SEPARATE_TEXTS = 8
 """Maximum number of alternative literals that are emitted one by one; more share a trie."""
+
+_ASCII, _NOT_ASCII = char_class([(0, 127)]), char_class([(128, 0x10FFFF)])
 
 _MAX_DIRECT_RANGES = 8
 """Maximum number of ranges of a character class that is emitted directly; larger classes are kept as tables."""
@@ -155,8 +158,20 @@ class _Builder:
         """Emit a finite automaton with new states; the move into a state ends there if nothing else enters it."""
         states = [self.state() for _ in range(node.size)]
         self.link(start, states[0])
+        classes: dict[tuple[CharClass, int], int] = {}
         for source, part, target in node.moves:
-            self.link(self.emit(part, states[source]), states[target])
+            if not isinstance(part, CharClass) or len(part.ranges) <= _MAX_DIRECT_RANGES:
+                self.link(self.emit(part, states[source]), states[target])
+                continue
+            # Moves with equal characters of several bytes share the states inside these.
+            ascii_part, others = intersection(part, _ASCII), intersection(part, _NOT_ASCII)
+            if ascii_part.ranges:
+                self.link(self.emit(ascii_part, states[source]), states[target])
+            begin = classes.get((others, target))
+            if begin is None:
+                begin = classes[others, target] = self.state()
+                self.link(self.emit(others, begin), states[target])
+            self.link(states[source], begin)
         return states[1]
 
     def link(self, source: int, target: int) -> None:

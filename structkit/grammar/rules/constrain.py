@@ -21,7 +21,7 @@ from structkit.grammar.rules.graph import Graph
 from structkit.grammar.rules.lexing import Lexing, Way
 from structkit.grammar.rules.tokens import TokenReader
 from structkit.grammar.rules.variants import Call, Entry, Explored, labelled_graphs
-from structkit.regex.charset import char_class, complement, contains, intersection
+from structkit.regex.charset import complement, contains, intersection, union
 from structkit.regex.nodes import CharClass, Network, Node
 from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
 
@@ -328,7 +328,7 @@ class _Product:
                 for way in exits(state, alone):
                     after = contexts.after(context, number, way, self.following[terminal])
                     ends.setdefault(self.number(after), []).append(source)
-            targets: dict[int, list[tuple[int, int]]] = {}
+            targets: dict[int, list[CharClass]] = {}
             for charset in partition([*threads.classes_at(state), *contexts.classes(context)]):
                 code_point = charset.ranges[0][0]
                 moved, next_context = threads.step(state, code_point), contexts.step(context, code_point)
@@ -344,8 +344,8 @@ class _Product:
                         raise LimitExceeded(
                             "nfa_states", _MAX_STATES, f"the terminal {terminal.name}", is_fixed=True
                         )
-                targets.setdefault(target, []).extend(charset.ranges)
-            moves += [(source, char_class(ranges), target) for target, ranges in targets.items()]
+                targets.setdefault(target, []).append(charset)
+            moves += [(source, union(parts), target) for target, parts in targets.items()]
         return len(numbers), moves, ends
 
 
@@ -359,5 +359,10 @@ def _is_wide(node: Node) -> bool:
     counts = Counter[int]()
     for source, part, _ in node.moves if isinstance(node, Network) else ():
         if isinstance(part, CharClass):
-            counts[source] += sum(max(0, min(last, 127) - first + 1) for first, last in part.ranges)
+            counts[source] += _ascii_size(part)
     return max(counts.values(), default=0) >= _WIDE
+
+
+@lru_cache(maxsize=1024)
+def _ascii_size(charset: CharClass) -> int:
+    return sum(max(0, min(last, 127) - first + 1) for first, last in charset.ranges)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.context import Context, Contexts, exits
 from structkit.grammar.rules.lexing import Lexing, Way
-from structkit.regex.charset import ANY, char_class, contains, union
+from structkit.regex.charset import ANY, contains, union
 from structkit.regex.nodes import CharClass, Network
 from structkit.regex.pattern.threads import State, network_of, partition
 
@@ -86,16 +86,16 @@ class TokenReader:
         for source, (state, open_context) in enumerate(places):
             for own in token.ends[state] if source else ():
                 ends.setdefault(self._joined(own, open_context, following), []).append(source)
-            targets: dict[tuple[int, Context], list[tuple[int, int]]] = {}
+            targets: dict[tuple[int, Context], list[CharClass]] = {}
             for charset, target, after in self._steps(token.moves[state], open_context):
-                targets.setdefault((target, after), []).extend(charset.ranges)
-            for place, ranges in targets.items():
+                targets.setdefault((target, after), []).append(charset)
+            for place, parts in targets.items():
                 target = numbers.setdefault(place, len(places))
                 if target == len(places):
                     places.append(place)
-                moves.append((source, char_class(ranges), target))
+                moves.append((source, union(parts), target))
         self._count(len(places))
-        return [(network_of(len(places), moves, sources), after) for after, sources in ends.items()]
+        return [(_network(moves, sources), after) for after, sources in ends.items()]
 
     def _steps(
         self, moves: Iterable[tuple[CharClass, int]], before: Context
@@ -151,7 +151,7 @@ class TokenReader:
                     contexts.after(context, number, requirements, ANY) for requirements in exits(state, None)
                 ]
             token.ends.append(found)
-            targets: dict[int, list[tuple[int, int]]] = {}
+            targets: dict[int, list[CharClass]] = {}
             classes = [*threads.classes_at(state), *contexts.classes(context)]
             classes += [each for _, n, word in alive for each in contexts.threads(n).classes_at(word)]
             for charset in partition(classes):
@@ -170,8 +170,8 @@ class TokenReader:
                 if target == len(places):
                     places.append(place)
                     self._count(1)
-                targets.setdefault(target, []).extend(charset.ranges)
-            token.moves.append([(char_class(ranges), target) for target, ranges in targets.items()])
+                targets.setdefault(target, []).append(charset)
+            token.moves.append([(union(parts), target) for target, parts in targets.items()])
         return token
 
     def _count(self, states: int) -> None:
@@ -184,3 +184,20 @@ class TokenReader:
 
 def _at(moves: Iterable[tuple[CharClass, int]], code_point: int) -> int | None:
     return next((target for charset, target in moves if contains(charset, code_point)), None)
+
+
+def _network(moves: Iterable[tuple[int, CharClass, int]], ends: Iterable[int]) -> Network:
+    """Return the part of an automaton from which an end can be reached."""
+    into: dict[int, list[tuple[int, CharClass]]] = {}
+    for source, charset, target in moves:
+        into.setdefault(target, []).append((source, charset))
+    alive = dict.fromkeys(ends)
+    pending = list(alive)
+    while pending:
+        for source, _ in into.get(pending.pop(), ()):
+            if source not in alive:
+                alive[source] = None
+                pending.append(source)
+    numbers = {state: number for number, state in enumerate(sorted({0, *alive}))}
+    kept = [(numbers[a], charset, numbers[b]) for b in alive for a, charset in into.get(b, ()) if a in alive]
+    return network_of(len(numbers), kept, [numbers[state] for state in ends])

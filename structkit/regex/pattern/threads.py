@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.regex.charset import char_class, contains
+from structkit.regex.charset import char_class, contains, union
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
 from structkit.regex.pattern.program import Char, End, Instruction, Look, Match, Program, Split
 
@@ -313,8 +313,13 @@ def partition(classes: Iterable[CharClass]) -> list[CharClass]:
     >>> partition([CharClass(((1, 5),)), CharClass(((4, 9),))])
     [CharClass(ranges=((1, 3),)), CharClass(ranges=((4, 5),)), CharClass(ranges=((6, 9),))]
     """
+    return list(_partition(tuple(dict.fromkeys(classes))))
+
+
+@lru_cache(maxsize=512)
+def _partition(classes: tuple[CharClass, ...]) -> tuple[CharClass, ...]:
     events: dict[int, set[int]] = {}
-    for number, charset in enumerate(dict.fromkeys(classes)):
+    for number, charset in enumerate(classes):
         for first, last in charset.ranges:
             events.setdefault(first, set()).symmetric_difference_update({number})
             events.setdefault(last + 1, set()).symmetric_difference_update({number})
@@ -325,7 +330,7 @@ def partition(classes: Iterable[CharClass]) -> list[CharClass]:
         if inside:
             found.setdefault(frozenset(inside), []).append((place, following - 1))
     parts = [char_class(ranges) for ranges in found.values()]
-    return [part for part in parts if part.ranges]  # none for surrogates alone
+    return tuple(part for part in parts if part.ranges)  # none for surrogates alone
 
 
 @dataclass(frozen=True)
@@ -380,9 +385,7 @@ class TerminalAutomaton:
                 return True
             if alone.behind == after_text.behind:
                 continue
-            for charset in _partition(
-                frozenset((*self.threads.classes_at(alone), *self.threads.classes_at(after_text)))
-            ):
+            for charset in partition((*self.threads.classes_at(alone), *self.threads.classes_at(after_text))):
                 code_point = charset.ranges[0][0]
                 pending.append(
                     (self.threads.step(alone, code_point), self.threads.step(after_text, code_point))
@@ -411,8 +414,8 @@ def build_terminal(
     start = threads.start()
     numbers, states, moves = {start: 0}, [start], []
     for source, state in enumerate(states):
-        targets: dict[int, list[tuple[int, int]]] = {}
-        for charset in _partition(frozenset(threads.classes_at(state))):
+        targets: dict[int, list[CharClass]] = {}
+        for charset in partition(threads.classes_at(state)):
             after = threads.step(state, charset.ranges[0][0])
             threads.steps += len(charset.ranges) // 4
             if threads.steps > max_steps:
@@ -424,19 +427,14 @@ def build_terminal(
                 if target >= _MAX_STATES:
                     raise LimitExceeded("states", _MAX_STATES, "the automaton of a terminal")
                 states.append(after)
-            targets.setdefault(target, []).extend(charset.ranges)
-        moves += [(source, char_class(ranges), target) for target, ranges in targets.items()]
+            targets.setdefault(target, []).append(charset)
+        moves += [(source, union(parts), target) for target, parts in targets.items()]
     accepting = tuple(
         number
         for number, state in enumerate(states)
         if (state.is_accepting if ordered else state.can_match_at_end)
     )
     return TerminalAutomaton(threads, tuple(states), tuple(moves), accepting)
-
-
-@lru_cache(maxsize=4096)
-def _partition(classes: frozenset[CharClass]) -> list[CharClass]:
-    return partition(classes)
 
 
 def network_of(size: int, moves: Iterable[tuple[int, CharClass, int]], accepting: Iterable[int]) -> Network:
