@@ -90,6 +90,8 @@ def compile(
     spec = None if type(target) is dict else spec_of(target)
     if isinstance(spec, Grammar) and spec.source.named_tokens:
         vocabulary = with_named_tokens(vocabulary, spec.source.named_tokens)
+    if isinstance(spec, Grammar) and spec.options.indenter is not None:
+        cache = False  # there is no end of its rules
     fingerprint = fingerprint_of(target) if cache else None
     guide, key = None, DiskKey() if cache else None
     if fingerprint is not None:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from structkit.errors import GrammarError
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.rules.constrain import UnseparatedTerminals
+from structkit.grammar.rules.layout import UnbalancedIndent
 from structkit.grammar.rules.left_corner import GuardedRecursion
 from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
@@ -72,7 +73,7 @@ class GrammarSource:
         """
         try:
             rules = rules_of(self.cfg, self.limits)
-        except (UnseparatedTerminals, GuardedRecursion) as error:
+        except (UnseparatedTerminals, GuardedRecursion, UnbalancedIndent) as error:
             raise self.error(str(error)) from None
         if rules.start is NEVER:
             raise self.error("no text is in the language")

@@ -121,6 +121,8 @@ class Budgets:
         """Return whether the value can be completed within `budget` more tokens."""
         if self._rough_upper_bound(state) <= budget:
             return True
+        if self.index.automaton.has_labels:
+            return False
         self.index.make_exact()
         automaton = self.index.automaton
         shortest = self._shortest_length(state)
@@ -144,6 +146,8 @@ class Budgets:
             self.index.make_exact()
             state.max_cost_after = None
             return self.mask(state, remaining)
+        if self.index.automaton.has_labels:
+            return self._mask_of_bounds(state, remaining)
         if not self._has_bounded_search:
             return self._searched(state, remaining)
         mask = mask_of(state, self.index) & self._budget_mask(state, remaining)
@@ -151,6 +155,13 @@ class Budgets:
             for token in self._search.first_tokens(state, remaining + 1):
                 mask[token >> 5] |= np.uint32(1 << (token & 31))
         return mask
+
+    def _mask_of_bounds(self, state: State, remaining: int) -> NDArray[np.uint32]:
+        """Return the tokens after which the upper bound fits."""
+        groups = self.groups(state)
+        after = [self.step(state, token) for token in groups.representatives.tolist()]
+        fits = [self.upper_bound(each) <= remaining for each in after]
+        return np.packbits(np.array([*fits, False])[groups.group_of], bitorder="little").view(np.uint32)
 
     def min_tokens(self, state: State, max_tokens: int = UNREACHABLE) -> int:
         """Return the minimum number of tokens to the end; `UNREACHABLE` if unknown or above `max_tokens`.
@@ -163,6 +174,8 @@ class Budgets:
                 limit.
         """
         cached = self._min_tokens.get(state)
+        if self.index.automaton.has_labels:
+            return self.upper_bound(state)
         if cached is None:
             self.index.make_exact()
             if self._has_bounded_search:

@@ -62,8 +62,7 @@ class GuideFile:
 
     Attributes:
         tables: The automaton of the rules that were built when the file was written.
-        token_distances: int32[2, ...], the tokens from each state to the end of its rule, and the tokens of an
-            iteration of each rule.
+        token_distances: int32[2 + labels, ...], see `TokenDistance.distances`.
         is_exact: Whether the token distances are exact; then all rules are built.
         source: uint8[...], the serialized target, from which further rules are built.
     """
@@ -167,8 +166,11 @@ class GuideSaver:
         is_exact, tables = self._distance.is_exact, self._automaton.tables
         token_distances = self._distance.distances
         states, rules = len(tables.row), len(tables.start)
-        distances = np.zeros((2, max(states, rules)), np.int32)
-        distances[0, :states] = token_distances[0, :states]
+        distances = np.zeros((len(token_distances), max(states, rules)), np.int32)
+        distances[0, :states], distances[2:, :states] = (
+            token_distances[0, :states],
+            token_distances[2:, :states],
+        )
         distances[1, :rules] = np.where(tables.start == UNBUILT, 0, token_distances[1, :rules])
         arrays = {
             **tables._asdict(),

@@ -21,6 +21,7 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, min_stack_cost
 from structkit.errors import LimitExceeded, VocabularyError
+from structkit.index.bounds import labelled_bound
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
 from structkit.index.rows import tokenize, walk_kernels
 from structkit.index.rows.mask import Mask
@@ -112,13 +113,13 @@ class Index:
 
     @property
     def token_distances(self) -> NDArray[np.int32]:
-        """int32[2, ...], upper bounds on the tokens from each state to its rule's end, and per iteration of a rule."""
+        """int32[2 + labels, ...], upper bounds on tokens; see `TokenDistance.distances`."""
         return self._token_distance.distances
 
     @property
     def is_exact(self) -> bool:
-        """Whether `token_distances` is exact; see `make_exact`."""
-        return self._token_distance.is_exact
+        """Whether `token_distances` is exact, see `make_exact`, or can only be upper bounds."""
+        return self._token_distance.is_exact or self.automaton.has_labels
 
     @property
     def shortest(self) -> ShortestPaths:
@@ -127,7 +128,7 @@ class Index:
 
     def make_exact(self) -> None:
         """Make `token_distances` exact: builds all rules, and clears the rows."""
-        if not self._token_distance.is_exact:
+        if not self.is_exact:
             self._token_distance.make_exact()
             self.rows = RowCache(self.automaton.limits.row_bytes)
             self._openings = RowCache(self.automaton.limits.row_bytes)
@@ -218,6 +219,9 @@ class Index:
 
     def upper_bound(self, frame: Below) -> int:
         """Return an upper bound on the tokens from a frame, through the frames below it, to the end of the text."""
+        if self.automaton.has_labels:
+            bound = labelled_bound(self.automaton, self.token_distances, frame, self._rule_upper_bound)
+            return min(bound, UNREACHABLE)
         total = 0
         while isinstance(frame, Frame):  # as in `fewest`, which most stacks can do without
             total += self._rule_upper_bound(frame)

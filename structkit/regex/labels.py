@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from structkit.errors import SchemaError
+from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import EMPTY, Network, Node, ReturnLabel, RuleRef, Rules
 from structkit.regex.walk import children, map_children, referenced_rules
 
-__all__ = ["without_labels"]
+__all__ = ["labelled_name", "resolve_labels", "without_labels"]
 
 _END = 1
 """The state at which the paths of a `Network` end."""
@@ -18,6 +20,9 @@ def without_labels(rules: Rules) -> Rules:
 
     The rules are returned as they are if none has labels.
 
+    Raises:
+        SchemaError: There is no end of the rules.
+
     >>> from structkit.regex.nodes import LiteralText
     >>> a, b = LiteralText("a"), LiteralText("b")
     >>> inner = Network(4, ((0, a, 2), (0, b, 3), (2, ReturnLabel(0), 1), (3, ReturnLabel(1), 1)))
@@ -25,27 +30,38 @@ def without_labels(rules: Rules) -> Rules:
     >>> list(without_labels(Rules(start, {"x": inner})).rules)
     ['x:0', 'x:1']
     """
+    if isinstance(rules.rules, LazyRules) and rules.rules.is_unbounded:
+        raise SchemaError("a grammar with a postlex has rules for each indentation, and cannot be printed")
     found: dict[str, Node] = {}
     owners: dict[str, tuple[str, int]] = {}
-    has_labels = False
-
-    def resolved(node: Node, label: int | None = None) -> Node:
-        nonlocal has_labels
-        if not _has_labels(node):
-            return node
-        has_labels = True
-        if isinstance(node, Network):
-            return Network(node.size, tuple(_moves(node, label, owners)))
-        return map_children(node, resolved)
-
-    start = resolved(rules.start)
+    start = resolve_labels(rules.start, None, owners)
     pending = [start]
     while pending:
         for name in referenced_rules(pending.pop()) - found.keys():
             rule, label = owners.get(name, (name, None))
-            found[name] = resolved(rules.rules[rule], label)
+            found[name] = resolve_labels(rules.rules[rule], label, owners)
             pending.append(found[name])
-    return Rules(start, found, rules.unenforced) if has_labels else rules
+    return Rules(start, found, rules.unenforced) if owners else rules
+
+
+def labelled_name(rule: str, label: int) -> str:
+    """Return the name of the rule of the texts of a rule that end with a label."""
+    return f"{rule}:{label}"
+
+
+def resolve_labels(node: Node, label: int | None, owners: dict[str, tuple[str, int]]) -> Node:
+    """Return a node without labels.
+
+    Args:
+        node: The node of a rule.
+        label: The label with which its texts end; `None` for a rule without labels.
+        owners: Receives, for each new name of a rule that it calls, the rule and the label.
+    """
+    if not _has_labels(node):
+        return node
+    if isinstance(node, Network):
+        return Network(node.size, tuple(_moves(node, label, owners)))
+    return map_children(node, lambda part: resolve_labels(part, label, owners))
 
 
 def _has_labels(node: Node) -> bool:
@@ -73,7 +89,7 @@ def _moves(
                 yield source, EMPTY, _END
         elif isinstance(node, RuleRef) and target in labels:
             for number, after in labels[target]:
-                name = f"{node.rule}:{number}"
+                name = labelled_name(node.rule, number)
                 owners[name] = node.rule, number
                 yield source, RuleRef(name), after
         else:

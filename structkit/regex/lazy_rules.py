@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from structkit.errors import SchemaError
 from structkit.regex.nodes import Node
 
 __all__ = ["LazyRules"]
@@ -17,6 +18,7 @@ class LazyRules(Mapping[str, Node]):
         deferred: The other rules by name; `lower` removes one and may add the parts that it defers.
         examples: For each rule that was ever deferred, a part of its language that is not empty.
         lower: Lowers one deferred rule.
+        is_unbounded: Whether rules defer ever more rules, so that they cannot all be lowered.
     """
 
     def __init__(
@@ -25,11 +27,14 @@ class LazyRules(Mapping[str, Node]):
         deferred: Mapping[str, object],
         examples: Mapping[str, Node],
         lower: Callable[[str], None],
+        *,
+        is_unbounded: bool = False,
     ) -> None:
         self.lowered = lowered
         self._deferred = deferred
         self._examples = examples
         self._lower = lower
+        self.is_unbounded = is_unbounded
 
     def __getitem__(self, name: str) -> Node:
         if name in self._deferred:
@@ -37,6 +42,10 @@ class LazyRules(Mapping[str, Node]):
         return self.lowered[name]
 
     def __iter__(self) -> Iterator[str]:
+        if self.is_unbounded:
+            raise SchemaError(
+                "the rules of a grammar with a postlex cannot be listed: there is one for each indentation"
+            )
         while self._deferred:
             for name in sorted(self._deferred):
                 self._lower(name)

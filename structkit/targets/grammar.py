@@ -15,6 +15,7 @@ from typing_extensions import TypeForm
 from structkit.errors import GrammarError, SchemaError
 from structkit.grammar.read import GrammarSource, Syntax
 from structkit.grammar.syntax.holes import Hole
+from structkit.grammar.syntax.indenter import read_indenter
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser, Priority, TreeTransformer
 from structkit.limits import Limits
 from structkit.schema.markers.grammar import described_with
@@ -23,6 +24,7 @@ from structkit.targets.specs import Choice, Regex, TextTarget
 
 if TYPE_CHECKING:
     from lark import Tree
+    from lark.indenter import Indenter
 
 __all__ = ["Grammar", "Syntax"]
 
@@ -73,7 +75,7 @@ class Grammar(TextTarget[T_co]):
         lexer: Lexer = "auto",
         *,
         syntax: Syntax = "lark",
-        postlex: None = None,
+        postlex: Indenter | None = None,
         import_paths: Sequence[str | os.PathLike[str]] = (),
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
@@ -93,7 +95,7 @@ class Grammar(TextTarget[T_co]):
         lexer: Lexer = "auto",
         *,
         syntax: Literal["lark"] = "lark",
-        postlex: None = None,
+        postlex: Indenter | None = None,
         import_paths: Sequence[str | os.PathLike[str]] = (),
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
@@ -113,7 +115,7 @@ class Grammar(TextTarget[T_co]):
         lexer: Lexer = "auto",
         *,
         syntax: Literal["lark"] = "lark",
-        postlex: None = None,
+        postlex: Indenter | None = None,
         import_paths: Sequence[str | os.PathLike[str]] = (),
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
@@ -132,7 +134,7 @@ class Grammar(TextTarget[T_co]):
         lexer: Lexer = "auto",
         *,
         syntax: Syntax = "lark",
-        postlex: None = None,
+        postlex: Indenter | None = None,
         import_paths: Sequence[str | os.PathLike[str]] = (),
         priority: Priority | None = "auto",
         maybe_placeholders: bool = True,
@@ -151,7 +153,9 @@ class Grammar(TextTarget[T_co]):
             parser: The parser.
             lexer: How the text is cut into terminals; `"auto"` is `"dynamic"`, or `"contextual"` with `parser="lalr"`.
             syntax: The language in which the grammar is written. It is never guessed.
-            postlex: Not supported.
+            postlex: An object of `lark.indenter.Indenter`, such as `lark.indenter.PythonIndenter()`, for a lexer that
+                is `"basic"` or `"contextual"`. A block can be indented by at most 16 columns more than the lines
+                around it.
             import_paths: Where `%import` looks, before the grammars of Lark. A grammar from a file also imports from
                 its own folder.
             priority: What the priorities of rules and terminals mean for trees.
@@ -178,10 +182,8 @@ class Grammar(TextTarget[T_co]):
             raise ValueError(f"syntax must be 'lark', 'gbnf' or 'kbnf', not {syntax!r}")
         if syntax != "lark" and (value == "tree" or transformer is not None or holes):
             raise ValueError("only a Lark grammar has trees and holes; write syntax='lark'")
-        if postlex is not None:
-            raise ValueError(
-                "postlex is not supported; write the lines and their indentation into the grammar"
-            )
+        if postlex is not None and syntax != "lark":
+            raise ValueError("only a Lark grammar has a postlex; write syntax='lark'")
         set_field = object.__setattr__
         set_field(self, "text", str(text) if path is None else _read(path))
         set_field(self, "limits", limits)
@@ -190,7 +192,15 @@ class Grammar(TextTarget[T_co]):
         folders = tuple(os.fspath(folder) for folder in import_paths)
         start = start or ("root" if syntax == "gbnf" else "start")
         options = LarkOptions(
-            start, parser, lexer, folders, priority, maybe_placeholders, int(g_regex_flags), strict
+            start,
+            parser,
+            lexer,
+            folders,
+            priority,
+            maybe_placeholders,
+            int(g_regex_flags),
+            strict,
+            None if postlex is None else read_indenter(postlex),
         )
         set_field(self, "options", options)
         set_field(self, "value", value)
@@ -232,6 +242,10 @@ class Grammar(TextTarget[T_co]):
         """Add the grammar to the JSON Schema of a string, for `Annotated[str, Grammar(...)]`."""
         if self.value != "text" or self.transformer is not None or self.holes:
             raise SchemaError("a field has the text of its grammar; remove value, transformer and holes")
+        if self.options.indenter is not None:
+            raise SchemaError(
+                "a field cannot have the text of a grammar with a postlex; generate the text alone"
+            )
         if self.source.named_tokens:
             raise SchemaError("a JSON string is text; remove the terminals that are tokens from the grammar")
         return described_with(handler(core_schema), self.parts)

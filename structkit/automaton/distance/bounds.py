@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -13,6 +12,7 @@ from structkit.automaton.core.dfa import RuleKey
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.distance.cardinality import Cardinality, find_shortage, min_distinct
 from structkit.regex.json_string import free_text_body
+from structkit.regex.labels import labelled_name, resolve_labels
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import (
     AnyOrder,
@@ -70,6 +70,9 @@ class LengthBounds:
         self._counts = cardinality
         self.shortage: tuple[str, int, int] | None = None
         self._lengths: dict[RuleKey, int] = {}
+        self._owners: dict[
+            str, tuple[str, int]
+        ] = {}  # what the names of rules that end with a label stand for
         self._networks: dict[Network, int] = {}  # those that need no rule: a grammar repeats its terminals
 
     def of(self, key: RuleKey) -> int:
@@ -94,11 +97,20 @@ class LengthBounds:
         self._resolve(sorted(missing))
         return self._of_node(key, set())
 
-    def _node(self, rule: str) -> Node:
+    def of_label(self, rule: str, label: int) -> int:
+        """Return the bytes that are enough for a text of a rule that ends with a label."""
+        name = labelled_name(rule, label)
+        self._owners[name] = rule, label
+        return self.of(name)
+
+    def _node(self, name: str) -> Node:
         """Return a node that bounds the shortest text of a rule; that of a deferred rule is known before lowering."""
         rules = self._rules.rules
-        example = rules.example(rule) if isinstance(rules, LazyRules) else None
-        return rules[rule] if example is None else example
+        example = rules.example(name) if isinstance(rules, LazyRules) else None
+        if example is not None:
+            return example
+        rule, label = self._owners.get(name, (name, None))
+        return resolve_labels(rules[rule], label, self._owners)
 
     def _resolve(self, rules: Iterable[str]) -> None:
         """Compute the bounds of rules and of the rules they need; a rule is retried once other bounds are known."""
@@ -177,7 +189,7 @@ class LengthBounds:
             case Intersection():
                 return self._product(node)
             case ReturnLabel():
-                return 0
+                return UNREACHABLE
             case Network():
                 return self._of_network(node, missing)
 
@@ -194,31 +206,24 @@ class LengthBounds:
         return length
 
     def _shortest_path(self, network: Network, missing: set[str]) -> int:
-        """Return the length of a shortest path, whatever the labels of the rules called (Knuth 1977)."""
-        into: dict[int, list[tuple[int, int]]] = {}
-        labels: dict[int, list[int]] = {}
-        open_labels = Counter[int]()  # of each state, those after which no path to the end is known
+        """Return the length of a shortest path (Dijkstra 1959)."""
+        following: dict[int, list[tuple[int, int]]] = {}
         for source, node, target in network.moves:
-            if isinstance(node, ReturnLabel):
-                labels.setdefault(target, []).append(source)
-                open_labels[source] += 1
-            elif (length := self._of_node(node, missing)) < UNREACHABLE:
-                into.setdefault(target, []).append((length, source))
-        known: set[int] = set()
-        pending = [(0, 1)]
+            if (length := self._of_node(node, missing)) < UNREACHABLE:
+                following.setdefault(source, []).append((length, target))
+        distances = {0: 0}
+        pending = [(0, 0)]
         while pending:
             distance, state = heappop(pending)
-            if state == 0:
+            if state == 1:
                 return distance
-            if state in known:
+            if distance > distances[state]:
                 continue
-            known.add(state)
-            for length, source in into.get(state, ()):
-                heappush(pending, (_sum((distance, length)), source))
-            for source in labels.get(state, ()):
-                open_labels[source] -= 1
-                if not open_labels[source]:
-                    heappush(pending, (distance, source))
+            for length, target in following.get(state, ()):
+                total = _sum((distance, length))
+                if total < distances.get(target, UNREACHABLE):
+                    distances[target] = total
+                    heappush(pending, (total, target))
         return UNREACHABLE
 
     def _of_any(self, parts: tuple[Node, ...], missing: set[str]) -> int:

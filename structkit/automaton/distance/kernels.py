@@ -14,8 +14,8 @@ from structkit.automaton.core.jit import helper, inlined, kernel
 from structkit.automaton.core.kernels import AT_END, ENTER, EXIT, OPERATION_BITS, OPERATION_MASK, UNREACHABLE
 
 __all__ = [
-    "BYTES_PER_ITERATION", "CALL_COLUMNS", "CALL_FIRST", "DISTANCE", "FIRST_STEP", "LABEL", "MOVE_COLUMNS", "ROW",
-    "RULE", "RULE_COLUMNS", "STATE_COLUMNS", "distances", "measure",
+    "BYTES_PER_ITERATION", "CALL_COLUMNS", "CALL_FIRST", "DISTANCE", "FIRST_STEP", "MOVE_COLUMNS", "ROW", "RULE",
+    "RULE_COLUMNS", "STATE_COLUMNS", "distances", "measure",
 ]
 
 ROW, RULE, CALL_FIRST, KNOWN, DISTANCE, MOVE_FIRST, FIRST_STEP = range(7)
@@ -27,10 +27,7 @@ MOVE_COLUMNS = 2
 """The columns of `moves`: a byte class, and the state after it."""
 
 CALL_RULE, CALL_NEXT, CALL_OPERATION = range(3)
-"""Rows of `of_calls`: the rule called, negative for a label, the state after the call, and the operation."""
-
-LABEL = -1
-"""The length of a label."""
+"""Rows of `of_calls`: the rule called, the state after the call, and the operation."""
 
 START, STOP, MIN_COUNT, WIDTH, BYTES_PER_ITERATION = range(5)
 """Rows of `of_rules`: the first state, the last state plus one, the minimum iterations, the number of byte classes, and
@@ -79,20 +76,11 @@ def _sweep(moves, final, of_states, of_calls, of_rules, first_byte):
                 if distance < best and after < UNREACHABLE:
                     best = distance
                     of_states[FIRST_STEP, state] = first_byte[of_states[RULE, state], moves[move, 0]]
-            farthest, label = np.int64(-1), -1
             for call in range(of_states[CALL_FIRST, state], of_states[CALL_FIRST, state + 1]):
-                if of_calls[CALL_RULE, call] < 0:  # behind a call, the longest way counts: the callee chooses its end
-                    after = of_states[DISTANCE, of_calls[CALL_NEXT, call]]
-                    if after > farthest:
-                        farthest, label = np.int64(after), call
-                    continue
                 distance = _call_distance(of_states, of_rules, of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call])
                 if distance < best:
                     best = distance
                     of_states[FIRST_STEP, state] = -1 - call
-            if label >= 0 and farthest < best:
-                best = farthest
-                of_states[FIRST_STEP, state] = -1 - label
             if best < of_states[DISTANCE, state]:
                 of_states[DISTANCE, state] = best
                 changed = True
@@ -239,7 +227,7 @@ def measure(
         dfa_final: bool[states].
         calls: int32[calls, 4], `(state, callee, state after the call, operation)`.
         callee_distinct: bool[callees], whether the texts of each callee must be distinct.
-        lengths: int32[callees], the bytes of a text of each callee, `UNREACHABLE` if it has none, `LABEL` for a label.
+        lengths: int32[callees], the bytes of a text of each callee, `UNREACHABLE` if it has none.
         dfa_min_count: The minimum iterations of the rule's counter.
         final: bool[states + callees], zeros; this and the following arrays become the arguments of `distances`.
         of_states: int32[STATES, states + callees + 1], zeros.
@@ -259,12 +247,11 @@ def measure(
     of_rules[STOP, 0], of_rules[MIN_COUNT, 0], of_rules[WIDTH, 0] = states, dfa_min_count, width
     for callee in range(len(lengths)):
         state = states + callee
-        of_states[RULE, state], of_states[KNOWN, state] = 1 + callee, max(lengths[callee], 0)
+        of_states[RULE, state], of_states[KNOWN, state] = 1 + callee, lengths[callee]
         of_rules[START, 1 + callee], of_rules[STOP, 1 + callee] = state, state + 1
     for call in range(len(calls)):
         of_states[CALL_FIRST, calls[call, 0] + 1] += 1
-        is_label = lengths[calls[call, 1]] == LABEL
-        of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call] = -1 if is_label else 1 + calls[call, 1], calls[call, 2]
+        of_calls[CALL_RULE, call], of_calls[CALL_NEXT, call] = 1 + calls[call, 1], calls[call, 2]
         of_calls[CALL_OPERATION, call], distinct[call] = calls[call, 3], callee_distinct[calls[call, 1]]
     for state in range(len(final)):
         of_states[CALL_FIRST, state + 1] += of_states[CALL_FIRST, state]

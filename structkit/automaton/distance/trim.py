@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.core.dfa import DEAD, Dfa, sort_callees
+from structkit.automaton.core.dfa import DEAD, Dfa, RuleKey, sort_callees
 from structkit.automaton.core.kernels import OPERATION_BITS, UNREACHABLE
 from structkit.automaton.distance.kernels import (
     BYTES_PER_ITERATION,
@@ -21,8 +21,16 @@ from structkit.automaton.distance.kernels import (
     STATE_COLUMNS,
     measure,
 )
+from structkit.regex.nodes import ReturnLabel
 
-__all__ = ["MAX_CACHED_TRANSITIONS", "TrimmedRule", "first_bytes", "measure_rule", "trim_rule"]
+__all__ = [
+    "MAX_CACHED_TRANSITIONS",
+    "TrimmedRule",
+    "first_bytes",
+    "measure_labelled",
+    "measure_rule",
+    "trim_rule",
+]
 
 _FROM_LAST = np.arange(255, -1, -1, dtype=np.uint8)
 
@@ -39,12 +47,14 @@ class TrimmedRule:
         distance: int32[states], the fewest bytes from each state to the end of the rule, ignoring the counter.
         first_step: int32[states], the first step of a shortest path: a byte, `-1 - call`, or `AT_END`.
         bytes_per_iteration: The bytes of one iteration of the counted repetition.
+        label_distance: int32[labels, states], the fewest bytes from each state to an end with each label.
     """
 
     dfa: Dfa
     distance: NDArray[np.int32]
     first_step: NDArray[np.int32]
     bytes_per_iteration: int
+    label_distance: NDArray[np.int32] | None = None
 
     @property
     def min_length(self) -> int:
@@ -53,6 +63,52 @@ class TrimmedRule:
         if end >= UNREACHABLE or (min_count and self.bytes_per_iteration >= UNREACHABLE):
             return UNREACHABLE
         return min(UNREACHABLE - 1, end + min_count * self.bytes_per_iteration)
+
+
+def measure_labelled(dfa: Dfa, length: Callable[[RuleKey, int | None], int]) -> TrimmedRule:
+    """Return a rule that ends with labels, or calls such rules, with its distances. It is not trimmed.
+
+    The distance from a state behind a call is the largest of those behind the labels, since the callee chooses. That
+    from a call is the smallest sum of a text of the callee that ends with a label, and the distance behind it.
+
+    Args:
+        dfa: The rule's automaton.
+        length: Returns the bytes that are enough for a text of a rule that ends with a label.
+    """
+    numbers = {index: key.number for index, key in enumerate(dfa.callees) if isinstance(key, ReturnLabel)}
+    calls = dfa.calls.tolist()
+    behind = {after for _, callee, after, _ in calls if callee not in numbers}
+    returns: dict[int, list[tuple[int, int]]] = {}
+    own: dict[int, list[int]] = {}
+    for state, callee, after, _ in calls:
+        if callee in numbers and state in behind:
+            returns.setdefault(state, []).append((numbers[callee], after))
+        elif callee in numbers:
+            own.setdefault(numbers[callee], []).append(state)
+    rows: list[tuple[int, int, int, int]] = []
+    lengths: list[int] = []
+    for state, callee, after, operation in calls:
+        key = dfa.callees[callee]
+        if isinstance(key, ReturnLabel):
+            continue
+        for label, target in returns.get(after, [(None, after)]):
+            rows.append((state, len(lengths), target, operation))
+            lengths.append(length(key, label))
+    plain = replace(dfa, calls=np.array(rows, np.int32).reshape(-1, 4), callees=("",) * len(lengths))
+
+    def measured(states: Iterable[int] | None) -> TrimmedRule:
+        final = dfa.final if states is None else np.zeros_like(dfa.final)
+        final[list(states or ())] = True
+        return measure_rule(replace(plain, final=final), lengths)[0]
+
+    found = measured([state for states in own.values() for state in states] if own else None)
+    distance = found.distance
+    for state, ends in returns.items():
+        distance[state] = max(distance[target] for _, target in ends)
+    by_label = np.full((max(own, default=-1) + 1, len(dfa.final)), UNREACHABLE, np.int32)
+    for label, states in own.items():
+        by_label[label] = measured(states).distance
+    return replace(found, dfa=dfa, label_distance=by_label)
 
 
 def trim_rule(dfa: Dfa, callee_lengths: Sequence[int] = ()) -> TrimmedRule:

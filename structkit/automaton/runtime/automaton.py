@@ -71,6 +71,7 @@ class Automaton:
         self.max_increments = np.ones(8, np.int32)
         self._calls: dict[int, tuple[tuple[int, int, int, bool, bool], ...]] = {}
         self.has_distinct = False
+        self._has_labels = False
         self.call_distinct = tables.call_distinct[:0]
         self._publish(tables)
 
@@ -106,8 +107,29 @@ class Automaton:
             if missing:
                 self._publish(self.builder.tables)
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether rules end with labels; then token distances are upper bounds, and shortest paths are not known."""
+        return self._has_labels or self.is_unbounded
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether there are ever more rules to build; such an automaton is never stored."""
+        return isinstance(self._builder, LazyBuilder) and self._builder.is_unbounded
+
     def build_all(self) -> Automaton:
-        """Build all reachable rules; return the automaton, for chaining."""
+        """Build all reachable rules; return the automaton, for chaining.
+
+        Raises:
+            LimitExceeded: There is no end of them.
+        """
+        if self.is_unbounded:
+            raise LimitExceeded(
+                "states",
+                self.limits.states,
+                "a grammar with a postlex, whose rules are made for each indentation",
+                is_fixed=True,
+            )
         rule = 0
         while rule < len(self.start):
             self.start_state(rule)
@@ -139,6 +161,7 @@ class Automaton:
             self.counter_bounds[rule] = tables.min_count.item(rule), tables.max_count.item(rule)
             if self.counter_bounds[rule][1] >= 0:
                 self.max_increments[rule] = _stride(tables, *states)
+        self._has_labels |= bool((tables.call_rule[len(self.call_distinct) :] < 0).any())
         self.has_distinct |= True in tables.call_distinct[len(self.call_distinct) :].tolist()
         self.rule_of += added
         self.built += sizes

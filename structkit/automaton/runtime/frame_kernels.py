@@ -23,8 +23,8 @@ __all__ = [
     "FULL", "FULL_SLOT", "HAS_DISTINCT", "HAS_MOVES", "LIST_ENDS", "LIST_ITEMS", "LIST_NEXT", "MAX_COUNT",
     "MAX_INCREMENTS", "MEMBERS", "MIN_COUNT", "MISSING", "MISSING_RULES", "NO_FRAME", "PARSES", "REJECTED", "ROW",
     "RULE", "SLOTS", "START", "STATE", "TABLES", "TARGETS", "TOKEN_BYTES", "TOKEN_STARTS", "TOO_MANY", "add_frame",
-    "add_list", "below_cost", "bucket_of", "intern_frame", "intern_list", "only_ends", "pending_cost", "put_tables",
-    "state_behind", "sum_costs",
+    "add_list", "below_cost", "bucket_of", "intern_frame", "intern_list", "intern_return", "only_ends",
+    "pending_cost", "put_tables", "state_behind", "sum_costs",
 ]
 
 (
@@ -36,8 +36,8 @@ __all__ = [
 
 From `ROW` to `MAX_COUNT`, the fields of `Tables`. Then:
 
-- `DISTANCES`: int32[2, states or rules], upper bounds on the tokens from each state to the end of its rule, and of one
-  iteration of each rule's counted repetition.
+- `DISTANCES`: int32[2 + labels, states or rules], upper bounds on the tokens from each state to the end of its rule, of
+  one iteration of each rule's counted repetition, and from each state to the end of its rule with each label.
 - `MAX_INCREMENTS`: int32[rules or more], the most iterations of a rule's counted repetition that one byte starts.
 - `MISSING_RULES`: bool[rules + 1 or more], receives the rules to build after `MISSING`, and in the last place whether
   there is any.
@@ -168,16 +168,84 @@ def below_cost(context, below):
 
 
 @helper
-def intern_frame(context, state, count, below):
-    """Return the number of a frame, or `FULL`."""
+def _find_frame(context, state, count, below):
+    """Return the number of a frame, or -1."""
     frames, buckets = int32_array(context, FRAMES), int32_array(context, FRAME_BUCKETS)
-    bucket = bucket_of(state, count, below, np.int64(0), np.int64(len(buckets)))
-    frame = np.int64(buckets[bucket]) - 1
+    frame = np.int64(buckets[bucket_of(state, count, below, np.int64(0), np.int64(len(buckets)))]) - 1
     while frame >= 0:
         at = frame * FRAME_COLUMNS
         if frames[at + STATE] == state and frames[at + COUNT] == count and frames[at + BELOW] == below:
             return frame
         frame = np.int64(frames[at + NEXT])
+    return np.int64(-1)
+
+
+@helper
+def _cost_behind(context, below, label):
+    """Return an upper bound on the tokens to the end of the text once the rule above has ended with a label."""
+    frames = int32_array(context, FRAMES)
+    ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
+    first, last = np.int64(0), np.int64(1)
+    if below < 0:
+        first, last = np.int64(ends[-2 - below]), np.int64(ends[-1 - below])
+    lowest = np.int64(UNREACHABLE)
+    for item in range(first, last):
+        at = np.int64(below if below >= 0 else items[item]) * FRAME_COLUMNS
+        state = state_behind(context, np.int64(frames[at + STATE]), -1 - np.int64(label))
+        if state >= 0:
+            found = _find_frame(context, state, np.int64(frames[at + COUNT]), np.int64(frames[at + BELOW]))
+            if found >= 0:
+                lowest = min(lowest, np.int64(frames[found * FRAME_COLUMNS + COST]))
+    return lowest
+
+
+@helper
+def _cost(context, state, count, below):
+    """Return an upper bound on the tokens from a frame to the end of the text.
+
+    A frame to return to counts the longest way behind a label, since the rule above chooses it.
+    """
+    distances, frames = int32_matrix(context, DISTANCES), int32_array(context, FRAMES)
+    cost = sum_costs(np.int64(distances[0, state]), pending_cost(context, state, count))
+    if len(distances) == 2:
+        return sum_costs(cost, below_cost(context, below))
+    lowest, has_ends = np.int64(UNREACHABLE), False
+    for row in range(2, len(distances)):
+        if distances[row, state] < UNREACHABLE:
+            has_ends = True
+            if below != NO_FRAME:
+                lowest = min(lowest, sum_costs(np.int64(distances[row, state]), _cost_behind(context, below, row - 2)))
+    if has_ends:
+        return lowest
+    call_first, call_rule = int32_array(context, CALL_FIRST), int32_array(context, CALL_RULE)
+    farthest = np.int64(-1)
+    for call in range(call_first[state], call_first[state + 1]):
+        if call_rule[call] < 0:
+            found = _find_frame(context, np.int64(int32_array(context, CALL_NEXT)[call]), count, below)
+            farthest = max(farthest, np.int64(frames[found * FRAME_COLUMNS + COST]) if found >= 0 else UNREACHABLE)
+    return farthest if farthest >= 0 else sum_costs(cost, below_cost(context, below))
+
+
+@helper
+def intern_return(context, state, count, below):
+    """Return the number of a frame to return to, or `FULL`; the frames behind labels are interned first."""
+    call_first, call_rule = int32_array(context, CALL_FIRST), int32_array(context, CALL_RULE)
+    for call in range(call_first[state], call_first[state + 1]):
+        if call_rule[call] < 0:
+            behind = intern_frame(context, np.int64(int32_array(context, CALL_NEXT)[call]), count, below)
+            if behind < 0:
+                return behind
+    return intern_frame(context, state, count, below)
+
+
+@helper
+def intern_frame(context, state, count, below):
+    """Return the number of a frame, or `FULL`."""
+    frames, buckets = int32_array(context, FRAMES), int32_array(context, FRAME_BUCKETS)
+    found = _find_frame(context, state, count, below)
+    if found >= 0:
+        return found
+    bucket = bucket_of(state, count, below, np.int64(0), np.int64(len(buckets)))
     counters = int32_array(context, COUNTERS)
     frame = np.int64(counters[FRAME_COUNT])
     at = frame * FRAME_COLUMNS
@@ -185,8 +253,7 @@ def intern_frame(context, state, count, below):
         counters[FULL_SLOT] = FRAMES
         return np.int64(FULL)
     frames[at + STATE], frames[at + COUNT], frames[at + BELOW] = state, count, below
-    cost = sum_costs(np.int64(int32_matrix(context, DISTANCES)[0, state]), pending_cost(context, state, count))
-    frames[at + COST] = sum_costs(cost, below_cost(context, below))
+    frames[at + COST] = _cost(context, state, count, below)
     frames[at + NEXT] = buckets[bucket] - 1
     counters[FRAME_COUNT] = buckets[bucket] = frame + 1
     return frame
@@ -233,7 +300,7 @@ def intern_list(context, numbers, size):
 @exclusive_kernel
 def add_frame(context, state, count, below):
     """Return the number of a frame, or `FULL`."""
-    return intern_frame(context, state, count, below)
+    return intern_return(context, state, count, below)
 
 
 @exclusive_kernel

@@ -12,10 +12,10 @@ from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
 from structkit.automaton.core.tables import TableBuilder, Tables
 from structkit.automaton.distance.bounds import LengthBounds
 from structkit.automaton.distance.cardinality import Cardinality
-from structkit.automaton.distance.kernels import LABEL
-from structkit.automaton.distance.trim import TrimmedRule, trim_rule
+from structkit.automaton.distance.trim import TrimmedRule, measure_labelled, trim_rule
 from structkit.errors import LimitExceeded
 from structkit.limits import Limits
+from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import ReturnLabel, Rules
 
 __all__ = ["LazyBuilder"]
@@ -68,9 +68,10 @@ class LazyBuilder:
             # The start is a target's own, so that to look for it among the rules of others would be lost time.
             dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
             self._name_callees(key, dfa)
-            found = trim_rule(
-                dfa, [LABEL if isinstance(key, ReturnLabel) else self._lengths.of(key) for key in dfa.callees]
-            )
+            if any(isinstance(key, ReturnLabel) for key in dfa.callees):
+                found = measure_labelled(dfa, self._length)
+            else:
+                found = trim_rule(dfa, [self._lengths.of(key) for key in dfa.rules_called])
         callees = [
             -1 - key.number if isinstance(key, ReturnLabel) else self.number(key) for key in found.dfa.callees
         ]
@@ -78,8 +79,24 @@ class LazyBuilder:
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
 
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether rules call ever more rules, so that they cannot all be built."""
+        rules = self.rules.rules
+        return isinstance(rules, LazyRules) and rules.is_unbounded
+
+    def _length(self, key: RuleKey, label: int | None) -> int:
+        """Return the bytes that are enough for a text of a callee that ends with a label."""
+        return (
+            self._lengths.of_label(key, label)
+            if isinstance(key, str) and label is not None
+            else self._lengths.of(key)
+        )
+
     def build_all(self) -> None:
-        """Build all rules that are reached from the start. Raises as `build`."""
+        """Build all rules that are reached from the start, if there is an end of them. Raises as `build`."""
+        if self.is_unbounded:
+            return
         rule = 0
         while rule < len(self.keys):
             self.build(rule)
@@ -90,8 +107,9 @@ class LazyBuilder:
         with self.naming(key):
             dfa = rule_dfa(node_of(self.rules, key), self.limits)
             self._name_callees(key, dfa)
-            for callee in dfa.rules_called:
-                self._lengths.of(callee)
+            if not any(isinstance(callee, ReturnLabel) for callee in dfa.callees):
+                for callee in dfa.rules_called:
+                    self._lengths.of(callee)
         return dfa
 
     @contextmanager

@@ -51,6 +51,7 @@ from structkit.automaton.runtime.frame_kernels import (
     TOO_MANY,
     intern_frame,
     intern_list,
+    intern_return,
     only_ends,
     state_behind,
 )
@@ -289,7 +290,7 @@ def _close(context, parses, low, high):
                     return np.int64(MISSING)
                 back, next_state = below, np.int64(call_next[call])
                 if not only_ends(context, next_state):
-                    back = intern_frame(context, next_state, after, below)
+                    back = intern_return(context, next_state, after, below)
                     if back < 0:
                         return back
                 calls = _add_call(parses, high, calls, np.int64(start[callee]), back)

@@ -25,7 +25,7 @@ from structkit.automaton.distance.kernels import (
 )
 from structkit.automaton.distance.trim import first_bytes
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.stack import Frame, FrameSet, SeenTexts, min_stack_cost, return_frames
+from structkit.automaton.runtime.stack import Frame, FrameSet, SeenTexts, min_stack_cost
 
 __all__ = ["ShortestPaths", "shortest_length", "shortest_pieces", "shortest_text"]
 
@@ -122,14 +122,10 @@ def shortest_pieces(shortest: ShortestPaths, frame: Frame) -> Iterator[bytes]:
         if text:
             yield bytes(text)
             text.clear()
-        call = -1 - step
         if step == kernels.AT_END:
             at = at.below if not isinstance(at.below, FrameSet) else _nearest_frame(shortest, at.below, known)
-        elif automaton.call_rule.item(call) < 0:
-            label = -1 - automaton.call_rule.item(call)
-            backs = [automaton.labelled_return(below, label) for below in return_frames(at)]
-            at = min(backs, key=lambda frame: shortest_length(shortest, frame, known))
         else:
+            call = -1 - step
             count = automaton.apply_operation(rule, at.count, automaton.call_operation.item(call))
             memory = at.seen_texts
             only = (

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.grammar.rules.lexing import Lexing
+from structkit.grammar.rules.lexing import Indenting, Lexing
 from structkit.regex.charset import ANY
 from structkit.regex.nodes import CharClass, Node
 from structkit.regex.pattern.threads import TerminalAutomaton
@@ -72,6 +72,8 @@ class Cfg:
             also those where it ends in a shorter text.
         lexing: The lexer, if terminals are read without the parser; then `ending` is `"dynamic"`.
         named_tokens: The terminals that are tokens, by name.
+        indenting: The indenter, for a grammar with a lexer.
+        blocks: The rules that an indent begins.
     """
 
     start: str
@@ -80,6 +82,8 @@ class Cfg:
     ending: Literal["any", "dynamic", "dynamic_complete"] = "any"
     lexing: Lexing | None = None
     named_tokens: frozenset[str] = frozenset()
+    indenting: Indenting | None = None
+    blocks: frozenset[str] = frozenset()
 
     def productions(self) -> Iterator[tuple[str, Production]]:
         """Iterate over the rules and their productions."""

@@ -7,36 +7,70 @@ text behind it is known to be possible before the terminal ends, and no text lea
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TypeAlias
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
-from structkit.grammar.rules.context import Context, Contexts, exits, overlap
+from structkit.grammar.rules.context import (
+    CLOSED,
+    DEDENT,
+    INDENT,
+    NONE,
+    Context,
+    Contexts,
+    Layout,
+    exits,
+    overlap,
+)
 from structkit.grammar.rules.following import Following, outgoing_moves
 from structkit.grammar.rules.graph import Graph
-from structkit.grammar.rules.lexing import Lexing, Way
-from structkit.grammar.rules.tokens import TokenReader
-from structkit.grammar.rules.variants import Call, Entry, Explored, labelled_graphs
+from structkit.grammar.rules.layout import LineMove, UnbalancedIndent
+from structkit.grammar.rules.lexing import Indenting, Lexing, Way
+from structkit.grammar.rules.tokens import TokenReader, is_wide
+from structkit.grammar.rules.variants import Call, Entry, Explored, Layouts, Variants
 from structkit.regex.charset import complement, contains, intersection, union
-from structkit.regex.nodes import CharClass, Network, Node
+from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
 
-__all__ = ["UnseparatedTerminals", "constrain"]
+__all__ = ["UnseparatedTerminals", "constrain", "constrain_tokens"]
 
 _MAX_STATES = 100_000
 """Maximum states of the multiplied rules."""
 
-_WIDE = 16
-"""ASCII characters on which a state of a token is left, so that the token is a rule of its own."""
+_MAX_BRACKETS = 50
+"""Maximum brackets that a rule opens without closing them."""
 
 
-def constrain(
-    graphs: Mapping[str, Graph], start: str, *, complete: bool, lexing: Lexing | None = None
-) -> tuple[dict[str, Graph], str]:
+def constrain_tokens(
+    graphs: Mapping[str, Graph],
+    start: str,
+    lexing: Lexing,
+    indenting: Indenting | None = None,
+    blocks: Set[str] = frozenset(),
+) -> Variants:
+    """Return rules whose tokens are those of a lexer.
+
+    Args:
+        graphs: The automata of the rules.
+        start: The first rule.
+        lexing: The lexer.
+        indenting: The indenter, if there is one.
+        blocks: The rules that an indent begins.
+    """
+    ahead = Following(graphs, start)
+    names = [*lexing.automata]
+    scanned = tuple(lexing.automata.values())
+    behind = tuple(number for number, automaton in enumerate(scanned) if automaton.looks_behind)
+    contexts, by_name = Contexts(scanned, behind), {name: n for n, name in enumerate(names)}
+    numbers = {terminal: by_name[terminal.name] for terminal in ahead.characters if terminal.name in by_name}
+    reader = TokenReader(lexing, contexts)
+    product = _Product(graphs, contexts, numbers, ahead.characters, False, lexing, reader, ahead, indenting)
+    return product.run(start, blocks)
+
+
+def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tuple[dict[str, Graph], str]:
     """Return rules without requirements at the ends of terminals, and the name of the first one.
 
     Args:
@@ -44,18 +78,8 @@ def constrain(
         start: The first rule.
         complete: Whether terminals may also end where a shorter text would end, as in `dynamic_complete`. Ignored
             terminals never do.
-        lexing: The lexer; `None` if the parser decides which terminals are tried.
     """
-    ahead = Following(graphs, start)
-    following = ahead.characters
-    if lexing is not None:
-        names = [*lexing.automata]
-        scanned = tuple(lexing.automata.values())
-        behind = tuple(number for number, automaton in enumerate(scanned) if automaton.looks_behind)
-        contexts, by_name = Contexts(scanned, behind), {name: n for n, name in enumerate(names)}
-        numbers = {terminal: by_name[terminal.name] for terminal in following if terminal.name in by_name}
-        reader = TokenReader(lexing, contexts)
-        return _Product(graphs, contexts, numbers, following, False, lexing, reader, ahead).run(start)
+    following = Following(graphs, start).characters
     terminals = [terminal for terminal in following if terminal.edges is not None]
     automata = tuple(terminal.edges for terminal in terminals if terminal.edges is not None)
     behind = tuple(number for number, automaton in enumerate(automata) if automaton.looks_behind)
@@ -70,7 +94,8 @@ def constrain(
     )
     if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
-    return product.run(start)
+    variants = product.run(start)
+    return variants.run(), variants.start
 
 
 class UnseparatedTerminals(ValueError):
@@ -87,6 +112,7 @@ class _Product:
     lexing: Lexing | None = None
     reader: TokenReader | None = None
     ahead: Following | None = None
+    indenting: Indenting | None = None
     next_at: dict[tuple[str, int], frozenset[Terminal | None]] = field(default_factory=dict)
     relevant: dict[tuple[int, frozenset[Terminal | None]], int] = field(default_factory=dict)
     known: list[Context] = field(default_factory=list)
@@ -98,7 +124,7 @@ class _Product:
     )
     reached: dict[Entry, dict[tuple[int, int], int]] = field(default_factory=dict)
     explored: dict[Entry, Explored] = field(default_factory=dict)
-    callers: dict[Entry, list[tuple[Entry, int, int]]] = field(default_factory=dict)
+    callers: dict[Entry, list[tuple[Entry, int, int, Layout]]] = field(default_factory=dict)
     pending: list[tuple[Entry, int, int]] = field(default_factory=list)
     size: int = 0
 
@@ -118,7 +144,7 @@ class _Product:
             self.known.append(context)
         return number
 
-    def run(self, start: str) -> tuple[dict[str, Graph], str]:
+    def run(self, start: str, blocks: Set[str] = frozenset()) -> Variants:
         first = self.contexts.start()
         if self.lexing is not None:
             first = first._replace(lexer=self.lexing.first)
@@ -134,7 +160,11 @@ class _Product:
         allowed = [
             context for context in self.explored[entry].ends if self.contexts.may_end(self.known[context])
         ]
-        return labelled_graphs(self.explored, entry, allowed)
+        layouts = None
+        if self.indenting is not None:
+            pending = [context.layout.pending for context in self.known]
+            layouts = Layouts(pending, blocks, self.indenting.tab_length)
+        return Variants(self.explored, entry, allowed, layouts)
 
     def enter(self, entry: Entry) -> None:
         """Explore a rule behind a context."""
@@ -155,8 +185,10 @@ class _Product:
                     "the grammar with what its terminals require of their neighbours",
                     is_fixed=True,
                 )
-            places[state, context] = len(places) + (len(places) > 0)
+            number = places[state, context] = len(places) + (len(places) > 0)
             self.explored[owner].size = len(places)
+            if (pending := self.known[context].layout.pending) in (INDENT, DEDENT):
+                self.explored[owner].pending[number] = pending
             self.pending.append((owner, state, context))
         return places[state, context]
 
@@ -193,20 +225,99 @@ class _Product:
             after = self.number(before._replace(banned=before.banned | symbol.banned))
             moves.append((source, None, self.reach(owner, target, after)))
         elif isinstance(symbol, Terminal):
-            parts = self.terminal(symbol, context)
-            entry = self.token_rule(symbol, parts)
-            for part, after in parts:
-                move = part if entry is None else Call(entry, after)
+            for move, after in self.reads(symbol, context):
                 moves.append((source, move, self.reach(owner, target, after)))
         else:
-            callee = symbol, self.reduce(symbol, 0, context)
-            self.callers.setdefault(callee, []).append((owner, source, target))
+            before = self.known[context]
+            layout = Layout(before.layout.pending, before.layout.inside or before.layout.opened > 0)
+            callee = symbol, self.reduce(symbol, 0, self.number(before._replace(layout=layout)))
+            caller = owner, source, target, before.layout
+            self.callers.setdefault(callee, []).append(caller)
             self.enter(callee)
             for after in list(self.explored[callee].ends):
-                self.call(owner, source, callee, after, target)
+                self.call(callee, after, *caller)
 
-    def call(self, owner: Entry, source: int, callee: Entry, after: int, target: int) -> None:
-        self.explored[owner].moves.append((source, Call(callee, after), self.reach(owner, target, after)))
+    def call(self, callee: Entry, after: int, owner: Entry, source: int, target: int, layout: Layout) -> None:
+        """Continue a rule behind a rule that it calls."""
+        context = self.known[after]
+        opened = layout.opened + context.layout.opened
+        layout = layout._replace(pending=context.layout.pending, opened=opened)
+        place = self.reach(owner, target, self.number(context._replace(layout=layout)))
+        self.explored[owner].moves.append((source, Call(callee, after), place))
+
+    def reads(self, terminal: Terminal, context: int) -> list[tuple[Terminal | LineMove | Call, int]]:
+        """Return the moves over a terminal behind a context, and the context behind each."""
+        if self.indenting is not None:
+            if terminal.name in (self.indenting.indent, self.indenting.dedent):
+                return [*self.line_moves(terminal, self.known[context], self.indenting)]
+            if not self.is_read(terminal, self.known[context].layout, self.indenting):
+                return []
+        parts = self.terminal(terminal, context)
+        if self.indenting is not None and terminal.name == self.indenting.newline and not terminal.is_ignored:
+            return self.line_breaks(terminal, parts)
+        entry = self.token_rule(terminal, parts)
+        return [(part if entry is None else Call(entry, after), after) for part, after in parts]
+
+    def line_moves(
+        self, terminal: Terminal, before: Context, indenting: Indenting
+    ) -> Iterator[tuple[LineMove, int]]:
+        """Yield the indents or dedents behind a context."""
+        if terminal.name in before.banned:
+            return
+        layout = before.layout
+        after = before._replace(lexer=terminal.lexer_after, banned=frozenset())
+        if terminal.name == indenting.indent:
+            if layout.pending == INDENT:
+                yield LineMove("indent"), self.number(after._replace(layout=layout._replace(pending=NONE)))
+        elif layout.pending == DEDENT:
+            yield LineMove("dedent"), self.number(after._replace(layout=layout._replace(pending=NONE)))
+            yield LineMove("dedent"), self.number(after)
+        elif layout.pending == CLOSED:
+            yield LineMove("close"), self.number(before)
+        elif layout.pending == NONE and self.contexts.may_end(before._replace(banned=frozenset())):
+            closed = self.contexts.start()._replace(layout=layout._replace(pending=CLOSED))
+            yield LineMove("close"), self.number(closed)
+
+    def is_read(self, terminal: Terminal, layout: Layout, indenting: Indenting) -> bool:
+        """Return whether the indenter lets a terminal through: line breaks inside brackets are dropped."""
+        if layout.pending != NONE:
+            return False
+        inside = layout.inside or layout.opened > 0
+        if terminal.name == indenting.newline:
+            return inside == terminal.is_ignored
+        if terminal.name in indenting.closing and not layout.opened:
+            if layout.inside:
+                raise UnbalancedIndent(
+                    f"the rule closes a bracket, {terminal.name}, that another rule opens; "
+                    "write both into one rule"
+                )
+            return False
+        return True
+
+    def line_breaks(
+        self, terminal: Terminal, parts: Sequence[tuple[Terminal, int]]
+    ) -> list[tuple[Terminal | LineMove | Call, int]]:
+        """Return the moves over a line break: the next line is indented as much, more or less."""
+        afters = {
+            (after, pending): self.number(context._replace(layout=context.layout._replace(pending=pending)))
+            for _, after in parts
+            for context in [self.known[after]]
+            for pending in (NONE, INDENT, DEDENT)
+        }
+        key = terminal.name, tuple(parts)
+        if key not in self.token_rules:
+            entry = self.token_rules[key] = f"${terminal.name}", len(self.token_rules)
+            rule = self.explored[entry] = Explored(is_line_break=True)
+            states = {
+                after: state for state, after in enumerate(dict.fromkeys(after for _, after in parts), 2)
+            }
+            rule.size = 1 + len(states)
+            rule.moves += [(0, part, states[after]) for part, after in parts]
+            for (after, _), number in afters.items():
+                rule.ends[number] = states[after]
+                rule.following[number] = self.allowed(self.following[terminal], number)
+        known = self.token_rules[key]
+        return [] if known is None else [(Call(known, number), number) for number in afters.values()]
 
     def end(self, owner: Entry, context: int) -> None:
         """Note that a rule can end with a context; continue where it is called."""
@@ -216,8 +327,8 @@ class _Product:
             if self.ahead is not None and self.lexing is not None:
                 first = self.ahead.class_of(self.ahead.at(owner[0], 1))
                 rule.following[context] = self.allowed(first, context)
-            for caller, source, target in list(self.callers.get(owner, ())):
-                self.call(caller, source, owner, context, target)
+            for caller in list(self.callers.get(owner, ())):
+                self.call(owner, context, *caller)
 
     def terminal(self, terminal: Terminal, context: int) -> list[tuple[Terminal, int]]:
         """Return the ways to read a terminal behind a context: its texts, and the context behind it."""
@@ -243,7 +354,7 @@ class _Product:
         key = terminal.name, tuple(parts)
         if key not in self.token_rules:
             entry = None
-            if any(_is_wide(part.node) for part, _ in parts):
+            if any(is_wide(part.node) for part, _ in parts):
                 entry = f"${terminal.name}", len(self.token_rules)
                 ends = {
                     after: state for state, after in enumerate(dict.fromkeys(after for _, after in parts), 2)
@@ -278,15 +389,33 @@ class _Product:
         lexing = self.lexing
         if lexing is None or (terminal.name in before.banned and not terminal.is_ignored):
             return
-        plain = before._replace(lexer=0, banned=frozenset())
+        plain = before._replace(lexer=0, banned=frozenset(), layout=Layout())
+        dropped = {self.indenting.newline} if self.indenting is not None and terminal.is_ignored else set()
+        opened = self.brackets(terminal, before.layout)
         for way in lexing.classes[before.lexer].get(terminal.name, ()):
-            if (way.renamed is None and terminal.name in lexing.ignored) != terminal.is_ignored:
+            is_dropped = terminal.name in lexing.ignored or terminal.name in dropped
+            if (way.renamed is None and is_dropped) != terminal.is_ignored:
                 continue
             for part, context in self.read_way(terminal, way, plain):
                 if terminal.is_ignored:
-                    yield part, self.number(context._replace(lexer=before.lexer, banned=before.banned))
+                    after = context._replace(lexer=before.lexer, banned=before.banned, layout=before.layout)
                 else:
-                    yield part, self.number(context._replace(lexer=terminal.lexer_after))
+                    layout = before.layout._replace(opened=opened)
+                    after = context._replace(lexer=terminal.lexer_after, layout=layout)
+                yield part, self.number(after)
+
+    def brackets(self, terminal: Terminal, layout: Layout) -> int:
+        """Return the brackets that are open in the rule behind a terminal."""
+        if self.indenting is None:
+            return 0
+        opened = (
+            layout.opened
+            + (terminal.name in self.indenting.opening)
+            - (terminal.name in self.indenting.closing)
+        )
+        if opened > _MAX_BRACKETS:
+            raise LimitExceeded("nfa_states", _MAX_BRACKETS, "the open brackets of a rule", is_fixed=True)
+        return opened
 
     def read_way(self, terminal: Terminal, way: Way, before: Context) -> list[tuple[Terminal, Context]]:
         """Read a token in one way, whatever the class of the lexer."""
@@ -351,18 +480,3 @@ class _Product:
 
 _Reading: TypeAlias = "tuple[int, list[tuple[int, CharClass, int]], dict[int, list[int]]]"
 """The number of states, the moves, and the states that end with each context."""
-
-
-@lru_cache(maxsize=1024)
-def _is_wide(node: Node) -> bool:
-    """Return whether many bytes can continue a token, as in names and comments."""
-    counts = Counter[int]()
-    for source, part, _ in node.moves if isinstance(node, Network) else ():
-        if isinstance(part, CharClass):
-            counts[source] += _ascii_size(part)
-    return max(counts.values(), default=0) >= _WIDE
-
-
-@lru_cache(maxsize=1024)
-def _ascii_size(charset: CharClass) -> int:
-    return sum(max(0, min(last, 127) - first + 1) for first, last in charset.ranges)

@@ -24,7 +24,7 @@ from structkit.regex.pattern.threads import (
     partition,
 )
 
-__all__ = ["Context", "Contexts", "Exit", "exits", "overlap"]
+__all__ = ["CLOSED", "DEDENT", "INDENT", "NONE", "Context", "Contexts", "Exit", "Layout", "exits", "overlap"]
 
 Running: TypeAlias = "tuple[int, State]"
 """A terminal, by its number, and threads of it that continue behind its end."""
@@ -33,6 +33,24 @@ _NONE = char_class([])
 
 _MAX_FUTURE = 200
 """Maximum states of threads whose futures are compared."""
+
+
+NONE, INDENT, DEDENT, CLOSED = range(4)
+"""What must come next for an indenter: nothing, an indent, a dedent; or the text has ended, and dedents may follow."""
+
+
+class Layout(NamedTuple):
+    """The state of an indenter, except for its columns.
+
+    Attributes:
+        pending: What must come next.
+        inside: Whether the rule is called inside brackets.
+        opened: The brackets that are open in the rule.
+    """
+
+    pending: int = NONE
+    inside: bool = False
+    opened: int = 0
 
 
 class Context(NamedTuple):
@@ -48,6 +66,7 @@ class Context(NamedTuple):
         banned: The names of terminals that cannot come next.
         forbidden: The characters that cannot come next.
         cannot_end: Whether the text cannot end here.
+        layout: The state of the indenter, if there is one.
     """
 
     never: frozenset[Running] = frozenset()
@@ -58,6 +77,7 @@ class Context(NamedTuple):
     banned: frozenset[str] = frozenset()
     forbidden: CharClass = _NONE
     cannot_end: bool = False
+    layout: Layout = Layout()
 
 
 class Effect(NamedTuple):
@@ -293,6 +313,7 @@ class Contexts:
         """Return whether the text may end here."""
         return (
             "$END" not in context.banned
+            and context.layout.pending in (NONE, CLOSED)
             and not context.cannot_end
             and all(state.can_match_at_end for _, state in context.must)
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
 from structkit.grammar.rules.graph import Graph
 from structkit.regex.charset import ANY, contains, union
-from structkit.regex.nodes import CharClass
+from structkit.regex.nodes import EMPTY, CharClass
 from structkit.regex.pattern.threads import State, Threads, partition
 
 __all__ = ["Following", "outgoing_moves"]
@@ -153,6 +153,9 @@ class Following:
                         pending.append(target)
                 elif isinstance(symbol, Terminal):
                     found |= self._bits[symbol]
+                    if symbol.node == EMPTY and target not in seen:  # an indent or a dedent has no text
+                        seen.add(target)
+                        pending.append(target)
                 else:
                     found |= self._first[symbol]
         return found, 1 in seen

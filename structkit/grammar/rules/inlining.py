@@ -26,7 +26,7 @@ def small_graphs(cfg: Cfg) -> dict[str, Graph]:
     uses = Counter(
         symbol for graph in graphs.values() for _, symbol, _ in graph.moves if isinstance(symbol, str)
     )
-    kept = {cfg.start}
+    kept = {cfg.start, *cfg.blocks}
     found: dict[str, Graph] = {}
     for group in components(calls):
         if len(group) > 1 or group[0] in calls[group[0]]:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from structkit.regex.charset import intersection
 from structkit.regex.pattern.threads import TerminalAutomaton
 
-__all__ = ["LexerClass", "Lexing", "Scanner", "Way", "lexing_of"]
+__all__ = ["Indenting", "LexerClass", "Lexing", "Scanner", "Way", "lexing_of"]
 
 
 class Way(NamedTuple):
@@ -62,6 +62,17 @@ class Lexing:
             if all(ways.get(name) == own.get(name) for name in names):
                 return other
         return number
+
+
+class Indenting(NamedTuple):
+    """The names of the terminals of an indenter, and the columns of a tab; see `lark.indenter.Indenter`."""
+
+    newline: str
+    indent: str
+    dedent: str
+    opening: tuple[str, ...]
+    closing: tuple[str, ...]
+    tab_length: int
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.automaton.core.dfa import Dfa
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
-from structkit.grammar.rules.constrain import constrain
+from structkit.grammar.rules.constrain import constrain, constrain_tokens
 from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, trim
 from structkit.grammar.rules.inlining import flattened, kept_rules, small_graphs
 from structkit.grammar.rules.left_corner import left_corner_graphs
+from structkit.grammar.rules.variants import Variants
 from structkit.limits import Limits
+from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -117,15 +119,38 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
 def _lexed_rules(cfg: Cfg) -> Rules:
     """Return the language of a grammar with a lexer."""
     graphs = small_graphs(cfg)
-    if not graphs:
+    if not graphs or cfg.lexing is None:
         return Rules(EMPTY, {})
-    product, first = constrain(graphs, cfg.start, complete=False, lexing=cfg.lexing)
-    found = _merged(product, first)
+    variants = constrain_tokens(graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks)
+    first = variants.start
+    if cfg.indenting is not None:
+        return _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable)
+    found = _merged(variants.run(), first)
     if not found[first].moves:
         return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
     rules: dict[str, Node] = {name: _node(graph) for name, graph in found.items()}
     start = RuleRef(first)
     return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
+
+
+def _lazy_rules(variants: Variants, *, is_nullable: bool) -> Rules:
+    """Return rules that are made when they are entered: with an indenter, there is no end of them."""
+    lowered: dict[str, Node] = {}
+    deferred: dict[str, None] = {}
+    examples: dict[str, Node] = {}
+
+    def lower(name: str) -> None:
+        graph = variants.graph(name)
+        for callee in sorted(called_rules(graph) - examples.keys()):
+            deferred[callee] = None
+            examples.update(variants.examples(callee))
+        lowered[name] = _node(graph)
+        deferred.pop(name, None)
+
+    lower(variants.start)
+    rules = LazyRules(lowered, deferred, examples, lower, is_unbounded=True)
+    start = RuleRef(variants.start)
+    return Rules(choice([start, EMPTY]) if is_nullable else start, rules, lazy=examples.keys())
 
 
 def _merged(graphs: Mapping[str, Graph], first: str) -> dict[str, Graph]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.context import Context, Contexts, exits
 from structkit.grammar.rules.lexing import Lexing, Way
 from structkit.regex.charset import ANY, contains, union
-from structkit.regex.nodes import CharClass, Network
+from structkit.regex.nodes import CharClass, Network, Node
 from structkit.regex.pattern.threads import State, network_of, partition
 
-__all__ = ["TokenReader"]
+__all__ = ["TokenReader", "is_wide"]
+
+_WIDE = 16
+"""ASCII characters on which a state of a token is left, so that the token is a rule of its own."""
 
 _MAX_STATES = 200_000
 """Maximum states of the automata of all tokens."""
@@ -201,3 +206,18 @@ def _network(moves: Iterable[tuple[int, CharClass, int]], ends: Iterable[int]) -
     numbers = {state: number for number, state in enumerate(sorted({0, *alive}))}
     kept = [(numbers[a], charset, numbers[b]) for b in alive for a, charset in into.get(b, ()) if a in alive]
     return network_of(len(numbers), kept, [numbers[state] for state in ends])
+
+
+@lru_cache(maxsize=1024)
+def is_wide(node: Node) -> bool:
+    """Return whether many bytes can continue a token, as in names and comments."""
+    counts = Counter[int]()
+    for source, part, _ in node.moves if isinstance(node, Network) else ():
+        if isinstance(part, CharClass):
+            counts[source] += _ascii_size(part)
+    return max(counts.values(), default=0) >= _WIDE
+
+
+@lru_cache(maxsize=1024)
+def _ascii_size(charset: CharClass) -> int:
+    return sum(max(0, min(last, 127) - first + 1) for first, last in charset.ranges)

@@ -7,17 +7,21 @@ paths to these ends: no text leads to a dead end.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
 from structkit.automaton.core.kernels import MAX_LABEL
 from structkit.grammar.rules.cfg import Symbol, Terminal
+from structkit.grammar.rules.context import DEDENT, INDENT
 from structkit.grammar.rules.graph import Graph, minimal, trim
+from structkit.grammar.rules.layout import LineMove, add_columns, columns_behind, shortest_length
 from structkit.regex.charset import first_bytes
-from structkit.regex.nodes import CharClass, ReturnLabel
+from structkit.regex.labels import labelled_name
+from structkit.regex.nodes import CharClass, LiteralText, Network, Node, ReturnLabel
 
-__all__ = ["Call", "Entry", "Explored", "labelled_graphs"]
+__all__ = ["Call", "Entry", "Explored", "Layouts", "Variants"]
 
 Entry: TypeAlias = "tuple[str, int]"
 """A rule and the number of the context before it."""
@@ -44,79 +48,244 @@ class Explored:
         moves: The moves.
         ends: The state in which the rule ends with each context.
         following: The characters that can follow the rule, for each context; empty if these are not known.
+        pending: The states in which an indent or a dedent must follow; see `structkit.grammar.rules.context.Layout`.
+        is_line_break: Whether the rule is the token of a line break, whose blanks decide how it ends.
     """
 
     size: int = 0
-    moves: list[tuple[int, Symbol | Call | None, int]] = field(default_factory=list)
+    moves: list[tuple[int, Symbol | Call | LineMove | None, int]] = field(default_factory=list)
     ends: dict[int, int] = field(default_factory=dict)
     following: dict[int, CharClass] = field(default_factory=dict)
+    pending: dict[int, int] = field(default_factory=dict)
+    is_line_break: bool = False
 
 
-def labelled_graphs(
-    explored: Mapping[Entry, Explored], start: Entry, allowed: Collection[int]
-) -> tuple[dict[str, Graph], str]:
-    """Return the automata of the rules, and the name of the first one, which is without labels.
+@dataclass(frozen=True)
+class Layouts:
+    """What the columns of an indenter decide.
+
+    Attributes:
+        pending: What must follow behind each context: an indent, a dedent, or something else.
+        blocks: The rules that an indent begins.
+        tab_length: The columns of a tab.
+    """
+
+    pending: Sequence[int]
+    blocks: Set[str]
+    tab_length: int
+
+
+class _Key(NamedTuple):
+    """A rule behind a context.
+
+    Attributes:
+        entry: The rule.
+        columns: The columns of the lines around it, of those that it depends on.
+        column: The column of its first line, if an indent or a dedent must come first.
+    """
+
+    entry: Entry
+    columns: tuple[int, ...] = ()
+    column: int | None = None
+
+
+_NOTHING: Mapping[int, CharClass] = {}
+
+_End: TypeAlias = "tuple[int, int | None]"
+"""The context at the end of a rule, and the column of the next line if an indent or a dedent must follow."""
+
+
+class Variants:
+    """The rules with labels, each made when it is asked for.
 
     Args:
-        explored: The rules.
+        explored: The rules behind contexts.
         start: The first rule.
         allowed: The contexts with which it may end.
+        layouts: What the columns of the indenter decide; `None` without an indenter.
+
+    Attributes:
+        start: The name of the first rule, which is without labels.
     """
-    return _Variants(explored).run(start, allowed)
 
-
-class _Variants:
-    def __init__(self, explored: Mapping[Entry, Explored]) -> None:
+    def __init__(
+        self,
+        explored: Mapping[Entry, Explored],
+        start: Entry,
+        allowed: Collection[int],
+        layouts: Layouts | None = None,
+    ) -> None:
+        self.start = "$start"
         self._explored = explored
+        self._layouts = layouts
         self._productive = _productive(explored)
+        self._indented = _indented(explored)
+        self._keys: dict[str, _Key] = {}
+        self._ends: list[_End] = []
+        self._end_numbers: dict[_End, int] = {}
         self._names: dict[tuple[str, tuple[int, ...]], str] = {}
+        self._variants: dict[str, tuple[str, tuple[int, ...]]] = {}
         self._counts: dict[str, int] = {}
-        self._pending: list[tuple[str, tuple[int, ...]]] = []
-        self._entries = {f"{rule}/{context}": (rule, context) for rule, context in explored}
+        self._lengths: dict[Call, tuple[int, int]] | None = None
+        columns = (0,) if layouts is not None else ()
+        callee = self._key_name(self._key(start, columns, None))
+        first = Graph(3, [(0, callee, 2)])
+        ends = [(context, None) for context in allowed if Call(start, context) in self._productive]
+        first.moves += [(2, _label(self._end_number(end)), 1) for end in ends]
+        self._first = self._with_variants(trim(first), ())
 
-    def run(self, start: Entry, allowed: Collection[int]) -> tuple[dict[str, Graph], str]:
-        graphs: dict[str, Graph] = {}
-        name = "$start"
-        first = Graph(3, [(0, f"{start[0]}/{start[1]}", 2)])
-        first.moves += [
-            (2, _label(context), 1) for context in allowed if Call(start, context) in self._productive
-        ]
-        graphs[name] = self._with_variants(trim(first), (), {})
-        while self._pending:
-            entry, labels = self._pending.pop()
-            graph = self._graph(self._entries[entry], labels)
-            following = self._explored[self._entries[entry]].following
-            graphs[self._names[entry, labels]] = self._with_variants(graph, labels, following)
-        return graphs, name
+    def graph(self, name: str) -> Graph:
+        """Return the automaton of a rule; the rules that it calls get names."""
+        if name == self.start:
+            return self._first
+        key_name, labels = self._variants[name]
+        key = self._keys[key_name]
+        explored = self._explored[key.entry]
+        graph = self._line_break(key, labels) if explored.is_line_break else self._graph(key, labels)
+        return self._with_variants(graph, labels, explored.following)
 
-    def _name(self, entry: str, labels: tuple[int, ...]) -> str:
+    def examples(self, name: str) -> dict[str, Node]:
+        """Return texts that are at least as long as a shortest text of a rule, and of the rule with each label."""
+        key_name, labels = self._variants[name]
+        key = self._keys[key_name]
+        if self._lengths is None:
+            self._lengths = shortest_calls(
+                self._explored, self._layouts.blocks if self._layouts else frozenset()
+            )
+        column = key.columns[-1] if key.columns else 0
+        found: dict[str, Node] = {}
+        for number, label in enumerate(labels):
+            fixed, lines = self._lengths[Call(key.entry, self._ends[label][0])]
+            found[labelled_name(name, number)] = LiteralText("x" * (fixed + column * lines))
+        return found | {name: min(found.values(), key=lambda text: len(str(text)))}
+
+    def run(self) -> dict[str, Graph]:
+        """Return the automata of all rules."""
+        found = {self.start: self._first}
+        pending = [symbol for _, symbol, _ in self._first.moves if isinstance(symbol, str)]
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found[name] = self.graph(name)
+                pending += [symbol for _, symbol, _ in found[name].moves if isinstance(symbol, str)]
+        return found
+
+    def _key(self, entry: Entry, columns: tuple[int, ...], column: int | None) -> _Key:
+        return _Key(entry, columns, column) if entry in self._indented else _Key(entry)
+
+    def _key_name(self, key: _Key) -> str:
+        name = f"{key.entry[0]}/{key.entry[1]}"
+        if key.columns:
+            name += "@" + ",".join(map(str, key.columns)) + ("" if key.column is None else f">{key.column}")
+        self._keys[name] = key
+        return name
+
+    def _end_number(self, end: _End) -> int:
+        number = self._end_numbers.setdefault(end, len(self._ends))
+        if number == len(self._ends):
+            self._ends.append(end)
+        return number
+
+    def _name(self, key_name: str, labels: tuple[int, ...]) -> str:
         """Return the name of a variant of a rule: the ends that its callers allow."""
-        key = entry, labels
-        if key not in self._names:
-            number = self._counts[entry] = self._counts.get(entry, 0) + 1
-            self._names[key] = f"{entry}/{number}"
-            self._pending.append(key)
-        return self._names[key]
+        variant = key_name, labels
+        if variant not in self._names:
+            number = self._counts[key_name] = self._counts.get(key_name, 0) + 1
+            self._names[variant] = f"{key_name}/{number}"
+            self._variants[self._names[variant]] = variant
+        return self._names[variant]
 
-    def _graph(self, entry: Entry, labels: Sequence[int]) -> Graph:
-        """Return the automaton of a rule with some ends. The labels are the numbers of the contexts."""
-        explored = self._explored[entry]
-        graph = Graph(explored.size + 1)
-        behind: dict[tuple[int, Entry], int] = {}
+    def _columns_of(self, context: int, columns: Sequence[int]) -> Iterable[int | None]:
+        """Return the columns of the next line behind a context."""
+        pending = self._layouts.pending[context] if self._layouts is not None else 0
+        if pending == INDENT:
+            return columns_behind(columns)
+        return columns[:-1] if pending == DEDENT else (None,)
+
+    def _graph(self, key: _Key, labels: Sequence[int]) -> Graph:
+        """Return the automaton of a rule with some ends. The labels are numbers of ends."""
+        explored = self._explored[key.entry]
+        graph = Graph()
+        numbers: dict[tuple[int, int | None], int] = {(0, key.column): 0}
+        pending = [*numbers]
+        behind: dict[tuple[int, str], int] = {}
+        outgoing: dict[int, list[tuple[Symbol | Call | LineMove | None, int]]] = {}
         for source, symbol, target in explored.moves:
-            if not isinstance(symbol, Call):
-                graph.moves.append((source, symbol, target))
-            elif symbol in self._productive:
-                state = behind.get((source, symbol.entry))
-                if state is None:
-                    state = behind[source, symbol.entry] = graph.state()
-                    graph.moves.append((source, f"{symbol.entry[0]}/{symbol.entry[1]}", state))
-                graph.moves.append((state, _label(symbol.after), target))
-        graph.moves += [(explored.ends[label], _label(label), 1) for label in labels]
+            outgoing.setdefault(source, []).append((symbol, target))
+
+        def number(state: int, column: int | None) -> int:
+            place = state, column if state in explored.pending else None
+            if place not in numbers:
+                numbers[place] = graph.state()
+                pending.append(place)
+            return numbers[place]
+
+        while pending:
+            state, column = pending.pop()
+            source = numbers[state, column]
+            for symbol, target in outgoing.get(state, ()):
+                if isinstance(symbol, LineMove):
+                    if self._fits(symbol, key.columns, column, explored.pending.get(target)):
+                        graph.moves.append((source, None, number(target, column)))
+                elif not isinstance(symbol, Call):
+                    graph.moves.append((source, symbol, number(target, column)))
+                elif symbol in self._productive:
+                    callee = self._callee(symbol.entry, key.columns, column)
+                    place = behind.get((source, callee))
+                    if place is None:
+                        place = behind[source, callee] = graph.state()
+                        graph.moves.append((source, callee, place))
+                    for after in self._columns_of(symbol.after, key.columns):
+                        label = _label(self._end_number((symbol.after, after)))
+                        graph.moves.append((place, label, number(target, after)))
+        for label_number in labels:
+            context, column = self._ends[label_number]
+            place = numbers.get((explored.ends[context], column))
+            if place is not None:
+                graph.moves.append((place, _label(label_number), 1))
         return minimal(trim(graph))
 
+    def _callee(self, entry: Entry, columns: tuple[int, ...], column: int | None) -> str:
+        """Return the name of a rule that is called at a column."""
+        if self._layouts is not None and entry[0] in self._layouts.blocks and column is not None:
+            columns = (*columns, column)
+        return self._key_name(self._key(entry, columns, column))
+
+    def _fits(self, move: LineMove, columns: Sequence[int], column: int | None, after: int | None) -> bool:
+        """Return whether an indent or a dedent is possible."""
+        if move.kind != "dedent" or column is None:
+            return True
+        return column == columns[-2] if after != DEDENT else column in columns[:-2]
+
+    def _line_break(self, key: _Key, labels: Sequence[int]) -> Graph:
+        """Return the automaton of a line break with some ends."""
+        explored = self._explored[key.entry]
+        columns = key.columns
+        wanted: dict[tuple[int, int], list[int]] = {}  # the labels of each state of the rule and each column
+        for label in labels:
+            context, column = self._ends[label]
+            place = explored.ends[context], columns[-1] if column is None else column
+            wanted.setdefault(place, []).append(label)
+        highest = max((column for _, column in wanted), default=0)
+        graph = Graph()
+        for _, symbol, target in explored.moves:
+            if (
+                not isinstance(symbol, Terminal)
+                or not isinstance(symbol.node, Network)
+                or self._layouts is None
+            ):
+                continue
+            begin = graph.state()
+            graph.moves.append((0, None, begin))
+            for column, states in add_columns(
+                graph, begin, symbol.node, self._layouts.tab_length, highest
+            ).items():
+                for label in wanted.get((target, column), ()):
+                    graph.moves += [(state, _label(label), 1) for state in states]
+        return trim(graph)
+
     def _with_variants(
-        self, graph: Graph, labels: Sequence[int], following: Mapping[int, CharClass]
+        self, graph: Graph, labels: Sequence[int], following: Mapping[int, CharClass] = _NOTHING
     ) -> Graph:
         """Return an automaton with the variants of the rules that it calls, and with labels from 0 on.
 
@@ -130,18 +299,15 @@ class _Variants:
         for source, symbol, target in graph.moves:
             if isinstance(symbol, str):
                 continue
-            label = (
-                symbol.node.number
-                if isinstance(symbol, Terminal) and isinstance(symbol.node, ReturnLabel)
-                else -1
-            )
+            node = symbol.node if isinstance(symbol, Terminal) else None
+            label = node.number if isinstance(node, ReturnLabel) else -1
             if label < 0:
                 result.moves.append((source, symbol, target))
             elif source in behind:
                 behind[source].setdefault(label, []).append(target)
-            elif label in following:
+            elif (context := self._ends[label][0]) in following:
                 state = result.state()
-                first = Terminal("", first_bytes(following[label]))
+                first = Terminal("", first_bytes(following[context]))
                 result.moves += [(source, _label(own[label]), state), (state, None, 1), (state, first, 1)]
             else:
                 result.moves.append((source, _label(own[label]) if len(own) > 1 else None, target))
@@ -152,7 +318,7 @@ class _Variants:
                 for part in range(0, len(ends), MAX_LABEL + 1):
                     chosen = tuple(ends[part : part + MAX_LABEL + 1])
                     name = self._name(symbol, chosen)
-                    if len(chosen) == 1 and not self._explored[self._entries[symbol]].following:
+                    if len(chosen) == 1 and not self._explored[self._keys[symbol].entry].following:
                         result.moves += [(source, name, after) for after in behind[target][chosen[0]]]
                         continue
                     behind_call = returned.get((target, chosen))
@@ -171,12 +337,93 @@ def _label(number: int) -> Terminal:
     return Terminal("", ReturnLabel(number))
 
 
+def _indented(explored: Mapping[Entry, Explored]) -> set[Entry]:
+    """Return the rules in which there may be line breaks, indents or dedents: they depend on the columns."""
+    callers: dict[Entry, list[Entry]] = {}
+    pending = []
+    for entry, each in explored.items():
+        if each.is_line_break or any(isinstance(symbol, LineMove) for _, symbol, _ in each.moves):
+            pending.append(entry)
+        for _, symbol, _ in each.moves:
+            if isinstance(symbol, Call):
+                callers.setdefault(symbol.entry, []).append(entry)
+    found = set(pending)
+    while pending:
+        for caller in callers.get(pending.pop(), ()):
+            if caller not in found:
+                found.add(caller)
+                pending.append(caller)
+    return found
+
+
+def shortest_calls(explored: Mapping[Entry, Explored], blocks: Set[str]) -> dict[Call, tuple[int, int]]:
+    """Return upper bounds on the bytes of a shortest text of each rule, for each context at its end.
+
+    A bound is a number of bytes, and how often the column of the lines is added (Knuth 1977).
+    """
+    found: dict[Call, tuple[int, int]] = {}
+    callers: dict[Entry, set[Entry]] = {}
+    for entry, each in explored.items():
+        for _, symbol, _ in each.moves:
+            if isinstance(symbol, Call):
+                callers.setdefault(symbol.entry, set()).add(entry)
+    lengths: dict[Network, int] = {}
+    pending = dict.fromkeys(explored)
+    while pending:
+        entry = next(iter(pending))
+        del pending[entry]
+        changed = False
+        for context, cost in _shortest_ends(explored[entry], found, lengths, blocks).items():
+            call = Call(entry, context)
+            if call not in found or _weight(cost) < _weight(found[call]):
+                found[call] = cost
+                changed = True
+        if changed:
+            pending.update(dict.fromkeys(callers.get(entry, ())))
+    return found
+
+
+def _shortest_ends(
+    rule: Explored, known: Mapping[Call, tuple[int, int]], lengths: dict[Network, int], blocks: Set[str]
+) -> dict[int, tuple[int, int]]:
+    """Return the bound for each context at the end of a rule, as far as the rules that it calls are known."""
+    outgoing: dict[int, list[tuple[tuple[int, int], int]]] = {}
+    for source, symbol, target in rule.moves:
+        cost = 0, 0
+        if isinstance(symbol, Call):
+            if symbol not in known:
+                continue
+            fixed, lines = known[symbol]
+            cost = (fixed + lines, lines) if symbol.entry[0] in blocks else (fixed, lines)
+        elif isinstance(symbol, Terminal) and isinstance(symbol.node, Network):
+            if symbol.node not in lengths:
+                lengths[symbol.node] = shortest_length(symbol.node)
+            cost = (lengths[symbol.node] + 1, 1) if rule.is_line_break else (lengths[symbol.node], 0)
+        outgoing.setdefault(source, []).append((cost, target))
+    best: dict[int, tuple[int, int]] = {}
+    pending = [(0, 0, 0, 0)]
+    while pending:
+        _, fixed, lines, state = heappop(pending)
+        if state in best:
+            continue
+        best[state] = fixed, lines
+        for (more, more_lines), target in outgoing.get(state, ()):
+            if target not in best:
+                after = fixed + more, lines + more_lines
+                heappush(pending, (_weight(after), *after, target))
+    return {context: best[state] for context, state in rule.ends.items() if state in best}
+
+
+def _weight(cost: tuple[int, int]) -> int:
+    return cost[0] + 8 * cost[1]
+
+
 def _productive(explored: Mapping[Entry, Explored]) -> set[Call]:
     """Return the rules that have a text, each with a context with which it ends."""
     found: set[Call] = set()
     reached: set[tuple[Entry, int]] = set()
     waiting: dict[Call, list[tuple[Entry, int]]] = {}
-    outgoing: dict[Entry, dict[int, list[tuple[Symbol | Call | None, int]]]] = {}
+    outgoing: dict[Entry, dict[int, list[tuple[Symbol | Call | LineMove | None, int]]]] = {}
     ends: dict[tuple[Entry, int], list[int]] = {}
     for entry, each in explored.items():
         leaving = outgoing[entry] = {}

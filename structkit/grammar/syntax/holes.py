@@ -89,6 +89,8 @@ def hole_terminal(hole: Hole) -> Terminal:
 
 def fill(rules: Rules, languages: Mapping[str, Rules]) -> Rules:
     """Return the rules of a grammar with the rules of its holes."""
+    if not languages:
+        return rules
     found: dict[str, Node] = dict(rules.rules)
     lazy = set(rules.lazy)
     unenforced = list(rules.unenforced)

@@ -75,6 +75,7 @@ class ParserTable:
         lark: The grammar.
         start: The first rule.
         contextual: Whether the lexer tries only what the parser accepts.
+        always_accepted: Terminals that the contextual lexer tries everywhere.
 
     Attributes:
         scanners: What the lexer does.
@@ -85,7 +86,9 @@ class ParserTable:
         LimitExceeded: The parser has too many states.
     """
 
-    def __init__(self, lark: Lark, start: str, *, contextual: bool) -> None:
+    def __init__(
+        self, lark: Lark, start: str, *, contextual: bool, always_accepted: Sequence[str] = ()
+    ) -> None:
         analyzer = _analyzed(lark, start)
         self.start = start
         root = analyzer.lr0_start_states[start]
@@ -112,7 +115,8 @@ class ParserTable:
         for state in states:
             self.banned.append(_banned(state, numbers_of_rules))
             terminals = {symbol.name for symbol in state.transitions if symbol.is_term}
-            accepted = frozenset(terminals | {symbol.name for symbol in state.lookaheads})
+            lookaheads = {symbol.name for symbol in state.lookaheads}
+            accepted = frozenset({*terminals, *lookaheads, *always_accepted})
             key = accepted if contextual else frozenset[str]()
             if key not in scanners:
                 scanners[key] = len(self.scanners)

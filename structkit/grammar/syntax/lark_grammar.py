@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from structkit.errors import GrammarError, LimitExceeded, PatternError
 from structkit.grammar.rules.cfg import Cfg, Production, Terminal
-from structkit.grammar.rules.lexing import lexing_of
+from structkit.grammar.rules.layout import UnbalancedIndent, with_blocks
+from structkit.grammar.rules.lexing import Indenting, lexing_of
 from structkit.grammar.syntax.derivation import Derivation, DerivationParser
 from structkit.grammar.syntax.expansions import (
     bound_expansions,
@@ -22,10 +23,13 @@ from structkit.grammar.syntax.expansions import (
     bounded_terminals,
     growing_template,
 )
+from structkit.grammar.syntax.grammar_errors import GrammarErrors
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
+from structkit.grammar.syntax.indenter import indenter_fault, indenter_of
 from structkit.grammar.syntax.lalr import NamedProduction, ParserTable, Token, basic_scanner
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
+from structkit.regex.nodes import EMPTY, CharClass
 from structkit.regex.pattern.parse import parse
 from structkit.regex.pattern.program import prefers_longer, read_pattern
 from structkit.regex.pattern.threads import MAX_STEPS, build_terminal
@@ -89,12 +93,17 @@ class LarkOptions:
     maybe_placeholders: bool = True
     g_regex_flags: int = 0
     strict: bool = False
+    indenter: Indenting | None = None
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> LarkOptions:
         """Return the options of their values as JSON stores them."""
-        start, parser, lexer, folders, *others = values
-        return cls(start, parser, lexer, tuple(folders), *others)
+        start, parser, lexer, folders, priority, *others, indenter = values
+        if indenter is not None:
+            newline, indent, dedent, opening, closing, tab_length = indenter
+            indenter = Indenting(newline, indent, dedent, tuple(opening), tuple(closing), tab_length)
+        placeholders, flags, strict = others
+        return cls(start, parser, lexer, tuple(folders), priority, placeholders, flags, strict, indenter)
 
 
 @dataclass(frozen=True)
@@ -124,14 +133,14 @@ class LarkGrammar:
             LimitExceeded: The grammar is too large.
         """
         if (fault := self._unsupported()) is not None:
-            raise self._error_at(fault, 1, 1)
+            raise self._errors.at(fault, 1, 1)
         if len(self.text) > self.limits.grammar_length:
             raise LimitExceeded("grammar_length", self.limits.grammar_length, "a grammar", place=self.path)
         try:
             with _loading:
                 return self._loaded[0]
         except _lark_errors() as error:
-            raise self._error(error) from None
+            raise self._errors.of_lark(error) from None
 
     def _unsupported(self) -> str | None:
         """Return why an option is not supported, and what to do; `None` if all are."""
@@ -143,6 +152,8 @@ class LarkGrammar:
             return (
                 f"parser={parser!r} has no lexer={lexer!r}; use one of {', '.join(map(repr, known[parser]))}"
             )
+        if self.options.indenter is not None and lexer in ("dynamic", "dynamic_complete"):
+            return f"a postlex needs tokens, and lexer={lexer!r} has none; use lexer='basic' or parser='lalr'"
         if self.holes and not self.is_dynamic:
             return "holes need parser='earley' with lexer='dynamic' or lexer='dynamic_complete'"
         return None
@@ -151,7 +162,7 @@ class LarkGrammar:
     def is_dynamic(self) -> bool:
         """Whether the parser decides which terminals are tried; otherwise the grammar has a lexer."""
         options = self.options
-        return options.parser == "earley" and options.lexer != "basic"
+        return options.parser == "earley" and options.lexer != "basic" and options.indenter is None
 
     @cached_property
     def _loaded(self) -> tuple[Lark, tuple[tuple[str, str], ...]]:
@@ -195,6 +206,7 @@ class LarkGrammar:
             priority=options.priority,
             maybe_placeholders=options.maybe_placeholders,
             g_regex_flags=options.g_regex_flags,
+            postlex=None if options.indenter is None else indenter_of(options.indenter),
             propagate_positions=True,
             source_path=source,
         )
@@ -252,7 +264,7 @@ class LarkGrammar:
                 lark.options.strict = lark.lexer_conf.strict = True
                 Lark._build_parser(lark)
         except _lark_errors() as error:
-            raise self._error(error) from None
+            raise self._errors.of_lark(error) from None
 
     def _lexed(self, terminals: Mapping[str, Terminal]) -> Cfg:
         """Return the grammar of a parser with a lexer."""
@@ -264,6 +276,13 @@ class LarkGrammar:
             if terminal.edges is None:
                 raise self.error(f"the terminal {name} has counts that are too large for a lexer", name)
             automata[name] = terminal.edges
+        indenting = self.options.indenter
+        if indenting is not None:
+            if (fault := indenter_fault(indenting, terminals)) is not None:
+                raise self.error(*fault)
+            empty = CharClass(())
+            for name in (indenting.indent, indenting.dedent):
+                terminals = {**terminals, name: Terminal(name, EMPTY, first=empty)}
         if self.options.parser == "lalr":
             table = self._table
             lexing, classes = lexing_of(table.scanners, automata)
@@ -275,7 +294,8 @@ class LarkGrammar:
             for rule in lark.rules:
                 symbols = tuple(Token(s.name, 0) if s.is_term else s.name for s in rule.expansion)
                 found.setdefault(rule.origin.name, []).append(symbols)
-        ignored = tuple(replace(terminals[name], is_ignored=True) for name in lark.ignore_tokens)
+        dropped = [*lark.ignore_tokens, *([] if indenting is None else [indenting.newline])]
+        ignored = tuple(replace(terminals[name], is_ignored=True) for name in dict.fromkeys(dropped))
         rules: dict[str, tuple[Production, ...]] = {
             name: tuple(
                 dict.fromkeys(
@@ -293,7 +313,19 @@ class LarkGrammar:
         whole, gap = "$text", "$gap"
         rules[whole] = ((first, gap),)
         rules[gap] = ((), *((gap, terminal) for terminal in ignored))
-        cfg = Cfg(whole, rules, ignored, "dynamic", replace(lexing, first=entry))
+        blocks: frozenset[str] = frozenset()
+        if indenting is not None:
+            try:
+                rules, blocks = with_blocks(rules, indenting)
+            except UnbalancedIndent as error:
+                name = str(error).partition("#")[0]
+                raise self.error(
+                    f"the rule `{name}` has {indenting.indent} without {indenting.dedent} in one alternative, or the "
+                    "other way round; write both into the same alternative",
+                    name,
+                ) from None
+        lexing = replace(lexing, first=entry)
+        cfg = Cfg(whole, rules, ignored, "dynamic", lexing, indenting=indenting, blocks=blocks)
         if first not in cfg.productive:
             raise self.error(f"no text ends the rule `{start}`: each of its alternatives needs itself", start)
         return cfg
@@ -310,9 +342,12 @@ class LarkGrammar:
                 is_fixed=True,
             )
         try:
-            return ParserTable(lark, options.start, contextual=lark.options.lexer == "contextual")
+            always = () if options.indenter is None else (options.indenter.newline,)
+            return ParserTable(
+                lark, options.start, contextual=lark.options.lexer == "contextual", always_accepted=always
+            )
         except _lark_errors() as error:
-            raise self._error(error) from None
+            raise self._errors.of_lark(error) from None
 
     def _terminals(self) -> dict[str, Terminal]:
         found, steps = {}, MAX_STEPS
@@ -403,55 +438,13 @@ class LarkGrammar:
         used = {rule.origin.name for rule in self.lark.rules} | {each.name for each in self.lark.terminals}
         return tuple(name for name in dict.fromkeys(names) if name not in used)
 
-    def error(self, message: str, name: str, *, last: bool = False) -> GrammarError:
-        """Return an error at the definition of a name in the grammar, the last one if `last`, or at its first use."""
-        found = list(re.finditer(rf"^[?!]*{re.escape(name)}(?=[\s.:{{])", self.text, re.MULTILINE))
-        if not found:
-            found = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", self.text))[:1]
-        place = found[-1 if last else 0].start() if found else 0
-        return self._error_in(message, place)
+    @cached_property
+    def _errors(self) -> GrammarErrors:
+        return GrammarErrors(self.text, self.path, self.options.start)
 
-    def _error_in(self, message: str, place: int) -> GrammarError:
-        line = self.text.count("\n", 0, place) + 1
-        return self._error_at(message, line, place - self.text.rfind("\n", 0, place))
-
-    def _error_at(self, message: str, line: int, column: int) -> GrammarError:
-        lines = self.text.splitlines() or [""]
-        source = lines[min(line, len(lines)) - 1]
-        return GrammarError(message, line=line, column=column, source=source, place=self.path)
-
-    def _error(self, error: Exception) -> GrammarError:
-        """Return the error of Lark with its place."""
-        message = str(error).split("\n\n")[0].strip() or type(error).__name__
-        if isinstance(error, RecursionError):
-            return self._error_at("the grammar is nested too deeply", 1, 1)
-        place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
-        if place:
-            message = message[: place.start()].strip()
-            return self._error_at(message, int(place[1]), int(place[2]))
-        if isinstance(error, FileNotFoundError):
-            message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"
-            return self.error(message, "%import")
-        if (
-            isinstance(error, re.error) or type(error).__name__ == "error"
-        ):  # of `re` or of the package `regex`
-            return self._error_in(message, self._bad_pattern())
-        if "Empty terminals" in message and '""' in self.text:
-            return self._error_in(message, self.text.index('""'))
-        names = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", message)
-        known = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)]
-        quoted = [name for name in known if re.search(rf"[('`]{re.escape(name)}[)'`]", message)]
-        name = (quoted or known[-1:] or [self.options.start])[0]
-        return self.error(message, name, last="more than once" in message)
-
-    def _bad_pattern(self) -> int:
-        """Return the place of the first pattern that `re` rejects."""
-        for found in re.finditer(r"/((?:\\.|[^/\\\n])+)/[imslux]*", self.text):
-            try:
-                re.compile(found[1])
-            except re.error:
-                return found.start()
-        return 0
+    def error(self, message: str, name: str) -> GrammarError:
+        """Return an error at the definition of a name in the grammar, or at its first use."""
+        return self._errors.at_name(message, name)
 
 
 def _built(lark: Lark) -> Lark:

@@ -55,7 +55,11 @@ class TokenDistance:
 
     @property
     def distances(self) -> NDArray[np.int32]:
-        """int32[2, ...], by state the tokens to the end of its rule, and by rule the tokens per iteration."""
+        """int32[2 + labels, ...], upper bounds on tokens.
+
+        By state those to the end of its rule, by rule those of an iteration, and by state those to the end of its rule
+        with each label.
+        """
         if self._measured_rules < len(self._automaton.built) and not self.is_exact:
             with self._automaton.lock:
                 self._measure_new_rules()
@@ -75,9 +79,9 @@ class TokenDistance:
         return ShortestPaths.build(self._automaton)
 
     def make_exact(self) -> None:
-        """Build all rules and compute their exact distances."""
+        """Build all rules and compute their exact distances; those of rules with labels stay upper bounds."""
         with self._automaton.lock:
-            if not self.is_exact:
+            if not self.is_exact and not self._automaton.has_labels:
                 self._distances = _exact_distances(self.shortest, self._vocabulary)
                 self.is_exact = True
 
@@ -86,11 +90,17 @@ class TokenDistance:
         automaton, tokens = self._automaton, self._distances
         built = automaton.built[:]
         size = max(len(automaton.row), len(automaton.start))
-        if size > tokens.shape[1]:
-            tokens = np.empty((2, 2 * size), np.int32)
-            tokens[:, : self._distances.shape[1]] = self._distances
+        labels = [automaton.builder.built[rule].label_distance for rule in built[self._measured_rules :]]
+        rows = 2 + max((len(each) for each in labels if each is not None), default=0)
+        if size > tokens.shape[1] or rows > len(tokens):
+            columns = 2 * size if size > tokens.shape[1] else tokens.shape[1]
+            tokens = np.full((max(rows, len(tokens)), columns), UNREACHABLE, np.int32)
+            tokens[: len(self._distances), : self._distances.shape[1]] = self._distances
         for rule in built[self._measured_rules :]:
             found, first = automaton.builder.built[rule], int(automaton.start[rule])
+            if found.label_distance is not None:
+                states = slice(first, first + len(found.distance))
+                tokens[2 : 2 + len(found.label_distance), states] = found.label_distance
             if found.dfa.callees:
                 tokens[0, first : first + len(found.distance)] = found.distance
                 tokens[1, rule] = found.bytes_per_iteration

@@ -37,7 +37,7 @@ def _sum(remaining, right):
 @helper
 def _min_tokens_from(
     trie_byte, trie_end, trie_first,
-    row, targets, classes, rule, call_first, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
+    row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
     state, first, roots, stack, remaining,
 ):
     """The fewest tokens along the shortest text from `state`, its first byte `first` if that is not negative.
@@ -59,18 +59,6 @@ def _min_tokens_from(
             depth -= 1
             state = stack[depth]
             rest = remaining[depth]
-        elif step < 0 and call_rule[-1 - step] < 0:
-            if depth == 0:
-                if node == 0:
-                    best = 0
-                break
-            depth -= 1
-            state = stack[depth]
-            rest = remaining[depth]
-            for call in range(call_first[state], call_first[state + 1]):
-                if call_rule[call] == call_rule[-1 - step]:
-                    state = call_next[call]
-                    break
         elif step < 0:
             callee = call_rule[-1 - step]
             back = call_next[-1 - step]
@@ -126,19 +114,10 @@ def min_tokens(
         for state in order:
             if distance[state] >= UNREACHABLE:
                 continue
-            if first_step[state] != AT_END and first_step[state] < 0 and call_rule[-1 - first_step[state]] < 0:
-                best = np.int64(0)  # the longest way counts, as in `distances`
-                for call in range(call_first[state], call_first[state + 1]):
-                    if call_rule[call] < 0:
-                        best = max(best, np.int64(tokens[0, call_next[call]]))
-                if best != tokens[0, state]:
-                    tokens[0, state] = best
-                    changed = True
-                continue
             best = 0 if first_step[state] == AT_END else _min_tokens_from(
                 trie_byte, trie_end, trie_first,
-                row, targets, classes, rule, call_first, call_rule, call_next, call_distinct, start, min_count,
-                first_step, tokens, np.int64(state), np.int64(-1), roots, stack, remaining,
+                row, targets, classes, rule, call_rule, call_next, call_distinct, start, min_count, first_step, tokens,
+                np.int64(state), np.int64(-1), roots, stack, remaining,
             )
             if best != tokens[0, state]:
                 tokens[0, state] = best
@@ -156,7 +135,7 @@ def min_tokens(
                     if target >= 0 and target & OPERATION_MASK == ENTER:
                         needs = _min_tokens_from(
                             trie_byte, trie_end, trie_first,
-                            row, targets, classes, rule, call_first, call_rule, call_next, call_distinct,
+                            row, targets, classes, rule, call_rule, call_next, call_distinct,
                             start, min_count, first_step, tokens,
                             np.int64(state), np.int64(first_byte[r, klass]), roots, stack, remaining,
                         )

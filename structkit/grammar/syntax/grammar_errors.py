@@ -1,0 +1,76 @@
+"""Errors of grammars with their places in the text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from structkit.errors import GrammarError
+
+__all__ = ["GrammarErrors"]
+
+
+@dataclass(frozen=True)
+class GrammarErrors:
+    """Makes the errors of a Lark grammar.
+
+    Attributes:
+        text: The grammar.
+        path: Its file, if it comes from one.
+        start: The first rule.
+    """
+
+    text: str
+    path: str | None
+    start: str
+
+    def at_name(self, message: str, name: str, *, last: bool = False) -> GrammarError:
+        """Return an error at the definition of a name in the grammar, the last one if `last`, or at its first use."""
+        found = list(re.finditer(rf"^[?!]*{re.escape(name)}(?=[\s.:{{])", self.text, re.MULTILINE))
+        if not found:
+            found = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", self.text))[:1]
+        place = found[-1 if last else 0].start() if found else 0
+        return self._in(message, place)
+
+    def _in(self, message: str, place: int) -> GrammarError:
+        line = self.text.count("\n", 0, place) + 1
+        return self.at(message, line, place - self.text.rfind("\n", 0, place))
+
+    def at(self, message: str, line: int, column: int) -> GrammarError:
+        """Return an error at a line and a column, from 1."""
+        lines = self.text.splitlines() or [""]
+        source = lines[min(line, len(lines)) - 1]
+        return GrammarError(message, line=line, column=column, source=source, place=self.path)
+
+    def of_lark(self, error: Exception) -> GrammarError:
+        """Return the error of Lark with its place."""
+        message = str(error).split("\n\n")[0].strip() or type(error).__name__
+        if isinstance(error, RecursionError):
+            return self.at("the grammar is nested too deeply", 1, 1)
+        place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
+        if place:
+            message = message[: place.start()].strip()
+            return self.at(message, int(place[1]), int(place[2]))
+        if isinstance(error, FileNotFoundError):
+            message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"
+            return self.at_name(message, "%import")
+        if (
+            isinstance(error, re.error) or type(error).__name__ == "error"
+        ):  # of `re` or of the package `regex`
+            return self._in(message, self._bad_pattern())
+        if "Empty terminals" in message and '""' in self.text:
+            return self._in(message, self.text.index('""'))
+        names = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", message)
+        known = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)]
+        quoted = [name for name in known if re.search(rf"[('`]{re.escape(name)}[)'`]", message)]
+        name = (quoted or known[-1:] or [self.start])[0]
+        return self.at_name(message, name, last="more than once" in message)
+
+    def _bad_pattern(self) -> int:
+        """Return the place of the first pattern that `re` rejects."""
+        for found in re.finditer(r"/((?:\\.|[^/\\\n])+)/[imslux]*", self.text):
+            try:
+                re.compile(found[1])
+            except re.error:
+                return found.start()
+        return 0
