@@ -17,7 +17,7 @@ from structkit.grammars.arithmetic import arithmetic
 from structkit.grammars.csv import csv
 from structkit.grammars.iso8601 import iso8601
 from structkit.grammars.mermaid import mermaid_flowchart
-from structkit.grammars.python import python_expression
+from structkit.grammars.python import python_expression, python_module
 from structkit.grammars.python_calls import python_calls
 from structkit.grammars.regular_expression import regular_expression
 from structkit.grammars.smiles import smiles
@@ -31,6 +31,7 @@ __all__ = [
     "mermaid_flowchart",
     "python_calls",
     "python_expression",
+    "python_module",
     "regular_expression",
     "smiles",
     "sqlite_select",

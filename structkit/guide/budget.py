@@ -81,11 +81,17 @@ class Budgets:
     Args:
         index: The masks.
         step: Returns the state after an allowed token.
+        advance: Returns the configuration after an allowed token.
+        bound: Returns an upper bound on the tokens to the end after a configuration, for rules with labels.
     """
 
-    def __init__(self, index: Index, step: Step) -> None:
+    def __init__(
+        self, index: Index, step: Step, advance: Callable[[int, int], int], bound: Callable[[int], int]
+    ) -> None:
         self.index = index
         self.step = step
+        self._advance = advance
+        self._bound = bound
         self._min_tokens: dict[State, int] = {}
         self._groups: dict[State, TokenGroups] = {}
         self._max_searched_bytes = _MAX_TOKENIZED_BYTES
@@ -94,6 +100,8 @@ class Budgets:
         """Return an upper bound on the tokens to the end; `UNREACHABLE` if there is no bound."""
         if state.is_accepting:
             return 0
+        if self.index.automaton.has_labels:
+            return self._bound(state.configuration)
         return min((self.index.upper_bound(frame) for frame in state.frames), default=UNREACHABLE)
 
     def completion_length(self, state: State, fuel: Fuel | None = None) -> int:
@@ -136,18 +144,20 @@ class Budgets:
 
     def every_token_fits(self, state: State, remaining: int) -> bool:
         """Return whether `remaining` tokens are enough to complete the value after any allowed token."""
+        if self.index.automaton.has_labels:
+            return False  # it was asked of the configuration already
         return self._with_margin(state, max_cost_of(state, self.index), None) <= remaining
 
     def mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
         """Return the allowed tokens after which `remaining` tokens can complete the value, as uint32[words]."""
+        if self.index.automaton.has_labels:
+            return self._mask_of_bounds(state, remaining)
         if self.every_token_fits(state, remaining):
             return mask_of(state, self.index)
         if not state.is_exact:
             self.index.make_exact()
             state.max_cost_after = None
             return self.mask(state, remaining)
-        if self.index.automaton.has_labels:
-            return self._mask_of_bounds(state, remaining)
         if not self._has_bounded_search:
             return self._searched(state, remaining)
         mask = mask_of(state, self.index) & self._budget_mask(state, remaining)
@@ -159,9 +169,11 @@ class Budgets:
     def _mask_of_bounds(self, state: State, remaining: int) -> NDArray[np.uint32]:
         """Return the tokens after which the upper bound fits."""
         groups = self.groups(state)
-        after = [self.step(state, token) for token in groups.representatives.tolist()]
-        fits = [self.upper_bound(each) <= remaining for each in after]
-        return np.packbits(np.array([*fits, False])[groups.group_of], bitorder="little").view(np.uint32)
+        after = [self._advance(state.configuration, token) for token in groups.representatives.tolist()]
+        fits = [each & 1 or self._bound(each) <= remaining for each in after]
+        return np.packbits(np.array([*fits, False], np.bool_)[groups.group_of], bitorder="little").view(
+            np.uint32
+        )
 
     def min_tokens(self, state: State, max_tokens: int = UNREACHABLE) -> int:
         """Return the minimum number of tokens to the end; `UNREACHABLE` if unknown or above `max_tokens`.

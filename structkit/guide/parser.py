@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,7 +71,8 @@ class Parser:
         self._has_all_bytes = index.vocabulary.has_all_bytes
         self._unlimited = _NO_BUDGET if self._has_all_bytes else UNREACHABLE - 1
         self.start = self._configurations.start
-        self.budgets = Budgets(index, self._states.step)
+        bound = partial(upper_bound, memory.context)  # a method would refer to the parser
+        self.budgets = Budgets(index, self._states.step, self._configurations.advance, bound)
 
     @property
     def size(self) -> int:

@@ -129,7 +129,7 @@ def first_bytes(charset: CharClass) -> Node:
     r"""Return the node of the first bytes of the characters in UTF-8.
 
     >>> first_bytes(char_class([(0x61, 0x62), (0xE4, 0xE9)]))
-    Choice(parts=(CharClass(ranges=((97, 98),)), LiteralText(value='\\udcc3')))
+    Choice(parts=(CharClass(ranges=((97, 98),)), LiteralText(value='\udcc3')))
     """
     ascii_part = intersection(charset, char_class([(0, 127)]))
     leads = {

@@ -37,7 +37,7 @@ def without_labels(rules: Rules) -> Rules:
     start = resolve_labels(rules.start, None, owners)
     pending = [start]
     while pending:
-        for name in referenced_rules(pending.pop()) - found.keys():
+        for name in sorted(referenced_rules(pending.pop()) - found.keys()):
             rule, label = owners.get(name, (name, None))
             found[name] = resolve_labels(rules.rules[rule], label, owners)
             pending.append(found[name])

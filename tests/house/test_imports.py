@@ -131,7 +131,12 @@ IMPORTERS = {
     "openai": {"models/hosted/openai.py"},
     "httpx2": {"mcp/endpoint.py", "models/servers/http.py"},
     "interegular": {"regex/pattern/parse.py"},
-    "lark": {"grammar/syntax/indenter.py", "grammar/syntax/lalr.py", "grammar/syntax/lark_grammar.py", "grammar/syntax/expansions.py"},
+    "lark": {
+        "grammar/syntax/expansions.py",
+        "grammar/syntax/indenter.py",
+        "grammar/syntax/lalr.py",
+        "grammar/syntax/lark_grammar.py",
+    },
     "jinja2": {"models/llama_cpp/tokenizer.py"},
     "jsonschema": {"schema/json_schema/validate.py"},
     "referencing": {"schema/json_schema/validate.py"},

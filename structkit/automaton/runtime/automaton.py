@@ -110,7 +110,10 @@ class Automaton:
     @property
     def has_labels(self) -> bool:
         """Whether rules end with labels; then token distances are upper bounds, and shortest paths are not known."""
-        return self._has_labels or self.is_unbounded
+        builder = self._builder
+        return self._has_labels or (
+            isinstance(builder, LazyBuilder) and (builder.has_labels or builder.is_unbounded)
+        )
 
     @property
     def is_unbounded(self) -> bool:
@@ -299,7 +302,8 @@ class Automaton:
 
     def labelled_return(self, below: Frame, label: int) -> Frame:
         """Return the frame to continue with when the rule above `below` ends with a label."""
-        for callee, after, _, _, _ in self._calls_of(below.state):
+        calls = self._calls.get(below.state)
+        for callee, after, _, _, _ in self._calls_of(below.state) if calls is None else calls:
             if callee == -1 - label:
                 return self.frame(after, below.count, below.below, below.seen_texts)
         raise KeyError(label)

@@ -30,6 +30,7 @@ class LazyBuilder:
         keys: What calls name, by the number of the rule; `None` is the start.
         built: The numbers of the rules that were built, in their order, each with its automaton.
         tables: The arrays of these rules.
+        has_labels: Whether a rule that was built or checked ends with labels, or calls such a rule.
 
     Raises:
         LimitExceeded: An automaton would be too large.
@@ -40,6 +41,7 @@ class LazyBuilder:
         self.limits = limits
         self.keys: list[RuleKey | None] = [None]
         self.built: dict[int, TrimmedRule] = {}
+        self.has_labels = False
         self._numbers: dict[RuleKey | None, int] = {None: 0}
         self._places: dict[RuleKey, str] = {}
         self._growing = TableBuilder()
@@ -69,6 +71,7 @@ class LazyBuilder:
             dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
             self._name_callees(key, dfa)
             if any(isinstance(key, ReturnLabel) for key in dfa.callees):
+                self.has_labels = True
                 found = measure_labelled(dfa, self._length)
             else:
                 found = trim_rule(dfa, [self._lengths.of(key) for key in dfa.rules_called])
@@ -107,7 +110,9 @@ class LazyBuilder:
         with self.naming(key):
             dfa = rule_dfa(node_of(self.rules, key), self.limits)
             self._name_callees(key, dfa)
-            if not any(isinstance(callee, ReturnLabel) for callee in dfa.callees):
+            if any(isinstance(callee, ReturnLabel) for callee in dfa.callees):
+                self.has_labels = True
+            else:
                 for callee in dfa.rules_called:
                     self._lengths.of(callee)
         return dfa

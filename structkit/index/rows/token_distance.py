@@ -81,9 +81,10 @@ class TokenDistance:
     def make_exact(self) -> None:
         """Build all rules and compute their exact distances; those of rules with labels stay upper bounds."""
         with self._automaton.lock:
-            if not self.is_exact and not self._automaton.has_labels:
-                self._distances = _exact_distances(self.shortest, self._vocabulary)
-                self.is_exact = True
+            if self.is_exact or self._automaton.has_labels or self._automaton.build_all().has_labels:
+                return
+            self._distances = _exact_distances(self.shortest, self._vocabulary)
+            self.is_exact = True
 
     def _measure_new_rules(self) -> None:
         """Add what was built since."""
