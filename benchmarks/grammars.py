@@ -89,6 +89,7 @@ def _grammar(language: Language) -> sk.Grammar[str]:
         "import_paths",
         "priority",
         "g_regex_flags",
+        "postlex",
     )
     options = {name: language.options[name] for name in names if name in language.options}
     return sk.Grammar(language.text, **options)
@@ -155,7 +156,7 @@ ENGINES: Mapping[str, Callable[[Any], tuple[Compile, int]]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its tables."""
     options = _parser().parse_args(arguments)
-    languages, skipped = _read(options.data, options.lexers.split(","))
+    languages, skipped = _read(options.data, options.lexers.split(","), options.names)
     tokenizer = read_tokenizer(options.tokenizer)
     compilers = {name: ENGINES[name](tokenizer) for name in options.engines.split(",")}
     outcomes: dict[str, dict[str, Outcome]] = {name: {} for name in compilers}
@@ -169,20 +170,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcomes[name][language.name] = _measure(*compilers[name], tokenizer, language, options.limit)
         print(f"{turn + 1} of {len(languages)} grammars", file=sys.stderr, flush=True)
     print("\n".join(_report(languages, outcomes)))
-    print(f"\nSkipped, since they are for other lexers or a postlex: {', '.join(skipped) or 'none'}.")
+    print(f"\nSkipped, since they are for other lexers: {', '.join(skipped) or 'none'}.")
     if options.growth:
         print("\n" + "\n".join(_growth(compilers, tokenizer, options.limit)))
     return 0
 
 
-def _read(folder: Path, lexers: Sequence[str]) -> tuple[list[Language], list[str]]:
+def _read(folder: Path, lexers: Sequence[str], names: str) -> tuple[list[Language], list[str]]:
     """Return the grammars for some lexers that structkit supports, and the names of the others."""
     languages, skipped = [], []
     for path in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if names and path.name not in names.split(","):
+            continue
         options = json.loads((path / "options.json").read_text(encoding="utf-8"))
-        if options.get("lexer", "gbnf") not in lexers or options.get("postlex"):
+        if options.get("lexer", "gbnf") not in lexers:
             skipped.append(path.name)
             continue
+        if options.get("postlex"):
+            options["postlex"] = getattr(import_module("lark.indenter"), options["postlex"])()
         options["import_paths"] = [str(path / each) for each in options.get("import_paths", ())]
         lines = (path / "cases.jsonl").read_text(encoding="utf-8").splitlines()
         cases = [(case["text"], case["valid"]) for case in map(json.loads, lines)]
@@ -320,6 +325,7 @@ def _resident() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.grammars", description=__doc__)
+    parser.add_argument("--names", default="", help="grammars, separated by commas; all if empty")
     parser.add_argument("--data", type=Path, required=True, help="folder of grammars with labelled texts")
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json, gzipped or not")
     parser.add_argument(

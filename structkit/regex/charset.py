@@ -125,6 +125,7 @@ def contains(charset: CharClass, code: int) -> bool:
     return place >= 0 and code <= charset.ranges[place][1]
 
 
+@lru_cache(maxsize=1024)
 def first_bytes(charset: CharClass) -> Node:
     r"""Return the node of the first bytes of the characters in UTF-8.
 
