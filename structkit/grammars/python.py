@@ -144,7 +144,7 @@ _INDENTING = Indenting(
 
 
 def python_module(names: Sequence[str] | None = None) -> Grammar[str]:
-    """Return the grammar of Python modules: each text passes `ast.parse`, indentation included.
+    r"""Return the grammar of Python modules: each text passes `ast.parse`, indentation included.
 
     It has statements, blocks, functions, classes, exceptions, imports and the expressions of `python_expression` that
     need no `*`; blanks are free, as in Python. There are no comments, f-strings, tabs, `async`, `match`, `yield` and
@@ -160,7 +160,7 @@ def python_module(names: Sequence[str] | None = None) -> Grammar[str]:
     >>> import ast
     >>> import structkit as sk
     >>> from structkit.testing import ScriptedModel
-    >>> code = "def area(side):\\n    if side < 0:\\n        raise ValueError\\n    return side * side\\n"
+    >>> code = "def area(side):\n    if side < 0:\n        raise ValueError\n    return side * side\n"
     >>> text = sk.extract(ScriptedModel([code]), "The area of a square", sk.grammars.python_module())
     >>> type(ast.parse(text).body[0]).__name__
     'FunctionDef'

@@ -18,7 +18,8 @@ class LazyRules(Mapping[str, Node]):
         deferred: The other rules by name; `lower` removes one and may add the parts that it defers.
         examples: For each rule that was ever deferred, a part of its language that is not empty.
         lower: Lowers one deferred rule.
-        is_unbounded: Whether rules defer ever more rules, so that they cannot all be lowered.
+        resolve: For rules that defer ever more rules, so that they cannot all be lowered: returns the name of a rule
+            from the name of its caller and the name in the node of the caller.
     """
 
     def __init__(
@@ -27,14 +28,22 @@ class LazyRules(Mapping[str, Node]):
         deferred: Mapping[str, object],
         examples: Mapping[str, Node],
         lower: Callable[[str], None],
-        *,
-        is_unbounded: bool = False,
+        resolve: Callable[[str, str], str] | None = None,
     ) -> None:
         self.lowered = lowered
         self._deferred = deferred
         self._examples = examples
         self._lower = lower
-        self.is_unbounded = is_unbounded
+        self._resolve = resolve
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether rules defer ever more rules, so that they cannot all be lowered."""
+        return self._resolve is not None
+
+    def callee(self, caller: str, name: str) -> str:
+        """Return the name of a rule from the name in the node of a rule that calls it."""
+        return name if self._resolve is None else self._resolve(caller, name)
 
     def __getitem__(self, name: str) -> Node:
         if name in self._deferred:

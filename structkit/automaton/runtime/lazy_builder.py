@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
 from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
@@ -68,7 +69,7 @@ class LazyBuilder:
         key = self.keys[rule]
         with self.naming(key):
             # The start is a target's own, so that to look for it among the rules of others would be lost time.
-            dfa = (build_rule if key is None else rule_dfa)(node_of(self.rules, key), self.limits)
+            dfa = build_rule(node_of(self.rules, key), self.limits) if key is None else self._dfa_of(key)
             self._name_callees(key, dfa)
             if any(isinstance(key, ReturnLabel) for key in dfa.callees):
                 self.has_labels = True
@@ -81,6 +82,15 @@ class LazyBuilder:
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
+
+    def _dfa_of(self, key: RuleKey) -> Dfa:
+        """Return the automaton of a rule, with the callees' own names."""
+        dfa = rule_dfa(node_of(self.rules, key), self.limits)
+        rules = self.rules.rules
+        if not isinstance(rules, LazyRules) or not rules.is_unbounded or not isinstance(key, str):
+            return dfa
+        names = [rules.callee(key, callee) if isinstance(callee, str) else callee for callee in dfa.callees]
+        return replace(dfa, callees=tuple(names))
 
     @property
     def is_unbounded(self) -> bool:
@@ -108,7 +118,7 @@ class LazyBuilder:
     def check(self, key: RuleKey) -> Dfa:
         """Return the automaton of a rule, without the arrays; afterwards `build` does not raise. Raises as `build`."""
         with self.naming(key):
-            dfa = rule_dfa(node_of(self.rules, key), self.limits)
+            dfa = self._dfa_of(key)
             self._name_callees(key, dfa)
             if any(isinstance(callee, ReturnLabel) for callee in dfa.callees):
                 self.has_labels = True

@@ -10,7 +10,7 @@ everywhere in a rule, except in the blocks that it calls, and a rule has a varia
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -25,7 +25,6 @@ __all__ = [
     "LineMove",
     "UnbalancedIndent",
     "add_columns",
-    "columns_behind",
     "shortest_length",
     "with_blocks",
 ]
@@ -80,11 +79,6 @@ def with_blocks(
             changed.append(tuple(open_parts[0]))
         found[rule] = tuple(dict.fromkeys(changed))  # type: ignore[arg-type]
     return found, frozenset(names.values())
-
-
-def columns_behind(columns: Sequence[int]) -> range:
-    """Return the columns to which a line behind the top of the stack can be indented."""
-    return range(columns[-1] + 1, columns[-1] + 1 + MAX_INDENT)
 
 
 def add_columns(

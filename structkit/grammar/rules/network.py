@@ -138,17 +138,20 @@ def _lazy_rules(variants: Variants, *, is_nullable: bool) -> Rules:
     lowered: dict[str, Node] = {}
     deferred: dict[str, None] = {}
     examples: dict[str, Node] = {}
+    nodes: dict[int, tuple[Graph, Network]] = {}  # by the identity of an automaton, which instances share
 
     def lower(name: str) -> None:
         graph = variants.graph(name)
-        for callee in sorted(called_rules(graph) - examples.keys()):
+        callees = {variants.callee(name, callee) for callee in called_rules(graph)}
+        for callee in sorted(callees - examples.keys()):
             deferred[callee] = None
             examples.update(variants.examples(callee))
-        lowered[name] = _node(graph)
+        _, lowered[name] = nodes.setdefault(id(graph), (graph, _node(graph)))
         deferred.pop(name, None)
 
     lower(variants.start)
-    rules = LazyRules(lowered, deferred, examples, lower, is_unbounded=True)
+    examples[variants.start] = min(examples.values(), key=lambda text: len(str(text)))
+    rules = LazyRules(lowered, deferred, examples, lower, variants.callee)
     start = RuleRef(variants.start)
     return Rules(choice([start, EMPTY]) if is_nullable else start, rules, lazy=examples.keys())
 

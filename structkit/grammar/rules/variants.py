@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeAlias
 from structkit.automaton.core.kernels import MAX_LABEL
 from structkit.grammar.rules.cfg import Symbol, Terminal
 from structkit.grammar.rules.context import DEDENT, INDENT
-from structkit.grammar.rules.graph import Graph, minimal, trim
-from structkit.grammar.rules.layout import LineMove, add_columns, columns_behind, shortest_length
+from structkit.grammar.rules.graph import Graph, called_rules, minimal, trim
+from structkit.grammar.rules.layout import MAX_INDENT, LineMove, add_columns, shortest_length
 from structkit.regex.charset import first_bytes
 from structkit.regex.labels import labelled_name
 from structkit.regex.nodes import CharClass, LiteralText, Network, Node, ReturnLabel
@@ -75,28 +75,57 @@ class Layouts:
     tab_length: int
 
 
+_Column: TypeAlias = "int | None"
+"""The column of the next line, if an indent or a dedent must follow.
+
+From 0 on, it is one of the columns of the lines around, the outermost first; -n is n more than the innermost.
+"""
+
+
 class _Key(NamedTuple):
     """A rule behind a context.
 
     Attributes:
         entry: The rule.
-        columns: The columns of the lines around it, of those that it depends on.
-        column: The column of its first line, if an indent or a dedent must come first.
+        depth: The number of columns of the lines around it; 0 if it does not depend on them.
+        column: The column of its first line.
     """
 
     entry: Entry
-    columns: tuple[int, ...] = ()
-    column: int | None = None
+    depth: int = 0
+    column: _Column = None
+
+
+class _Variant(NamedTuple):
+    """A rule with the numbers of some ends: those that its callers allow."""
+
+    key: _Key
+    ends: tuple[int, ...]
+
+
+class _Callee(NamedTuple):
+    """A rule that is called in a block.
+
+    Attributes:
+        name: Its name.
+        indent: By how much more the lines in it are indented; 0 if they are not.
+    """
+
+    name: str
+    indent: int
 
 
 _NOTHING: Mapping[int, CharClass] = {}
 
-_End: TypeAlias = "tuple[int, int | None]"
-"""The context at the end of a rule, and the column of the next line if an indent or a dedent must follow."""
+_End: TypeAlias = "tuple[int, _Column]"
+"""The context at the end of a rule, and the column of the next line."""
 
 
 class Variants:
     """The rules with labels, each made when it is asked for.
+
+    A rule with line breaks has an instance for each stack of columns around it. Instances of one variant have one
+    automaton, in which callees have names that are relative to the stack; see `callee`.
 
     Args:
         explored: The rules behind contexts.
@@ -120,65 +149,83 @@ class Variants:
         self._layouts = layouts
         self._productive = _productive(explored)
         self._indented = _indented(explored)
-        self._keys: dict[str, _Key] = {}
         self._ends: list[_End] = []
         self._end_numbers: dict[_End, int] = {}
-        self._names: dict[tuple[str, tuple[int, ...]], str] = {}
-        self._variants: dict[str, tuple[str, tuple[int, ...]]] = {}
+        self._keys: dict[str, _Key] = {}
+        self._callees: dict[str, _Callee] = {}
+        self._names: dict[_Variant, str] = {}
+        self._variants: dict[str, _Variant] = {}
         self._counts: dict[str, int] = {}
+        self._instances: dict[str, tuple[str, tuple[int, ...]]] = {}
+        self._graphs: dict[str, Graph] = {}
         self._lengths: dict[Call, tuple[int, int]] | None = None
         columns = (0,) if layouts is not None else ()
-        callee = self._key_name(self._key(start, columns, None))
-        first = Graph(3, [(0, callee, 2)])
+        self._instances[self.start] = self.start, columns
+        first = Graph(3, [(0, self._called(self._key(start, len(columns), None), 0), 2)])
         ends = [(context, None) for context in allowed if Call(start, context) in self._productive]
         first.moves += [(2, _label(self._end_number(end)), 1) for end in ends]
-        self._first = self._with_variants(trim(first), ())
+        self._graphs[self.start] = self._with_variants(trim(first), ())
 
     def graph(self, name: str) -> Graph:
-        """Return the automaton of a rule; the rules that it calls get names."""
-        if name == self.start:
-            return self._first
-        key_name, labels = self._variants[name]
-        key = self._keys[key_name]
-        explored = self._explored[key.entry]
-        graph = self._line_break(key, labels) if explored.is_line_break else self._graph(key, labels)
-        return self._with_variants(graph, labels, explored.following)
+        """Return the automaton of a rule; the rules that it calls get names, see `callee`."""
+        variant, columns = self._instances[name]
+        found = self._graphs.get(variant)
+        if found is None:
+            key, ends = self._variants[variant]
+            explored = self._explored[key.entry]
+            if explored.is_line_break:
+                return self._with_variants(self._line_break(key, ends, columns), ends, explored.following)
+            graph = self._graph(key, ends)
+            found = self._graphs[variant] = self._with_variants(graph, ends, explored.following)
+        return found
+
+    def callee(self, caller: str, name: str) -> str:
+        """Return the name of a rule that another one calls, from the name in the automaton of the caller."""
+        variant, indent = self._callees[name]
+        if not self._variants[variant].key.depth:
+            return variant
+        _, columns = self._instances[caller]
+        if indent:
+            columns = (*columns, columns[-1] + indent)
+        instance = f"{variant}@{','.join(map(str, columns))}"
+        self._instances[instance] = variant, columns
+        return instance
 
     def examples(self, name: str) -> dict[str, Node]:
         """Return texts that are at least as long as a shortest text of a rule, and of the rule with each label."""
-        key_name, labels = self._variants[name]
-        key = self._keys[key_name]
+        variant, columns = self._instances[name]
+        key, ends = self._variants[variant]
         if self._lengths is None:
             self._lengths = shortest_calls(
                 self._explored, self._layouts.blocks if self._layouts else frozenset()
             )
-        column = key.columns[-1] if key.columns else 0
+        column = columns[-1] if columns else 0
         found: dict[str, Node] = {}
-        for number, label in enumerate(labels):
-            fixed, lines = self._lengths[Call(key.entry, self._ends[label][0])]
+        for number, end in enumerate(ends):
+            fixed, lines = self._lengths[Call(key.entry, self._ends[end][0])]
             found[labelled_name(name, number)] = LiteralText("x" * (fixed + column * lines))
         return found | {name: min(found.values(), key=lambda text: len(str(text)))}
 
     def run(self) -> dict[str, Graph]:
         """Return the automata of all rules."""
-        found = {self.start: self._first}
-        pending = [symbol for _, symbol, _ in self._first.moves if isinstance(symbol, str)]
+        found = {self.start: self.graph(self.start)}
+        pending = called_rules(found[self.start])
         while pending:
             name = pending.pop()
-            if name not in found:
-                found[name] = self.graph(name)
-                pending += [symbol for _, symbol, _ in found[name].moves if isinstance(symbol, str)]
+            found[name] = self.graph(name)
+            pending |= called_rules(found[name]) - found.keys()
         return found
 
-    def _key(self, entry: Entry, columns: tuple[int, ...], column: int | None) -> _Key:
-        return _Key(entry, columns, column) if entry in self._indented else _Key(entry)
+    def _key(self, entry: Entry, depth: int, column: _Column) -> _Key:
+        return _Key(entry, depth, column) if entry in self._indented else _Key(entry)
 
-    def _key_name(self, key: _Key) -> str:
-        name = f"{key.entry[0]}/{key.entry[1]}"
-        if key.columns:
-            name += "@" + ",".join(map(str, key.columns)) + ("" if key.column is None else f">{key.column}")
+    def _called(self, key: _Key, indent: int) -> str:
+        """Return a name for a rule that is called, without the ends that are allowed."""
+        name = f"{key.entry[0]}/{key.entry[1]}" + (f"~{key.depth},{key.column}" if key.depth else "")
         self._keys[name] = key
-        return name
+        symbol = f"{name}+{indent}" if indent else name
+        self._callees[symbol] = _Callee(name, indent)
+        return symbol
 
     def _end_number(self, end: _End) -> int:
         number = self._end_numbers.setdefault(end, len(self._ends))
@@ -186,34 +233,40 @@ class Variants:
             self._ends.append(end)
         return number
 
-    def _name(self, key_name: str, labels: tuple[int, ...]) -> str:
-        """Return the name of a variant of a rule: the ends that its callers allow."""
-        variant = key_name, labels
+    def _variant(self, symbol: str, ends: tuple[int, ...]) -> str:
+        """Return the name of a variant of a rule that is called: with the ends that its callers allow."""
+        name, indent = self._callees[symbol]
+        variant = _Variant(self._keys[name], ends)
         if variant not in self._names:
-            number = self._counts[key_name] = self._counts.get(key_name, 0) + 1
-            self._names[variant] = f"{key_name}/{number}"
+            number = self._counts[name] = self._counts.get(name, 0) + 1
+            self._names[variant] = f"{name}/{number}"
             self._variants[self._names[variant]] = variant
-        return self._names[variant]
+            if not variant.key.depth:
+                self._instances[self._names[variant]] = self._names[variant], ()
+        found = self._names[variant]
+        called = f"{found}+{indent}" if indent else found
+        self._callees[called] = _Callee(found, indent)
+        return called
 
-    def _columns_of(self, context: int, columns: Sequence[int]) -> Iterable[int | None]:
+    def _columns_of(self, context: int, depth: int) -> Iterable[_Column]:
         """Return the columns of the next line behind a context."""
         pending = self._layouts.pending[context] if self._layouts is not None else 0
         if pending == INDENT:
-            return columns_behind(columns)
-        return columns[:-1] if pending == DEDENT else (None,)
+            return range(-1, -1 - MAX_INDENT, -1)
+        return range(depth - 1) if pending == DEDENT else (None,)
 
-    def _graph(self, key: _Key, labels: Sequence[int]) -> Graph:
+    def _graph(self, key: _Key, ends: Sequence[int]) -> Graph:
         """Return the automaton of a rule with some ends. The labels are numbers of ends."""
         explored = self._explored[key.entry]
         graph = Graph()
-        numbers: dict[tuple[int, int | None], int] = {(0, key.column): 0}
+        numbers: dict[tuple[int, _Column], int] = {(0, key.column): 0}
         pending = [*numbers]
         behind: dict[tuple[int, str], int] = {}
         outgoing: dict[int, list[tuple[Symbol | Call | LineMove | None, int]]] = {}
         for source, symbol, target in explored.moves:
             outgoing.setdefault(source, []).append((symbol, target))
 
-        def number(state: int, column: int | None) -> int:
+        def number(state: int, column: _Column) -> int:
             place = state, column if state in explored.pending else None
             if place not in numbers:
                 numbers[place] = graph.state()
@@ -225,47 +278,48 @@ class Variants:
             source = numbers[state, column]
             for symbol, target in outgoing.get(state, ()):
                 if isinstance(symbol, LineMove):
-                    if self._fits(symbol, key.columns, column, explored.pending.get(target)):
+                    if self._fits(symbol, key.depth, column, explored.pending.get(target)):
                         graph.moves.append((source, None, number(target, column)))
                 elif not isinstance(symbol, Call):
                     graph.moves.append((source, symbol, number(target, column)))
                 elif symbol in self._productive:
-                    callee = self._callee(symbol.entry, key.columns, column)
+                    callee = self._callee(symbol.entry, key.depth, column)
                     place = behind.get((source, callee))
                     if place is None:
                         place = behind[source, callee] = graph.state()
                         graph.moves.append((source, callee, place))
-                    for after in self._columns_of(symbol.after, key.columns):
+                    for after in self._columns_of(symbol.after, key.depth):
                         label = _label(self._end_number((symbol.after, after)))
                         graph.moves.append((place, label, number(target, after)))
-        for label_number in labels:
-            context, column = self._ends[label_number]
+        for end in ends:
+            context, column = self._ends[end]
             place = numbers.get((explored.ends[context], column))
             if place is not None:
-                graph.moves.append((place, _label(label_number), 1))
+                graph.moves.append((place, _label(end), 1))
         return minimal(trim(graph))
 
-    def _callee(self, entry: Entry, columns: tuple[int, ...], column: int | None) -> str:
+    def _callee(self, entry: Entry, depth: int, column: _Column) -> str:
         """Return the name of a rule that is called at a column."""
-        if self._layouts is not None and entry[0] in self._layouts.blocks and column is not None:
-            columns = (*columns, column)
-        return self._key_name(self._key(entry, columns, column))
+        if self._layouts is None or entry[0] not in self._layouts.blocks or column is None:
+            return self._called(self._key(entry, depth, column), 0)
+        return self._called(self._key(entry, depth + 1, depth), -column)
 
-    def _fits(self, move: LineMove, columns: Sequence[int], column: int | None, after: int | None) -> bool:
+    def _fits(self, move: LineMove, depth: int, column: _Column, after: int | None) -> bool:
         """Return whether an indent or a dedent is possible."""
         if move.kind != "dedent" or column is None:
             return True
-        return column == columns[-2] if after != DEDENT else column in columns[:-2]
+        return column == depth - 2 if after != DEDENT else column < depth - 2
 
-    def _line_break(self, key: _Key, labels: Sequence[int]) -> Graph:
-        """Return the automaton of a line break with some ends."""
+    def _line_break(self, key: _Key, ends: Sequence[int], columns: Sequence[int]) -> Graph:
+        """Return the automaton of a line break with some ends, in lines with some columns."""
         explored = self._explored[key.entry]
-        columns = key.columns
-        wanted: dict[tuple[int, int], list[int]] = {}  # the labels of each state of the rule and each column
-        for label in labels:
-            context, column = self._ends[label]
-            place = explored.ends[context], columns[-1] if column is None else column
-            wanted.setdefault(place, []).append(label)
+        wanted: dict[tuple[int, int], list[int]] = {}  # the ends at each state of the rule and each column
+        for end in ends:
+            context, column = self._ends[end]
+            if column is None:
+                column = len(columns) - 1
+            place = explored.ends[context], columns[column] if column >= 0 else columns[-1] - column
+            wanted.setdefault(place, []).append(end)
         highest = max((column for _, column in wanted), default=0)
         graph = Graph()
         for _, symbol, target in explored.moves:
@@ -280,18 +334,18 @@ class Variants:
             for column, states in add_columns(
                 graph, begin, symbol.node, self._layouts.tab_length, highest
             ).items():
-                for label in wanted.get((target, column), ()):
-                    graph.moves += [(state, _label(label), 1) for state in states]
+                for end in wanted.get((target, column), ()):
+                    graph.moves += [(state, _label(end), 1) for state in states]
         return trim(graph)
 
     def _with_variants(
-        self, graph: Graph, labels: Sequence[int], following: Mapping[int, CharClass] = _NOTHING
+        self, graph: Graph, ends: Sequence[int], following: Mapping[int, CharClass] = _NOTHING
     ) -> Graph:
         """Return an automaton with the variants of the rules that it calls, and with labels from 0 on.
 
         A rule with one end needs no label, except for the characters that can follow it.
         """
-        own = {label: number for number, label in enumerate(labels)}
+        own = {end: number for number, end in enumerate(ends)}
         behind: dict[int, dict[int, list[int]]] = {
             target: {} for _, symbol, target in graph.moves if isinstance(symbol, str)
         }
@@ -300,25 +354,26 @@ class Variants:
             if isinstance(symbol, str):
                 continue
             node = symbol.node if isinstance(symbol, Terminal) else None
-            label = node.number if isinstance(node, ReturnLabel) else -1
-            if label < 0:
+            end = node.number if isinstance(node, ReturnLabel) else -1
+            if end < 0:
                 result.moves.append((source, symbol, target))
             elif source in behind:
-                behind[source].setdefault(label, []).append(target)
-            elif (context := self._ends[label][0]) in following:
+                behind[source].setdefault(end, []).append(target)
+            elif (context := self._ends[end][0]) in following:
                 state = result.state()
                 first = Terminal("", first_bytes(following[context]))
-                result.moves += [(source, _label(own[label]), state), (state, None, 1), (state, first, 1)]
+                result.moves += [(source, _label(own[end]), state), (state, None, 1), (state, first, 1)]
             else:
-                result.moves.append((source, _label(own[label]) if len(own) > 1 else None, target))
+                result.moves.append((source, _label(own[end]) if len(own) > 1 else None, target))
         returned: dict[tuple[int, tuple[int, ...]], int] = {}
         for source, symbol, target in graph.moves:
             if isinstance(symbol, str):
-                ends = sorted(behind[target])
-                for part in range(0, len(ends), MAX_LABEL + 1):
-                    chosen = tuple(ends[part : part + MAX_LABEL + 1])
-                    name = self._name(symbol, chosen)
-                    if len(chosen) == 1 and not self._explored[self._keys[symbol].entry].following:
+                found = sorted(behind[target])
+                for part in range(0, len(found), MAX_LABEL + 1):
+                    chosen = tuple(found[part : part + MAX_LABEL + 1])
+                    name = self._variant(symbol, chosen)
+                    entry = self._keys[self._callees[symbol].name].entry
+                    if len(chosen) == 1 and not self._explored[entry].following:
                         result.moves += [(source, name, after) for after in behind[target][chosen[0]]]
                         continue
                     behind_call = returned.get((target, chosen))
@@ -326,8 +381,8 @@ class Variants:
                         behind_call = returned[target, chosen] = result.state()
                         result.moves += [
                             (behind_call, _label(number), after)
-                            for number, label in enumerate(chosen)
-                            for after in behind[target][label]
+                            for number, end in enumerate(chosen)
+                            for after in behind[target][end]
                         ]
                     result.moves.append((source, name, behind_call))
         return result
