@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -42,10 +42,20 @@ class _Token:
     Attributes:
         moves: The moves of each state: the characters and the state after them.
         ends: What the token requires of the text behind it, for each way to end in each state.
+        spelled: The rank of the keyword that is the text of each state, if any.
     """
 
     moves: list[list[tuple[CharClass, int]]] = field(default_factory=list)
     ends: list[list[Context]] = field(default_factory=list)
+    spelled: list[int | None] = field(default_factory=list)
+
+    def renamed(self, keyword: int | None) -> _Token:
+        """Return the automaton of the texts that are a keyword, or none of them."""
+        ends = [
+            found if spelled == keyword else []
+            for found, spelled in zip(self.ends, self.spelled, strict=True)
+        ]
+        return replace(self, ends=ends)
 
 
 @dataclass
@@ -60,6 +70,7 @@ class TokenReader:
     lexing: Lexing
     contexts: Contexts
     _numbers: Mapping[str, int] = field(init=False)
+    _built: dict[tuple[Way, Context], _Token] = field(default_factory=dict)
     _tokens: dict[tuple[Way, Context], _Token] = field(default_factory=dict)
     _read: dict[tuple[Way, Context, CharClass], list[tuple[Network, Context]]] = field(default_factory=dict)
     _size: int = 0
@@ -134,14 +145,18 @@ class TokenReader:
         nothing = Context(behind=behind)
         key = way, nothing
         if key not in self._tokens:
-            self._tokens[key] = self._build(way, nothing)
+            whole = way._replace(renamed=None), nothing
+            if whole not in self._built:
+                self._built[whole] = self._build(*whole)
+            keyword = None if way.renamed is None else way.words.index(way.renamed)
+            self._tokens[key] = self._built[whole].renamed(keyword)
         return self._tokens[key]
 
     def _build(self, way: Way, nothing: Context) -> _Token:
+        """Return the automaton of a token, with all keywords among its texts."""
         contexts, number = self.contexts, self._numbers[way.scanned]
         threads = contexts.threads(number)
         above = frozenset((self._numbers[n], contexts.enter(nothing, self._numbers[n])) for n in way.above)
-        renamed = None if way.renamed is None else way.words.index(way.renamed)
         words = tuple(
             (rank, self._numbers[n], contexts.threads(self._numbers[n]).start())
             for rank, n in enumerate(way.words)
@@ -149,13 +164,9 @@ class TokenReader:
         start = _Place(contexts.enter(nothing, number), words, contexts.tidied(nothing._replace(never=above)))
         numbers, places, token = {start: 0}, [start], _Token()
         for state, alive, context in places:
-            spelled = next((rank for rank, _, word in alive if word.can_match_at_end), None)
-            found = []
-            if spelled == renamed:
-                found = [
-                    contexts.after(context, number, requirements, ANY) for requirements in exits(state, None)
-                ]
-            token.ends.append(found)
+            token.spelled.append(next((rank for rank, _, word in alive if word.can_match_at_end), None))
+            ends = exits(state, None)
+            token.ends.append([contexts.after(context, number, requirements, ANY) for requirements in ends])
             targets: dict[int, list[CharClass]] = {}
             classes = [*threads.classes_at(state), *contexts.classes(context)]
             classes += [each for _, n, word in alive for each in contexts.threads(n).classes_at(word)]
