@@ -17,8 +17,8 @@ from structkit.automaton.core.tables import UNBUILT, Tables
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.index.disk import store
 from structkit.index.disk.background import WRITER
+from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.rows.row_files import RowFiles
-from structkit.index.rows.token_distance import TokenDistance
 
 __all__ = ["DiskKey", "GuideFile", "GuideSaver", "load_guide"]
 

@@ -22,8 +22,11 @@ from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, min_stack_cost
 from structkit.errors import LimitExceeded, VocabularyError
 from structkit.index.bounds import labelled_bound
+from structkit.index.distance import tokenize
+from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
-from structkit.index.rows import tokenize, walk_kernels
+from structkit.index.rows import walk_kernels
+from structkit.index.rows.arena import ARENA_SIZE, COLUMNS
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
@@ -31,7 +34,6 @@ from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.simple_kernels import walk_simple
 from structkit.index.rows.subtrees import subtrees_of
-from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["UNREACHABLE", "Index"]
@@ -371,7 +373,7 @@ class Index:
         distinct_mode: str,
     ) -> Row:
         scratch = self.scratch_pool.acquire()
-        arena, room = scratch.arena, walk_kernels.ARENA_SIZE
+        arena, room = scratch.arena, ARENA_SIZE
         while True:
             tables = self._tables(distinct_mode, frame) if distinct_mode else self.automaton.tables
             missing = scratch.missing_flags(len(tables.start))
@@ -407,11 +409,11 @@ class Index:
                     self.automaton.start_state(rule)
             else:
                 room *= 8
-                if room > walk_kernels.ARENA_SIZE * 8**3:
+                if room > ARENA_SIZE * 8**3:
                     raise LimitExceeded(
                         "parse_states", self.automaton.limits.parse_states, "the ways to read one token"
                     )
-                arena = np.empty((room, walk_kernels.COLUMNS), np.int64)
+                arena = np.empty((room, COLUMNS), np.int64)
             scratch.mask[:] = 0
             signatures[:] = 0
 

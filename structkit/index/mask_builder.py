@@ -13,10 +13,10 @@ from structkit.automaton.runtime import frame_kernels
 from structkit.automaton.runtime.configurations import Configurations, Outdated
 from structkit.index.index import Index
 from structkit.index.rows import row_kernels as kernels
+from structkit.index.rows.arena import ARENA_SIZE, COLUMNS
 from structkit.index.rows.mask import MAX_SPARSE_WORDS
 from structkit.index.rows.mask_kernels import write_mask
 from structkit.index.rows.scratch import exit_capacity
-from structkit.index.rows.walk_kernels import ARENA_SIZE, COLUMNS
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MaskBuilder", "vocabulary_memory"]

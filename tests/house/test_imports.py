@@ -37,7 +37,7 @@ UPSTREAM = {
     "functions": {"schema"},
     "targets": {"schema", "regex", "grammar", "automaton", "lowering", "functions"},
     "compile": {"vocabulary", "schema", "regex", "automaton", "index", "guide", "targets"},
-    "grammars": {"functions", "targets"},
+    "grammars": {"functions", "grammar", "targets"},
     "models": {"vocabulary", "demo"},
     "messages": {"schema"},
     "generate": {
@@ -95,7 +95,7 @@ FOLDERS = {
     "automaton": ["core", "construct", "distance", "runtime", ""],
     "grammar": ["rules", "syntax", ""],
     "lowering": ["numbers", "strings", "containers", ""],
-    "index": ["disk", "rows", ""],
+    "index": ["disk", "distance", "rows", ""],
     "models": ["native", "", "text", "servers", "hosted", "llama_cpp", "transformers", "names"],
     "generate": ["sample", "output", "input", "threads", "decode", "correct", "schedule", "run"],
     "agent": ["tools", "formats", "prompt", "run", ""],

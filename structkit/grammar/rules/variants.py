@@ -103,17 +103,8 @@ class _Variant(NamedTuple):
     ends: tuple[int, ...]
 
 
-class _Callee(NamedTuple):
-    """A rule that is called in a block.
-
-    Attributes:
-        name: Its name.
-        indent: By how much more the lines in it are indented; 0 if they are not.
-    """
-
-    name: str
-    indent: int
-
+_Callee: TypeAlias = "tuple[str, int]"
+"""A name of a rule that is called, and by how much more the lines in it are indented."""
 
 _NOTHING: Mapping[int, CharClass] = {}
 
@@ -162,8 +153,8 @@ class Variants:
         columns = (0,) if layouts is not None else ()
         self._instances[self.start] = self.start, columns
         first = Graph(3, [(0, self._called(self._key(start, len(columns), None), 0), 2)])
-        ends = [(context, None) for context in allowed if Call(start, context) in self._productive]
-        first.moves += [(2, _label(self._end_number(end)), 1) for end in ends]
+        ends = [context for context in allowed if Call(start, context) in self._productive]
+        first.moves += [(2, _label(self._end_number((context, None))), 1) for context in ends]
         self._graphs[self.start] = self._with_variants(trim(first), ())
 
     def graph(self, name: str) -> Graph:
@@ -196,13 +187,12 @@ class Variants:
         variant, columns = self._instances[name]
         key, ends = self._variants[variant]
         if self._lengths is None:
-            self._lengths = shortest_calls(
-                self._explored, self._layouts.blocks if self._layouts else frozenset()
-            )
-        column = columns[-1] if columns else 0
+            blocks = self._layouts.blocks if self._layouts else frozenset[str]()
+            self._lengths = shortest_calls(self._explored, blocks)
         found: dict[str, Node] = {}
         for number, end in enumerate(ends):
             fixed, lines = self._lengths[Call(key.entry, self._ends[end][0])]
+            column = columns[-1] if columns else 0
             found[labelled_name(name, number)] = LiteralText("x" * (fixed + column * lines))
         return found | {name: min(found.values(), key=lambda text: len(str(text)))}
 
@@ -223,9 +213,12 @@ class Variants:
         """Return a name for a rule that is called, without the ends that are allowed."""
         name = f"{key.entry[0]}/{key.entry[1]}" + (f"~{key.depth},{key.column}" if key.depth else "")
         self._keys[name] = key
-        symbol = f"{name}+{indent}" if indent else name
-        self._callees[symbol] = _Callee(name, indent)
-        return symbol
+        return self._reference(name, indent)
+
+    def _reference(self, name: str, indent: int) -> str:
+        called = f"{name}+{indent}" if indent else name
+        self._callees[called] = name, indent
+        return called
 
     def _end_number(self, end: _End) -> int:
         number = self._end_numbers.setdefault(end, len(self._ends))
@@ -244,9 +237,7 @@ class Variants:
             if not variant.key.depth:
                 self._instances[self._names[variant]] = self._names[variant], ()
         found = self._names[variant]
-        called = f"{found}+{indent}" if indent else found
-        self._callees[called] = _Callee(found, indent)
-        return called
+        return self._reference(found, indent)
 
     def _columns_of(self, context: int, depth: int) -> Iterable[_Column]:
         """Return the columns of the next line behind a context."""
@@ -324,16 +315,15 @@ class Variants:
         graph = Graph()
         for _, symbol, target in explored.moves:
             if (
-                not isinstance(symbol, Terminal)
+                self._layouts is None
+                or not isinstance(symbol, Terminal)
                 or not isinstance(symbol.node, Network)
-                or self._layouts is None
             ):
                 continue
             begin = graph.state()
             graph.moves.append((0, None, begin))
-            for column, states in add_columns(
-                graph, begin, symbol.node, self._layouts.tab_length, highest
-            ).items():
+            found = add_columns(graph, begin, symbol.node, self._layouts.tab_length, highest)
+            for column, states in found.items():
                 for end in wanted.get((target, column), ()):
                     graph.moves += [(state, _label(end), 1) for state in states]
         return trim(graph)
@@ -372,7 +362,7 @@ class Variants:
                 for part in range(0, len(found), MAX_LABEL + 1):
                     chosen = tuple(found[part : part + MAX_LABEL + 1])
                     name = self._variant(symbol, chosen)
-                    entry = self._keys[self._callees[symbol].name].entry
+                    entry = self._keys[self._callees[symbol][0]].entry
                     if len(chosen) == 1 and not self._explored[entry].following:
                         result.moves += [(source, name, after) for after in behind[target][chosen[0]]]
                         continue
@@ -430,7 +420,7 @@ def shortest_calls(explored: Mapping[Entry, Explored], blocks: Set[str]) -> dict
         changed = False
         for context, cost in _shortest_ends(explored[entry], found, lengths, blocks).items():
             call = Call(entry, context)
-            if call not in found or _weight(cost) < _weight(found[call]):
+            if call not in found or sum(cost) < sum(found[call]):
                 found[call] = cost
                 changed = True
         if changed:
@@ -465,12 +455,8 @@ def _shortest_ends(
         for (more, more_lines), target in outgoing.get(state, ()):
             if target not in best:
                 after = fixed + more, lines + more_lines
-                heappush(pending, (_weight(after), *after, target))
+                heappush(pending, (sum(after), *after, target))
     return {context: best[state] for context, state in rule.ends.items() if state in best}
-
-
-def _weight(cost: tuple[int, int]) -> int:
-    return cost[0] + 8 * cost[1]
 
 
 def _productive(explored: Mapping[Entry, Explored]) -> set[Call]:

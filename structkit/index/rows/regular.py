@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from structkit.automaton.core.dfa import Dfa
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame
+from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.rows import regular_kernels as kernels
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.row import CountedRow, Row, RowKey, SharedKey, shared_counted_rows, shared_rows
 from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.subtrees import MAX_QUEUED, MOVE_COLUMNS, MOVE_ROWS, STATE_ROWS, subtrees_of
-from structkit.index.rows.token_distance import TokenDistance
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["RegularRows"]

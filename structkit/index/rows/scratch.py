@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core.kernels import MAX_LABEL
-from structkit.index.rows import walk_kernels
+from structkit.index.rows.arena import ARENA_SIZE, COLUMNS
 from structkit.index.rows.mask import MAX_SPARSE_WORDS, Mask
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -40,7 +40,7 @@ class Scratch:
         other_states: int32[trie nodes].
         path_states: int32[longest token + 1].
         other_path_states: int32[longest token + 1].
-        arena: int64[`walk_kernels.ARENA`, `walk_kernels.COLUMNS`].
+        arena: int64[`ARENA_SIZE`, `COLUMNS`; see `arena`].
         missing: bool[rules + 1] or more, false.
     """
 
@@ -69,7 +69,7 @@ class Scratch:
         self.other_states = np.empty(nodes, np.int32)
         self.path_states = np.empty(vocabulary.max_token_length + 1, np.int32)
         self.other_path_states = np.empty(vocabulary.max_token_length + 1, np.int32)
-        self.arena = np.empty((walk_kernels.ARENA_SIZE, walk_kernels.COLUMNS), np.int64)
+        self.arena = np.empty((ARENA_SIZE, COLUMNS), np.int64)
         self.missing = np.zeros(64, bool)
 
     def take_mask(self, word_count: int) -> Mask:

@@ -20,11 +20,32 @@ from structkit.automaton.core.kernels import (
     apply_operation,
 )
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
+from structkit.index.rows.arena import (
+    ACTIVE,
+    BELOW,
+    CHILD,
+    COUNT,
+    ENDED,
+    FOLLOWING,
+    HIGH,
+    KNOWN,
+    KNOWN_STATE,
+    LAST,
+    LOW,
+    MAX_REPEATED,
+    MOVED,
+    MOVED_COUNT,
+    REMAINING,
+    SEEN,
+    STATE,
+    TOP,
+    intern,
+    is_repeated,
+    may_end,
+    may_follow,
+)
 
-__all__ = ["ARENA_SIZE", "COLUMNS", "LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "group_by_signature", "walk"]
-
-ARENA_SIZE = 1 << 11
-"""Frames that a walk has room for at first; a walk that overflows is tried again with more."""
+__all__ = ["LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "group_by_signature", "walk"]
 
 OVERFLOW = -1
 """What a kernel answers when the arena is full."""
@@ -32,36 +53,8 @@ OVERFLOW = -1
 MISSING = -2
 """What a kernel answers when rules are called that are not built."""
 
-STATE, COUNT, BELOW, REMAINING, SEEN, ACTIVE, CHILD, LAST, LOW, HIGH, TOP, ONLY, ENDED, FOLLOWING = range(14)
-"""The columns of the arena.
-
-Of each frame its state, its count, the frame below it (-1 at the frame the walk began with), the tokens that the
-frames under it still need, and whether it was seen while frames settle. Then the active frames. Then, of the nodes on
-the way to the current one: the next child to look at and the last, where the frames reached begin and end among the
-active ones, where their arena ends, the only frame that the byte led to (-1 if there were several), and whether the
-rule may have ended: 1 if without a label, and a bit for each label. A byte that leads to the only frame again leads to
-the same frames, as in a loop over letters. Then, by label, the state behind the label, see `ReturnLabel`.
-"""
-
-COLUMNS = FOLLOWING + 1
-"""How many columns an arena has."""
-
 LABEL_SHIFT = 25
 """The bits of an exit node that are the trie node; the others are the label with which the rule ends, plus 1."""
-
-
-@helper
-def _intern(arena, bottom, top, state, count, below, remaining):
-    """Find the frame among those made since `bottom`, or make it; returns its position."""
-    for i in range(bottom, top):
-        if arena[i, STATE] == state and arena[i, COUNT] == count and arena[i, BELOW] == below:
-            return i
-    arena[top, STATE] = state
-    arena[top, COUNT] = count
-    arena[top, BELOW] = below
-    arena[top, REMAINING] = remaining
-    arena[top, SEEN] = False
-    return top
 
 
 @helper
@@ -85,13 +78,15 @@ def _signature(arena, frame, salt):
 
 @helper
 def _epsilon_closure(
-    arena, bottom, top, low, high,
+    arena, bottom, top, low, high, node, child_first, child_count, child_byte, row, targets, classes,
     has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
     start, min_count, max_count, token_distances, missing,
 ):
     """Enter the rules that may be called and leave those that may have ended, without a byte.
 
-    `arena[low:high, ACTIVE]` are the frames to settle; settled ones that a byte can leave replace them.
+    `arena[low:high, ACTIVE]` are the frames to settle; settled ones that a byte can leave replace them. A rule that
+    can go on, and behind whose end no byte behind the trie node `node` can follow, does not end; if `node` is negative,
+    it does.
     Returns `(top, high, ended)`, `ended` how the rule of the frame that the walk began with may have ended: 1 if
     without a label, and a bit for each label. `top` is `OVERFLOW` if the arena is full.
     Rules that are not built are not entered, but marked in `missing`.
@@ -125,7 +120,7 @@ def _epsilon_closure(
                 if top + 2 >= len(arena) or kept + 2 >= waiting:
                     return OVERFLOW, kept, ended
                 # A copy made now: the frame itself may be older than `bottom`, and siblings share it.
-                up = _intern(
+                up = intern(
                     arena, bottom, top, arena[below, STATE], arena[below, COUNT], arena[below, BELOW],
                     arena[below, REMAINING],
                 )
@@ -135,19 +130,32 @@ def _epsilon_closure(
                     arena[up, SEEN] = True
                     waiting -= 1
                     arena[waiting, ACTIVE] = up
+        ends_here = np.int64(-1)
         for call in range(call_first[state], call_first[state + 1]):
             callee = call_rule[call]
             if callee < 0:
+                if ends_here < 0:
+                    ends_here = np.int64(node < 0 or not has_moves[state] or may_end(
+                        arena, state, node, call_first, call_rule, call_next, child_first, child_count, child_byte,
+                        row, targets, classes, rule, has_moves,
+                    ))
+                if not ends_here:
+                    continue
                 if below < 0:
                     ended |= np.int64(1) << np.int64(-callee)
                     arena[-callee, FOLLOWING] = call_next[call]
+                    continue
+                after_end = np.int64(call_next[call])
+                if node >= 0 and has_moves[state] and has_moves[after_end] and not may_follow(
+                    node, after_end, child_first, child_count, child_byte, row, targets, classes, rule
+                ):
                     continue
                 if top + 2 >= len(arena) or kept + 2 >= waiting:
                     return OVERFLOW, kept, ended
                 behind = arena[below, STATE]
                 for back_call in range(call_first[behind], call_first[behind + 1]):
                     if call_rule[back_call] == callee:
-                        up = _intern(
+                        up = intern(
                             arena, bottom, top, np.int64(call_next[back_call]), arena[below, COUNT],
                             arena[below, BELOW], arena[below, REMAINING],
                         )
@@ -167,13 +175,13 @@ def _epsilon_closure(
             if top + 2 >= len(arena) or kept + 2 >= waiting:
                 return OVERFLOW, kept, ended
             back_state = np.int64(call_next[call])
-            back = _intern(arena, bottom, top, back_state, after, below, rest)
+            back = intern(arena, bottom, top, back_state, after, below, rest)
             if back == top:
                 top += 1
             need = max(min_count[r] - after, 0)
             inner_rest = rest + token_distances[0, back_state] + need * token_distances[1, r]
             inner_rest = min(UNREACHABLE, inner_rest + DISTINCT_MARGIN * call_distinct[call])
-            inner = _intern(
+            inner = intern(
                 arena, bottom, top, np.int64(start[callee]), np.int64(0), back, np.int64(inner_rest)
             )
             if inner == top:
@@ -205,7 +213,7 @@ def _move(arena, bottom, low, high, byte, row, targets, classes, rule, min_count
             continue
         if top + 2 >= len(arena) or end + 2 >= len(arena):
             return OVERFLOW, end
-        position = _intern(
+        position = intern(
             arena, bottom, top, target >> OPERATION_BITS, count, arena[frame, BELOW], arena[frame, REMAINING]
         )
         if position == top:
@@ -241,18 +249,6 @@ def _allow(trie_first, trie_ids, node, mask, words, filled):
     return filled
 
 
-@helper
-def _may_follow(arena, node, label, child_first, child_count, child_byte, row, targets, classes, rule, has_moves):
-    """Return whether a byte behind a trie node can follow the rule, as far as that is known."""
-    state = arena[label, FOLLOWING]
-    if not has_moves[state]:
-        return True
-    for child in range(child_first[node], child_first[node] + child_count[node]):
-        if targets[row[state] + classes[rule[state], child_byte[child]]] >= 0:
-            return True
-    return False
-
-
 @inlined
 def _add_exits(
     arena, node, ended, child_first, child_count, child_byte, row, targets, classes, rule, has_moves, exit_nodes, found
@@ -265,8 +261,10 @@ def _add_exits(
         found += 1
     labels, label = ended >> 1, np.int64(1)
     while labels:
-        if labels & 1 and _may_follow(
-            arena, node, label, child_first, child_count, child_byte, row, targets, classes, rule, has_moves
+        following = arena[label, FOLLOWING]
+        if labels & 1 and (
+            not has_moves[following]
+            or may_follow(node, following, child_first, child_count, child_byte, row, targets, classes, rule)
         ):
             exit_nodes[found] = node + (label << LABEL_SHIFT)
             found += 1
@@ -332,11 +330,12 @@ def walk(
     arena[0, BELOW] = -1
     arena[0, REMAINING] = 0
     arena[0, ACTIVE] = 0
+    arena[KNOWN, KNOWN_STATE] = 1  # what another walk knows is of other states
     first_top, first_high, at_end = one, one, root
     # At the start of a token the frame is one of several that are settled already.
     if len(states) == 0 and len(nodes) > 0 and nodes[0] > 0:
         first_top, first_high, at_end = _epsilon_closure(
-            arena, root, first_top, root, first_high,
+            arena, root, first_top, root, first_high, -one, child_first, child_count, child_byte, row, targets, classes,
             has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
             start, min_count, max_count, token_distances, missing,
         )
@@ -348,7 +347,8 @@ def walk(
             arena[0, STATE] = states[number]
             arena[0, ACTIVE] = 0
             first_top, first_high, at_end = _epsilon_closure(
-                arena, root, one, root, one,
+                arena, root, one, root, one, np.int64(begin),
+                child_first, child_count, child_byte, row, targets, classes,
                 has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
                 start, min_count, max_count, token_distances, missing,
             )
@@ -369,7 +369,8 @@ def walk(
             return OVERFLOW, worst, filled
         depth = base
         arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = 0, first_high, first_top
-        arena[depth, ONLY], arena[depth, ENDED] = (0 if begin > 0 else -1), at_end
+        arena[depth, MOVED], arena[depth, MOVED_COUNT] = (0 if begin > 0 else -1), 1
+        arena[depth, ENDED] = at_end
         arena[depth, CHILD] = child_first[begin]
         arena[depth, LAST] = arena[depth, CHILD] + child_count[begin]
         while depth >= base:
@@ -390,7 +391,7 @@ def walk(
             byte = child_byte[place]
             if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room or fuel < 0:
                 return OVERFLOW, worst, filled
-            top, high, ended, moved = bottom, low, root, np.int64(-1)
+            top, high, ended, moved, moved_count = bottom, low, root, bottom, one
             if only >= 0:  # and there is nothing but bytes around it
                 target = targets[leaving + classes[inside, byte]]
                 after = apply_operation(
@@ -404,7 +405,6 @@ def walk(
                     arena[top, BELOW] = arena[only, BELOW]
                     arena[top, REMAINING] = arena[only, REMAINING]
                     arena[high, ACTIVE] = top
-                    moved = top
                     top += 1
                     high += 1
             if high == low:
@@ -415,18 +415,18 @@ def walk(
                     return OVERFLOW, worst, filled
                 if high == low:
                     continue
-                if high == low + 1:
-                    moved = arena[low, ACTIVE]
-                before = arena[depth, ONLY]
-                if (
-                    moved >= 0 and before >= 0 and arena[moved, STATE] == arena[before, STATE]
-                    and arena[moved, COUNT] == arena[before, COUNT] and arena[moved, BELOW] == arena[before, BELOW]
+                moved, moved_count = bottom, high - low
+                before = arena[depth, MOVED]
+                if before >= 0 and moved_count == arena[depth, MOVED_COUNT] <= MAX_REPEATED and is_repeated(
+                    arena, bottom, before, moved_count, np.int64(child_node[place]), call_first, call_rule, call_next,
+                    child_first, child_count, child_byte, row, targets, classes, rule, has_moves,
                 ):
                     low, high, top = arena[depth, LOW], low, bottom
                     moved, ended = before, arena[depth, ENDED]
                 else:
                     top, high, ended = _epsilon_closure(
-                        arena, bottom, top, low, high,
+                        arena, bottom, top, low, high, np.int64(child_node[place]),
+                        child_first, child_count, child_byte, row, targets, classes,
                         has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
                         start, min_count, max_count, token_distances, missing,
                     )
@@ -452,7 +452,8 @@ def walk(
             if high > low and child_count[node] > 0:
                 depth += 1
                 arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = low, high, top
-                arena[depth, ONLY], arena[depth, ENDED] = moved, ended
+                arena[depth, MOVED], arena[depth, MOVED_COUNT] = moved, moved_count
+                arena[depth, ENDED] = ended
                 arena[depth, CHILD] = child_first[node]
                 arena[depth, LAST] = arena[depth, CHILD] + child_count[node]
     if filled <= len(words):

@@ -18,7 +18,7 @@ from structkit.automaton.distance.trim import MAX_CACHED_TRANSITIONS, TrimmedRul
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Frame
-from structkit.index.rows import tokenize
+from structkit.index.distance import tokenize
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["TokenDistance"]

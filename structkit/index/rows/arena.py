@@ -1,0 +1,143 @@
+"""Frames in the arena of a walk: its columns, and what a walk knows of a frame."""
+
+from __future__ import annotations
+
+# One name a line would make the arguments of a kernel longer than its body.
+# fmt: off
+import numpy as np
+
+from structkit.automaton.core.jit import helper
+
+__all__ = [
+    "ACTIVE", "ARENA_SIZE", "BELOW", "CHILD", "COLUMNS", "COUNT", "ENDED", "FOLLOWING", "HIGH", "KNOWN", "KNOWN_STATE",
+    "LAST", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE", "TOP", "intern",
+    "is_repeated", "may_end", "may_follow",
+]
+
+ARENA_SIZE = 1 << 11
+"""Frames that a walk has room for at first; a walk that overflows is tried again with more."""
+
+STATE, COUNT, BELOW, REMAINING, SEEN, BUCKET, OLDER, NEWEST, ACTIVE = range(9)
+CHILD, LAST, LOW, HIGH, TOP, MOVED, MOVED_COUNT, ENDED, FOLLOWING, KNOWN_STATE, KNOWN_BYTES = range(9, 20)
+"""The columns of the arena.
+
+Of each frame its state, its count, the frame below it (-1 at the frame the walk began with), the tokens that the
+frames under it still need, whether it was seen while frames settle, its bucket, and the frame that was the newest one
+of the bucket before. Then the newest frame of each bucket, and the active frames.
+
+Then, of the nodes on the way to the current one: the next child to look at and the last, where the frames reached
+begin and end among the active ones, where their arena ends, the first of the frames that the byte led to (-1 if none
+did) and their number, and whether the rule may have ended: 1 if without a label, and a bit for each label. A byte that
+leads to the same frames again leads on to the same frames, as in a loop over letters.
+
+Then, by label, the state behind the label, see `ReturnLabel`. Then, by the lowest bits of a state, the state, and in
+four columns the bytes that can follow its labels; behind the last of these states, whether they are those of another
+walk.
+"""
+
+_BUCKETS = 1 << 10
+"""Buckets of frames, a power of 2, and no more than `ARENA_SIZE`."""
+
+_FEW = 8
+"""Frames that are compared one by one."""
+
+KNOWN = 64
+"""States of which the bytes that follow are kept, a power of 2."""
+
+MAX_REPEATED = 6
+"""Frames that are compared with those of the byte before."""
+
+COLUMNS = KNOWN_BYTES + 4
+"""How many columns an arena has."""
+
+@helper
+def intern(arena, bottom, top, state, count, below, remaining):
+    """Find the frame among those made since `bottom`, or make it; returns its position.
+
+    Frames in a bucket form a list, the last one first. What an earlier walk left there is known by its place or by its
+    bucket.
+    """
+    bucket = (state * 31 + count * 7 + below) & (_BUCKETS - 1)
+    if top - bottom <= _FEW:
+        for i in range(bottom, top):
+            if arena[i, STATE] == state and arena[i, COUNT] == count and arena[i, BELOW] == below:
+                return i
+    else:
+        i, last = arena[bucket, NEWEST], top
+        while bottom <= i < last and arena[i, BUCKET] == bucket:
+            if arena[i, STATE] == state and arena[i, COUNT] == count and arena[i, BELOW] == below:
+                return i
+            i, last = arena[i, OLDER], i
+    arena[top, STATE] = state
+    arena[top, COUNT] = count
+    arena[top, BELOW] = below
+    arena[top, REMAINING] = remaining
+    arena[top, SEEN] = False
+    arena[top, BUCKET] = bucket
+    arena[top, OLDER] = arena[bucket, NEWEST]
+    arena[bucket, NEWEST] = top
+    return top
+
+
+@helper
+def may_follow(node, state, child_first, child_count, child_byte, row, targets, classes, rule):
+    """Return whether a byte behind a trie node leaves a state."""
+    for child in range(child_first[node], child_first[node] + child_count[node]):
+        if targets[row[state] + classes[rule[state], child_byte[child]]] >= 0:
+            return True
+    return False
+
+
+@helper
+def may_end(
+    arena, state, node, call_first, call_rule, call_next, child_first, child_count, child_byte, row, targets, classes,
+    rule, has_moves,
+):
+    """Return whether a byte behind a trie node can follow the end of a rule with a label, as far as that is known."""
+    if child_count[node] == 0 or call_first[state] == call_first[state + 1]:
+        return False
+    if arena[KNOWN, KNOWN_STATE]:
+        arena[: KNOWN + 1, KNOWN_STATE] = -1
+        arena[KNOWN, KNOWN_STATE] = 0
+    place = state & (KNOWN - 1)
+    if arena[place, KNOWN_STATE] != state:
+        arena[place, KNOWN_STATE] = state
+        for word in range(4):
+            arena[place, KNOWN_BYTES + word] = 0
+        for call in range(call_first[state], call_first[state + 1]):
+            if call_rule[call] >= 0:
+                continue
+            following = np.int64(call_next[call])
+            for byte in range(256):
+                if not has_moves[following] or targets[row[following] + classes[rule[following], byte]] >= 0:
+                    arena[place, KNOWN_BYTES + (byte >> 6)] |= np.int64(1) << np.int64(byte & 63)
+    for child in range(child_first[node], child_first[node] + child_count[node]):
+        byte = child_byte[child]
+        if arena[place, KNOWN_BYTES + (byte >> 6)] >> np.int64(byte & 63) & 1:
+            return True
+    return False
+
+
+@helper
+def is_repeated(
+    arena, first, before, count, node, call_first, call_rule, call_next, child_first, child_count, child_byte, row,
+    targets, classes, rule, has_moves,
+):
+    """Return whether frames are the same as others, and none ends at a trie node."""
+    for i in range(first, first + count):
+        same = before
+        while same < before + count and not (
+            arena[same, STATE] == arena[i, STATE]
+            and arena[same, COUNT] == arena[i, COUNT]
+            and arena[same, BELOW] == arena[i, BELOW]
+        ):
+            same += 1
+        if same == before + count:
+            return False
+    for i in range(first, first + count):
+        if may_end(
+            arena, arena[i, STATE], node, call_first, call_rule, call_next, child_first, child_count, child_byte,
+            row, targets, classes, rule, has_moves,
+        ):
+            return False
+    return True
