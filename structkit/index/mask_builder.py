@@ -50,6 +50,7 @@ class MaskBuilder:
         self._bases: dict[int, tuple[int, NDArray[np.uint32]]] = {}
         words = [_ROWS * kernels.ROW_COLUMNS, _BUCKETS, _WORDS, _WORDS]
         self._memory.allocate(kernels.REQUESTS, [kernels.REQUEST_COUNT, *words])
+        self._memory.hash(kernels.ROWS, kernels.ROW_COLUMNS, kernels.ROW_BUCKETS, kernels.rehash_rows)
         self._memory.bind(kernels.BASES, [np.empty(_BASES, np.int64)])
         self._memory[kernels.REQUESTS][kernels.LONGEST_TOKEN] = index.vocabulary.max_token_length
 

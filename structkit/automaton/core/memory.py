@@ -28,6 +28,7 @@ __all__ = [
     "int64_array",
     "int64_matrix",
     "put",
+    "put_at",
     "uint8_array",
     "uint8_matrix",
     "uint32_array",
@@ -112,6 +113,14 @@ def _extend(context, slot, larger, address):
 
 
 @helper
+def put_at(context, slot, array, address):
+    """Put an array with one dimension into a slot."""
+    context[_FIELDS * slot] = address
+    context[_FIELDS * slot + 1] = len(array)
+    context[_FIELDS * slot + 2] = len(array)
+
+
+@helper
 def put(context, slot, array):
     """Put an array into a slot, as `Memory.bind` does."""
     context[_FIELDS * slot] = array.ctypes.data
@@ -138,6 +147,7 @@ class Memory:
         self.context: NDArray[np.int64] = np.zeros(_FIELDS * slots, np.int64)
         self.extended_bytes = 0
         self._arrays: dict[int, NDArray[Any]] = {}
+        self._tables: dict[int, tuple[int, int, Callable[..., None]]] = {}
         if shared is not None:
             self.context[:] = shared.context
             self._arrays |= shared._arrays
@@ -181,6 +191,18 @@ class Memory:
             start += size
         self.context[_FIELDS * first : _FIELDS * first + len(fields)] = fields
 
+    def hash(self, entries: int, columns: int, buckets: int, rehash: Callable[..., None]) -> None:
+        """Let a hash table grow with its entries, because long lists in few buckets are slow.
+
+        Args:
+            entries: The slot of the entries.
+            columns: The numbers of an entry.
+            buckets: The slot of the buckets, whose number is a power of 2.
+            rehash: A kernel that receives the context, an array of zeros and its address, puts the entries into these
+                buckets, and the array into the slot.
+        """
+        self._tables[entries] = columns, buckets, rehash
+
     def extend(self, slot: int) -> None:
         """Double the length of an int32 array; the new items are uninitialized."""
         with self._lock:
@@ -189,3 +211,14 @@ class Memory:
             _extend(self.context, slot, larger, larger.ctypes.data)
             self._arrays[slot] = larger
             self.extended_bytes += larger.nbytes - previous.nbytes
+            if slot in self._tables:
+                columns, buckets, rehash = self._tables[slot]
+                while len(self._arrays[buckets]) * columns < len(larger):
+                    self._rehash(buckets, rehash)
+
+    def _rehash(self, buckets: int, rehash: Callable[..., None]) -> None:
+        previous = self._arrays[buckets]
+        array = np.zeros(2 * len(previous), np.int32)
+        rehash(self.context, array, array.ctypes.data)
+        self._arrays[buckets] = array
+        self.extended_bytes += array.nbytes - previous.nbytes

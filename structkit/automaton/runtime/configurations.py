@@ -75,6 +75,8 @@ class Configurations:
                 _BUCKETS,
             ],
         )
+        memory.hash(kernels.FRAMES, kernels.FRAME_COLUMNS, kernels.FRAME_BUCKETS, kernels.rehash_frames)
+        memory.hash(kernels.LIST_ENDS, 1, kernels.LIST_BUCKETS, kernels.rehash_lists)
         self._context = memory.context
         self._lock = Lock()
         self._bind_tables()

@@ -15,16 +15,17 @@ import numpy as np
 
 from structkit.automaton.core.jit import exclusive_kernel, helper
 from structkit.automaton.core.kernels import UNREACHABLE
-from structkit.automaton.core.memory import bool_array, int32_array, int32_matrix, put
+from structkit.automaton.core.memory import bool_array, int32_array, int32_matrix, put, put_at
 
 __all__ = [
     "BELOW", "BYTE_ONLY", "CALL_DISTINCT", "CALL_FIRST", "CALL_NEXT", "CALL_OPERATION", "CALL_RULE", "CLASSES",
-    "COMPUTE", "COST", "COUNT", "COUNTERS", "COUNTER_COUNT", "DISTANCES", "FINAL", "FRAMES", "FRAME_COLUMNS",
-    "FULL", "FULL_SLOT", "HAS_DISTINCT", "HAS_MOVES", "LIST_ENDS", "LIST_ITEMS", "LIST_NEXT", "MAX_COUNT",
-    "MAX_INCREMENTS", "MEMBERS", "MIN_COUNT", "MISSING", "MISSING_RULES", "NO_FRAME", "PARSES", "REJECTED", "ROW",
-    "RULE", "SLOTS", "START", "STATE", "TABLES", "TARGETS", "TOKEN_BYTES", "TOKEN_STARTS", "TOO_MANY", "add_frame",
-    "add_list", "below_cost", "bucket_of", "intern_frame", "intern_list", "intern_return", "only_ends",
-    "pending_cost", "put_tables", "state_behind", "sum_costs",
+    "COMPUTE", "COST", "COUNT", "COUNTERS", "COUNTER_COUNT", "DISTANCES", "FINAL", "FRAMES", "FRAME_BUCKETS",
+    "FRAME_COLUMNS", "FULL", "FULL_SLOT", "HAS_DISTINCT", "HAS_MOVES", "LIST_BUCKETS", "LIST_ENDS", "LIST_ITEMS",
+    "LIST_NEXT", "MAX_COUNT", "MAX_INCREMENTS", "MEMBERS", "MIN_COUNT", "MISSING", "MISSING_RULES", "NO_FRAME",
+    "PARSES", "REJECTED", "ROW", "RULE", "SLOTS", "START", "STATE", "TABLES", "TARGETS", "TOKEN_BYTES",
+    "TOKEN_STARTS", "TOO_MANY", "add_frame", "add_list", "below_cost", "bucket_of", "intern_frame", "intern_list",
+    "intern_return", "only_ends", "pending_cost", "put_tables", "rehash_frames", "rehash_lists", "state_behind",
+    "sum_costs",
 ]
 
 (
@@ -260,14 +261,20 @@ def intern_frame(context, state, count, below):
 
 
 @helper
+def _list_bucket(numbers, first, size, buckets):
+    """Return the bucket of the list of `size` numbers of an array, from `first` on."""
+    mixed = np.int64(size)
+    for i in range(first, first + size):
+        mixed = mixed * np.int64(1000003) + np.int64(numbers[i])
+    return bucket_of(mixed, np.int64(0), np.int64(0), np.int64(0), buckets)
+
+
+@helper
 def intern_list(context, numbers, size):
     """Return the number of the list of the first `size` numbers of an array, or `FULL`."""
     ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
     buckets, following = int32_array(context, LIST_BUCKETS), int32_array(context, LIST_NEXT)
-    mixed = np.int64(size)
-    for i in range(size):
-        mixed = mixed * np.int64(1000003) + np.int64(numbers[i])
-    bucket = bucket_of(mixed, np.int64(0), np.int64(0), np.int64(0), np.int64(len(buckets)))
+    bucket = _list_bucket(numbers, np.int64(0), np.int64(size), np.int64(len(buckets)))
     found = np.int64(buckets[bucket]) - 1
     while found >= 0:
         first = np.int64(ends[found])
@@ -295,6 +302,34 @@ def intern_list(context, numbers, size):
         counters[LIST_COUNT] = buckets[bucket] = found + 1
         return found
     return np.int64(FULL)
+
+
+@exclusive_kernel
+def rehash_frames(context, buckets, address):
+    """Use other buckets for the frames: int32[a power of 2], zeros. Long lists in a few buckets are slow."""
+    frames = int32_array(context, FRAMES)
+    for frame in range(int32_array(context, COUNTERS)[FRAME_COUNT]):
+        at = frame * FRAME_COLUMNS
+        bucket = bucket_of(
+            np.int64(frames[at + STATE]), np.int64(frames[at + COUNT]), np.int64(frames[at + BELOW]), np.int64(0),
+            np.int64(len(buckets)),
+        )
+        frames[at + NEXT] = buckets[bucket] - 1
+        buckets[bucket] = frame + 1
+    put_at(context, FRAME_BUCKETS, buckets, address)
+
+
+@exclusive_kernel
+def rehash_lists(context, buckets, address):
+    """Use other buckets for the lists: int32[a power of 2], zeros."""
+    ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
+    following = int32_array(context, LIST_NEXT)
+    for number in range(int32_array(context, COUNTERS)[LIST_COUNT]):
+        first = np.int64(ends[number])
+        bucket = _list_bucket(items, first, np.int64(ends[number + 1]) - first, np.int64(len(buckets)))
+        following[number] = buckets[bucket] - 1
+        buckets[bucket] = number + 1
+    put_at(context, LIST_BUCKETS, buckets, address)
 
 
 @exclusive_kernel

@@ -19,6 +19,7 @@ from structkit.automaton.core.memory import (
     int32_matrix,
     int64_array,
     int64_matrix,
+    put_at,
     uint8_array,
     uint8_matrix,
     uint32_array,
@@ -58,7 +59,7 @@ __all__ = [
     "LONGEST_TOKEN", "MASK", "NO_BASE", "NO_EXITS", "NO_SIGNATURES", "REQUESTS", "REQUEST_COUNT",
     "REQUEST_EXITS", "REQUEST_FRAME", "ROOT", "ROWS", "ROW_BUCKETS", "ROW_COLUMNS", "ROW_COST", "ROW_COUNT",
     "ROW_NEEDED", "SLOTS", "TIGHT", "TRIE_DEPTH", "TRIE_FIRST", "TRIE_IDS", "VALUES", "WALKS", "WORDS",
-    "add_row", "derive_row", "find_row", "is_wide", "key_counts", "store_row",
+    "add_row", "derive_row", "find_row", "is_wide", "key_counts", "rehash_rows", "store_row",
 ]
 
 (
@@ -155,6 +156,21 @@ def _intern_labelled(context, exit_nodes, count, last_label):
                 return np.int64(FULL)
             size += 2
     return intern_list(context, pairs, size)
+
+
+@exclusive_kernel
+def rehash_rows(context, buckets, address):
+    """Use other buckets for the rows: int32[a power of 2], zeros."""
+    rows = int32_array(context, ROWS)
+    for row in range(int32_array(context, REQUESTS)[ROW_COUNT]):
+        at = row * ROW_COLUMNS
+        bucket = bucket_of(
+            np.int64(rows[at + EXITS_KEY]), np.int64(rows[at + STATE_KEY]), np.int64(rows[at + REQUIRED]),
+            np.int64(rows[at + ALLOWED]), np.int64(len(buckets)),
+        )
+        rows[at + ROW_NEXT] = buckets[bucket] - 1
+        buckets[bucket] = row + 1
+    put_at(context, ROW_BUCKETS, buckets, address)
 
 
 @helper
