@@ -53,8 +53,8 @@ def build(folder: Path | None = None) -> int:
 
 
 def _sources() -> Iterator[Path]:
-    """Yield the files that determine the object code: those with kernels, what these import, and this file."""
-    paths = {Path(__file__)}
+    """Yield the files that determine the object code: those with kernels, what these import, and what writes it."""
+    paths = {Path(__file__), _ROOT / "automaton/core/object_code.py"}
     for path in _ROOT.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         if _USES_KERNELS.search(text):

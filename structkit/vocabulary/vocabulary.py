@@ -154,7 +154,9 @@ class Vocabulary:
     def has_all_bytes(self) -> bool:
         """Whether every byte of UTF-8 is a token, so that every text can be tokenized."""
         if self._has_all_bytes is None:
-            self._has_all_bytes = {token[0] for token in self._tokens if len(token) == 1} >= _UTF8_BYTES
+            trie = self.trie
+            is_token = (trie.depth == 1) & (trie.first[:-1] < trie.first[1:])
+            self._has_all_bytes = set(trie.byte[is_token].tolist()) >= _UTF8_BYTES
         return self._has_all_bytes
 
     @property

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
+import llvmlite.binding
 import numba
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler import CompileResult
@@ -36,8 +37,8 @@ MANIFEST = "manifest.json"
 _ROOT = Path(__file__).parents[3]
 """The folder of the package `structkit`; sources are named relative to it."""
 
-_SIGNATURE = 3
-"""The index of the signature in a file."""
+_DESCRIPTOR, _SIGNATURE = 1, 3
+"""The indexes of the function's description and of the signature in a file."""
 
 _OTHERS_WRITE = 0o022
 """The mode bits that allow the group or others to write."""
@@ -76,7 +77,11 @@ class ObjectCode:
         if expected is None or not self._runs_on(context):
             return None
         parts = self._read(name, expected)
-        return CompileResult._rebuild(context, *parts) if parts else None
+        if not parts:
+            return None
+        names = parts[_DESCRIPTOR].llvm_func_name, parts[_DESCRIPTOR].llvm_cpython_wrapper_name
+        context.codegen()._engine._defined_symbols.update(names)  # type: ignore[attr-defined]  # numba has no types
+        return CompileResult._rebuild(context, *parts)
 
     def load_all(self, kernels: Iterable[Any]) -> None:
         """Load the compiled signatures of kernels immediately, so that no later call of a kernel waits for it.
@@ -116,12 +121,15 @@ class ObjectCode:
         self.folder.mkdir(mode=0o755, exist_ok=True)
         self.folder.chmod(0o755)
         self.clear()
+        kernels = list(kernels)
+        called = _called(kernels)
         hashes, target = {}, {}
         for kernel in kernels:
             for signature, result in kernel.overloads.items():  # type: ignore[attr-defined]  # numba has no types
                 name = _file_name(kernel.py_func, signature)  # type: ignore[attr-defined]
                 path = self.folder / name
-                path.write_bytes(dumps(result._reduce()))
+                parts = result._reduce()
+                path.write_bytes(dumps(parts if result.library.name in called else _without_bitcode(parts)))
                 path.chmod(0o644)
                 hashes[name] = _hash(path)
                 triple, _, features = result.codegen.magic_tuple()
@@ -238,6 +246,30 @@ class KernelCache:
         with contextlib.suppress(RuntimeError):  # no folder can be written to
             return FunctionCache(self._function)
         return NullCache()
+
+
+def _called(kernels: Iterable[object]) -> set[str]:
+    """Return the names of the libraries that kernels call."""
+    libraries = [result.library for kernel in kernels for result in kernel.overloads.values()]  # type: ignore[attr-defined]
+    called: set[str] = set()
+    while libraries:
+        linked = [each for each in libraries.pop()._linking_libraries if each.name not in called]
+        called.update(each.name for each in linked)
+        libraries += linked
+    return called
+
+
+def _without_bitcode(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the parts of a compiled kernel with an empty module in place of its bitcode, to load it faster.
+
+    numba inlines the bitcode into the callers of a kernel, so only a kernel that others call needs it. It also reads
+    the names of the symbols from it, which `ObjectCode.load` adds instead.
+    """
+    (name, kind, (code, _)), *others = parts
+    return (name, kind, (code, _EMPTY_MODULE)), *others
+
+
+_EMPTY_MODULE: bytes = llvmlite.binding.parse_assembly("").as_bitcode()
 
 
 def _file_name(function: Callable[..., object], signature: object) -> str:

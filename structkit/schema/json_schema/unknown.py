@@ -110,16 +110,29 @@ def _hint(raw: Mapping[str, object]) -> str:
 
 def _slip_of(key: str, value: object, raw: Mapping[str, object]) -> str | None:
     """Return the keyword of which a key is a slip; its value must have the form that the keyword requires."""
-    for keyword, has_form in _FORMS.items():
-        is_slip = key.lower() == keyword.lower() or (not _is_extension(key) and _is_near(key, keyword))
-        if is_slip and keyword not in raw and has_form(value):
+    for keyword in _near_keywords(key):
+        if keyword not in raw and _FORMS[keyword](value):
             return keyword
     return None
+
+
+@lru_cache(maxsize=_MAX_REPORTED)
+def _near_keywords(key: str) -> tuple[str, ...]:
+    """Return the keywords of which a key may be a slip; documents repeat their unknown keys."""
+    return tuple(
+        keyword
+        for keyword in _FORMS
+        if key.lower() == keyword.lower() or (not _is_extension(key) and _is_near(key, keyword))
+    )
 
 
 def _is_near(key: str, keyword: str) -> bool:
     """Return whether a key differs from a keyword by a letter, or from a long one by two."""
     if abs(len(key) - len(keyword)) > 2 or min(len(key), len(keyword)) < 3:
+        return False
+    # Each letter of one alone is an edit; most keys are told apart by this.
+    letters, others = set(key.lower()), set(keyword.lower())
+    if len(letters - others) > 2 or len(others - letters) > 2:
         return False
     if _without_one(key, keyword) or _without_one(keyword, key) or _is_swapped(key, keyword):
         return True

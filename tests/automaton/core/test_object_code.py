@@ -12,8 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from llvmlite.binding import parse_bitcode
+from numba.core.serialize import loads
 
 import structkit
+from structkit.automaton.core import jit
 from structkit.automaton.core.jit import SHIPPED
 from structkit.automaton.core.object_code import MANIFEST
 from tests.shared import ALL
@@ -98,6 +101,37 @@ def test_every_kernel_has_object_code(built: Path) -> None:
         )
     }
     assert kernels and kernels == {path.name.rpartition("-")[0] for path in built.glob("*.nbc")}
+
+
+def test_only_a_kernel_that_others_call_has_bitcode(built: Path) -> None:
+    """Parsing bitcode would take most of the time in which a process loads the kernels; only callers inline it."""
+    structkit.generate, structkit.compile  # noqa: B018 (loads the modules with kernels)
+    functions = [value for name, module in sys.modules.items() if name.startswith("structkit.")
+                 for value in vars(module).values() if hasattr(value, "py_func")]  # fmt: skip
+    names = {id(kernel): f"{kernel.py_func.__module__}.{kernel.py_func.__name__}" for kernel in jit._KERNELS}
+    callees = {
+        id(function.py_func.__globals__.get(name))
+        for function in functions
+        for name in function.py_func.__code__.co_names
+    }
+    assert len(functions) > len(names) > 30
+    with_bitcode = set()
+    for path in built.glob("*.nbc"):
+        (_, _, (_, bitcode)), *_ = loads(path.read_bytes())
+        if list(parse_bitcode(bitcode).functions):
+            with_bitcode.add(path.name.rpartition("-")[0])
+    assert with_bitcode == {name for key, name in names.items() if key in callees}
+
+
+@pytest.mark.skipif(not ALL, reason="compiling the largest kernel takes 10 s (STRUCTKIT_ALL=1)")
+def test_a_kernel_is_compiled_that_calls_object_code(built: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "compiled"
+    shutil.copytree(built, folder)
+    _edit(lambda each: [each["files"].pop(name) for name in [*each["files"]] if "write_mask" in name])(folder)
+    compiled, result, log = _run(GENERATE, folder, tmp_path / "cache")
+    assert (
+        "structkit.index.rows.mask_kernels" in compiled and "not used" not in log and isinstance(result, dict)
+    )
 
 
 def test_nothing_is_compiled(built: Path, tmp_path: Path) -> None:
