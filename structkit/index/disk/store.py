@@ -6,7 +6,8 @@ name and then moved, so that readers never see an incomplete file. A file that d
 deleted and written again. The source of structkit is part of every key, so files of other versions are not read.
 
 The contents of a file with a valid checksum are trusted. Therefore the folder is created with mode 0700, and a folder
-that another user owns or can write to is not used.
+or a file that another user owns or can write to is not used. Whoever makes a folder private that was open to others
+keeps the files that they left in it, so each file is checked as well, and links are not followed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import io
 import logging
 import os
 import re
+import stat
 import struct
 import sys
 import time
@@ -81,6 +83,9 @@ _NAME = re.compile(f"[0-9a-f]{{{2 * _ADDRESS}}}{re.escape(_SUFFIX)}")
 
 _BINARY = getattr(os, "O_BINARY", 0)
 """On Windows, files are written in text mode without this flag."""
+
+_READ = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Flags that open a file. A link is an error, and a pipe in the place of a file does not wait for its writer."""
 
 _TOUCH_AFTER_SECONDS = 3600.0
 """Minimum age of a file's modification time, in seconds, to update it when the file is read."""
@@ -220,9 +225,10 @@ def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | 
         return None
     path = f"{cache.folder}{os.sep}{address}{_SUFFIX}"  # a `Path` would take a tenth of the time of reading
     try:
-        with io.FileIO(path) as file:
+        with io.FileIO(path, opener=_open) as file:
             about = os.fstat(file.fileno())
-            content = np.empty(about.st_size if about.st_size <= _MAX_FILE_BYTES else 0, np.uint8)
+            is_usable = _is_own_file(about) and about.st_size <= _MAX_FILE_BYTES
+            content = np.empty(about.st_size if is_usable else 0, np.uint8)
             arrays = (
                 _parse(address, layout, content) if file.readinto(content.data) == about.st_size else None
             )
@@ -230,7 +236,7 @@ def load(address: str, layout: ArrayLayout) -> dict[str, NDArray[np.generic]] | 
         cache.addresses.discard(address)
         return None
     if arrays is None:
-        _log.debug("deleted the damaged cache file %s; it will be written again", path)
+        _warn_of_damage_once(path)
         remove(address)
         return None
     if time.time() - about.st_mtime > _TOUCH_AFTER_SECONDS:
@@ -269,7 +275,7 @@ def save(address: str, layout: ArrayLayout, arrays: Arrays, max_bytes: int) -> b
         if size > max_bytes // _SIZE_CHECK_INTERVAL or int(address[:8], 16) % _SIZE_CHECK_INTERVAL == 0:
             _shrink(cache.folder, max_bytes)
     except OSError as error:
-        _log.debug("cannot write to the disk cache: %s", error)
+        _warn_of_failure_once(str(error))
         return False
     return True
 
@@ -312,6 +318,37 @@ def _is_private(cache: Path) -> bool:
         return True
     _warn_once()
     return False
+
+
+def _open(path: str, _: int) -> int:
+    return os.open(path, _READ)
+
+
+def _is_own_file(about: os.stat_result) -> bool:
+    """Return whether only this user, or root, can have written a file."""
+    if not stat.S_ISREG(about.st_mode):
+        return False
+    if sys.platform == "win32":
+        return True
+    return about.st_uid in (os.getuid(), 0) and not about.st_mode & _OTHERS_WRITE
+
+
+@lru_cache(maxsize=1)
+def _warn_of_damage_once(path: str) -> None:
+    _log.warning(
+        "the cache file %s is damaged or belongs to another user; it is deleted and written again, and so is every other "
+        "such file",
+        path,
+    )
+
+
+@lru_cache(maxsize=1)
+def _warn_of_failure_once(error: str) -> None:
+    _log.warning(
+        "cannot write to the disk cache: %s; each process compiles its targets again; set STRUCTKIT_CACHE_DIR to a folder "
+        "with space that you can write to",
+        error,
+    )
 
 
 @lru_cache(maxsize=1)
