@@ -50,13 +50,23 @@ class LogitsProcessor:
 
     The text of a row is read from `input_ids`, so batches, reordered beams, drafts of an assistant model with the same
     tokens, and successive calls with one processor are supported. Use a new processor for each thread, and for a prompt
-    that consists of the previous prompt and the start of its answer, which is indistinguishable from a continued call.
+    that consists of the previous prompt and the start of its answer, or of all of it and one token: such a prompt is
+    indistinguishable from a continued call.
+
+    Put this processor last. If another one, or code after it, selects a token that the mask forbids, the next call raises
+    `TokenRejected`. The last token of a row has no next call: check the value, as with any text of `model.generate`.
 
     Use this class where `model.generate` is required. structkit's own functions are faster, never truncate a value at
     `max_new_tokens`, and return validated values. The prompt is unchanged: token healing does not apply.
 
     Args:
         guide: The target's guide over the model's vocabulary: `structkit.compile(target, vocabulary)`.
+        strict: Whether a row that leaves the language is an error. Pass `False` for beam search, which adds rows of
+            probability 0 where fewer tokens are allowed than there are beams, and for assisted generation, which tries
+            tokens of a draft and takes them back. Such rows get end tokens only.
+
+    Raises:
+        TokenRejected: From a call with `strict`, if the last token of a row was masked in the call before.
 
     >>> import torch
     >>> import structkit as sk
@@ -67,8 +77,10 @@ class LogitsProcessor:
     b'ft'
     """
 
-    def __init__(self, guide: Guide) -> None:
+    def __init__(self, guide: Guide, *, strict: bool = True) -> None:
         self.guide = guide
+        self._strict = strict
+        self._last: frozenset[tuple[int, ...]] = frozenset()
         self._prompts: set[tuple[int, ...]] = set()
         self._length = self._max_length = 0
         self._states: LruCache[tuple[int, ...], _RowState | None] = LruCache(_MAX_STATES)
@@ -82,12 +94,18 @@ class LogitsProcessor:
 
         Returns:
             The scores.
+
+        Raises:
+            TokenRejected: With `strict`, if the last token of a row was masked in the call before.
         """
         from structkit.generate.sample.select_torch import apply_masks
 
         rows = [tuple(row) for row in input_ids.tolist()]
+        if self._strict:
+            self._check(rows)
         if not self._continues(rows):
             self._start(rows)
+        self._last = frozenset(rows)
         self._max_length = max(self._max_length, len(rows[0]) if rows else 0)
         masks = np.zeros((len(rows), self.guide.vocabulary.mask_words), np.uint32)
         for row, mask in zip(rows, masks, strict=True):
@@ -104,6 +122,28 @@ class LogitsProcessor:
         self._prompts = set(rows)
         self._length = self._max_length = len(rows[0]) if rows else 0
         self._states.clear()
+
+    def _check(self, rows: list[tuple[int, ...]]) -> None:
+        """Raise an error if a row extends one of the last call by a token that was masked there.
+
+        A new generation whose prompt is such a row cannot be told apart. Without the error, the language would begin
+        again in the middle of the text.
+        """
+        for number, row in enumerate(rows):
+            if row[:-1] not in self._last or len(row) <= self._length:
+                continue
+            state = self._state_after(row[self._length : -1])
+            if state is None or self._state_after(row[self._length :]) is not None:
+                continue
+            try:
+                state.fork().advance(row[-1])
+            except TokenRejected as error:
+                raise TokenRejected(
+                    error.token_id,
+                    f"in row {number}, {error}; the mask forbids this token, so something after this processor "
+                    "selected it; put this processor last, use a new one for a new prompt, and pass strict=False for "
+                    "beam search and assisted generation",
+                ) from None
 
     def _continues(self, rows: list[tuple[int, ...]]) -> bool:
         """Whether the rows continue the prompts of the previous calls; otherwise a new generation has started.

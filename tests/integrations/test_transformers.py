@@ -60,7 +60,7 @@ PROMPTS = ["Ana Souza, 34, works as a nurse in Porto.", "Tom is 7.", "Hello, I a
 )
 def test_generated_values_are_valid(demo, options: dict[str, object]) -> None:
     torch.manual_seed(1)
-    processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary))
+    processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary), strict="num_beams" not in options)
     for prompts in (PROMPTS, PROMPTS[:1], PROMPTS[1:]):  # one processor, three calls
         texts = _generate(demo, processor, prompts, **options)
         assert len(texts) == len(prompts) * options.get("num_return_sequences", 1)
@@ -77,7 +77,7 @@ def test_greedy_output_equals_generate_without_fast_forward(demo) -> None:
 
 
 def test_assisted_generation(demo) -> None:
-    processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary))
+    processor = sk.LogitsProcessor(sk.compile(Person, demo.vocabulary), strict=False)
     plain = _generate(demo, processor, PROMPTS[:1], do_sample=False)
     looked_up = _generate(demo, processor, PROMPTS[:1], do_sample=False, prompt_lookup_num_tokens=3)
     assert looked_up == plain
@@ -96,7 +96,7 @@ def test_a_conversation_continues_with_one_processor(demo) -> None:
 def test_rejected_rows_do_not_affect_others(demo) -> None:
     """A sampled beam search adds rows of probability 0."""
     guide, width = sk.compile(bool, demo.vocabulary), demo.vocabulary.size
-    processor = sk.LogitsProcessor(guide)
+    processor = sk.LogitsProcessor(guide, strict=False)
     processor(torch.tensor([[5], [5]]), torch.zeros(2, width))
     (true,), (word,) = demo.encode_text("true"), demo.encode_text("The")
     for rows in ([[5, word], [5, true]], [[5, true], [5, word]]):
@@ -115,3 +115,29 @@ def test_a_finished_row_stays_finished(demo) -> None:
     for length in range(1, ids.shape[1] + 1):
         allowed = torch.isfinite(processor(ids[:, :length], torch.zeros(2, width)))
     assert [set(row.nonzero().flatten().tolist()) for row in allowed] == [ends, ends]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_row_that_another_processor_leads_out_of_the_language_is_an_error(demo, rows: int) -> None:
+    """The other rows, of the same prompt or of another, do not hide it."""
+    (word,) = demo.encode_text("The")
+
+    def force(input_ids: object, scores: object) -> object:
+        if input_ids.shape[1] == width + 1:
+            scores[-1] = -torch.inf
+            scores[-1, word] = 0
+        return scores
+
+    guide = sk.compile(Person, demo.vocabulary)
+    prompts = [PROMPTS[number % 2] for number in range(rows)]
+    width = max(len(demo.encode(prompt)) for prompt in prompts)
+    encoded = [demo.encode(prompt) for prompt in prompts]
+    ids = torch.tensor([[0] * (width - len(row)) + row for row in encoded])
+    options = {"max_new_tokens": 20, "pad_token_id": demo.vocabulary.eos_token_ids[0], "do_sample": False}
+    processor = sk.LogitsProcessor(guide)
+    with pytest.raises(sk.TokenRejected, match=f"in row {rows - 1}, .*'The'.*strict=False") as caught:
+        demo.model.generate(ids, logits_processor=[processor, force], **options)
+    assert caught.value.token_id == word
+    last = sk.LogitsProcessor(guide)  # the mask is last, so what `force` wants is impossible, and the row goes on
+    written = demo.model.generate(ids, logits_processor=[last], **options)
+    assert written.shape[1] > width + 2

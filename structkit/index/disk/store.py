@@ -336,8 +336,8 @@ def _is_own_file(about: os.stat_result) -> bool:
 @lru_cache(maxsize=1)
 def _warn_of_damage_once(path: str) -> None:
     _log.warning(
-        "the cache file %s is damaged or belongs to another user; it is deleted and written again, and so is every other "
-        "such file",
+        "the cache file %s is damaged or belongs to another user; it is deleted and written again, as is every other such "
+        "file",
         path,
     )
 
@@ -345,8 +345,8 @@ def _warn_of_damage_once(path: str) -> None:
 @lru_cache(maxsize=1)
 def _warn_of_failure_once(error: str) -> None:
     _log.warning(
-        "cannot write to the disk cache: %s; each process compiles its targets again; set STRUCTKIT_CACHE_DIR to a folder "
-        "with space that you can write to",
+        "cannot write to the disk cache: %s; each process compiles its targets again; set STRUCTKIT_CACHE_DIR to a "
+        "folder with space that you can write to",
         error,
     )
 

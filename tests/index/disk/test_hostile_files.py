@@ -1,4 +1,4 @@
-"""What may stand in the folder of the cache: torn, planted and foreign files, full disks, killed and parallel writers."""
+"""What may stand in the folder of the cache: torn, planted and foreign files, full disks, killed writers."""
 
 from __future__ import annotations
 
