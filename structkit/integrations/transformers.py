@@ -53,8 +53,9 @@ class LogitsProcessor:
     that consists of the previous prompt and the start of its answer, or of all of it and one token: such a prompt is
     indistinguishable from a continued call.
 
-    Put this processor last. If another one, or code after it, selects a token that the mask forbids, the next call raises
-    `TokenRejected`. The last token of a row has no next call: check the value, as with any text of `model.generate`.
+    Put this processor last. If another one, or code after it, selects a token that the mask forbids, the next call
+    raises `TokenRejected`. The last token of a row has no next call: check the value, as with any text of
+    `model.generate`.
 
     Use this class where `model.generate` is required. structkit's own functions are faster, never truncate a value at
     `max_new_tokens`, and return validated values. The prompt is unchanged: token healing does not apply.

@@ -138,6 +138,8 @@ def test_a_row_that_another_processor_leads_out_of_the_language_is_an_error(demo
     with pytest.raises(sk.TokenRejected, match=f"in row {rows - 1}, .*'The'.*strict=False") as caught:
         demo.model.generate(ids, logits_processor=[processor, force], **options)
     assert caught.value.token_id == word
-    last = sk.LogitsProcessor(guide)  # the mask is last, so what `force` wants is impossible, and the row goes on
+    last = sk.LogitsProcessor(
+        guide
+    )  # the mask is last, so what `force` wants is impossible, and the row goes on
     written = demo.model.generate(ids, logits_processor=[last], **options)
     assert written.shape[1] > width + 2

@@ -336,8 +336,8 @@ def _is_own_file(about: os.stat_result) -> bool:
 @lru_cache(maxsize=1)
 def _warn_of_damage_once(path: str) -> None:
     _log.warning(
-        "the cache file %s is damaged or belongs to another user; it is deleted and written again, as is every other such "
-        "file",
+        "the cache file %s is damaged or belongs to another user; it is deleted and written again, as is every "
+        "other such file",
         path,
     )
 
