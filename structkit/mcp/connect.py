@@ -24,7 +24,7 @@ from structkit.agent.tools.toolset import Toolset
 from structkit.errors import AgentError, ToolError
 from structkit.generate.sample.sample import check_int, check_number
 from structkit.mcp.endpoint import Endpoint, HttpEndpoint, ProcessEndpoint, check_installed
-from structkit.mcp.output import tool_result
+from structkit.mcp.output import tool_result, truncate
 from structkit.mcp.session import Session, error_message, list_tools
 from structkit.messages import User
 from structkit.targets.specs import JsonSchema
@@ -74,7 +74,8 @@ def connect(
         headers: HTTP headers, such as `{"Authorization": "Bearer ..."}`.
         timeout: Timeout in seconds of the connection and of each call, after which the model reads an error; `None`
             for no limit.
-        max_characters: Maximum number of characters of an output; longer outputs are truncated with a note.
+        max_characters: Maximum number of characters of an output and of the description of a tool; longer ones are
+            truncated with a note.
 
     Raises:
         MissingExtra: The package `mcp` is not installed, or is older than version 2.
@@ -305,7 +306,7 @@ class Connection:
                 Tool(
                     function=partial(self._call, each.name),
                     name=name,
-                    description=each.description or each.title,
+                    description=truncate(each.description or each.title or "", self._max_characters) or None,
                     timeout=self._timeout,
                     reraise=(Exception,),
                     available=self._is_available,

@@ -11,6 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, cast
 
 from structkit.errors import MissingExtra
+from structkit.mcp.bounds import bound_response, bounded_lines
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -82,7 +83,11 @@ class HttpEndpoint(Endpoint):
         from mcp.client.streamable_http import streamable_http_client
 
         # Callers bound the duration of calls; a stream may send nothing for a long time.
-        http = AsyncClient(headers=self._headers, timeout=Timeout(30, read=None))
+        http = AsyncClient(
+            headers={"Accept-Encoding": "identity", **self._headers},
+            timeout=Timeout(30, read=None),
+            event_hooks={"response": [bound_response]},
+        )
         await stack.enter_async_context(http)
         return await stack.enter_async_context(
             Client(streamable_http_client(self._url, http_client=http, terminate_on_close=True))
@@ -105,7 +110,9 @@ class ProcessEndpoint(Endpoint):
         from mcp import Client, StdioServerParameters, stdio_client
 
         program, *arguments = self._command
-        parameters = StdioServerParameters(command=program, args=arguments, env=self._env, cwd=self._cwd)
+        parameters = StdioServerParameters(
+            command=program, args=arguments, env=self._env, cwd=self._cwd, encoding=bounded_lines()
+        )
         read, write = os.pipe()  # a notebook's standard error has no file descriptor
         self._reader = Thread(target=self._collect_log, args=(read,), daemon=True, name="structkit-mcp-log")
         self._reader.start()

@@ -10,7 +10,7 @@ from structkit.errors import ToolError
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ContentBlock
 
-__all__ = ["tool_result"]
+__all__ = ["tool_result", "truncate"]
 
 
 def tool_result(result: CallToolResult, max_characters: int) -> object:
@@ -23,12 +23,12 @@ def tool_result(result: CallToolResult, max_characters: int) -> object:
     if result.is_error:
         raise ToolError(text or "the call failed without a message")
     if result.structured_content is None or any(block.type != "text" for block in result.content):
-        return _truncate(text, max_characters)
+        return truncate(text, max_characters)
     value: object = result.structured_content
     if isinstance(value, dict) and value.keys() == {"result"}:
         value = value["result"]  # the protocol requires an object, so servers wrap other values
     json_text = json.dumps(value, ensure_ascii=False)
-    return value if len(json_text) <= max_characters else _truncate(json_text, max_characters)
+    return value if len(json_text) <= max_characters else truncate(json_text, max_characters)
 
 
 def _block_text(block: ContentBlock) -> str:
@@ -50,7 +50,8 @@ def _size(base64: str) -> str:
     return f"{len(base64.rstrip('=')) * 3 // 4:,} bytes"
 
 
-def _truncate(text: str, max_characters: int) -> str:
+def truncate(text: str, max_characters: int) -> str:
+    """Return a text of at most so many characters, with a note of what is missing."""
     if len(text) <= max_characters:
         return text
     return f"{text[:max_characters]} ... ({len(text) - max_characters} more characters)"

@@ -139,7 +139,7 @@ class HttpClient:
                     )
                 yield _checked(reply, self._quotable(secrets))
                 return
-            for line in _lines(response.iter_bytes()):
+            for line in _lines(self._parts(response)):
                 field, _, data = line.partition(b":")
                 if field.strip() != b"data" or not data.strip():
                     continue
@@ -186,16 +186,26 @@ class HttpClient:
 
     def _read(self, response: Response) -> bytes:
         """Return the body of a reply, up to a bound."""
-        body, end = bytearray(), time.monotonic() + self._timeout
-        for part in response.iter_bytes():
+        body = bytearray()
+        for part in self._parts(response):
             body += part
             if len(body) > _MAX_BODY:
                 raise Fault(f"the server answered with more than {_MAX_BODY} bytes", is_transient=False)
+        return bytes(body)
+
+    def _parts(self, response: Response) -> Iterator[bytes]:
+        """Yield the bytes of a reply within the seconds of a request.
+
+        The timeout of the client begins again with each byte, so a server that sends one at a time would never end.
+        Compressed bytes are decoded in parts of at most 1 MiB.
+        """
+        end = time.monotonic() + self._timeout
+        for part in response.iter_bytes():
             if time.monotonic() > end:
                 raise Fault(
                     f"the server did not complete its reply in {self._timeout:g} s", is_transient=True
                 )
-        return bytes(body)
+            yield part
 
     def _quotable(self, secrets: Iterable[str]) -> Callable[[str], str]:
         return lambda message: quotable(message, (*self._secrets, *secrets))
@@ -238,13 +248,16 @@ def _parse(body: bytes) -> object:
 
 def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines of a stream of bytes."""
-    rest = b""
+    rest = bytearray()  # grows in place: a line can arrive in millions of parts
     for part in parts:
-        *lines, rest = (rest + part).split(b"\n")
-        yield from lines
+        first, *others = part.split(b"\n")
+        rest += first
+        for other in others:
+            yield bytes(rest)
+            rest = bytearray(other)
         if len(rest) > _MAX_BODY:
             raise Fault(f"the server sent a line of more than {_MAX_BODY} bytes", is_transient=False)
-    yield rest
+    yield bytes(rest)
 
 
 def _checked(reply: Json, quote: Callable[[str], str]) -> Json:

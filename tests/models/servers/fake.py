@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,7 +71,7 @@ GEMINI = Wire(
 class Say:
     """A reply: its pieces, and what happens after them."""
 
-    pieces: Sequence[str | bytes] = ()
+    pieces: Iterable[str | bytes] = ()
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
@@ -139,6 +139,8 @@ def serve(*replies: Reply, **settings: object) -> Iterator[FakeServer]:
                 return
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
+            for name, value in say.headers:
+                self.send_header(name, value)
             if say.is_cut:
                 self.send_header("Content-Length", "1000000")
             self.end_headers()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import time
 import traceback
+from collections.abc import Iterator
 
 import pytest
 
@@ -91,6 +93,32 @@ def test_a_line_without_end_is_cut() -> None:
     endless = Say([b"data: ", *[b"x" * (1 << 20)] * 6])
     with serve(endless) as server, pytest.raises(ModelError, match="a line of more than"):
         sk.extract(sk.connect(server.url), "one", Target)
+
+
+def test_a_compressed_line_without_end_is_cut() -> None:
+    bomb = gzip.compress(b"data: " + b"x" * 50_000_000, compresslevel=1)
+    reply = Say([bomb], headers=(("Content-Encoding", "gzip"),))
+    with serve(reply) as server, pytest.raises(ModelError, match="a line of more than"):
+        sk.extract(sk.connect(server.url), "one", Target)
+
+
+def test_a_server_that_sends_one_byte_at_a_time_is_left() -> None:
+    """The timeout of the connection begins again with each byte; that of the reply does not."""
+    sent: list[float] = []
+
+    def bytes_() -> Iterator[bytes]:
+        for _ in range(1_000):
+            time.sleep(0.02)
+            sent.append(time.monotonic())
+            yield b"x"
+
+    with serve(Say(bytes_())) as server:
+        started = time.monotonic()
+        with pytest.raises(ModelError, match=r"in 0\.5 s|within 0\.5 s|too long"):
+            sk.extract(sk.connect(server.url, timeout=0.5, max_tries=1), "one", Target)
+        while sent[-1] > time.monotonic() - 1 and time.monotonic() < started + 15:
+            time.sleep(0.1)
+    assert sent[-1] - started < 10, "the connection is closed"
 
 
 def test_no_key_and_no_prompt_in_errors_and_logs(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,141 @@
+"""MCP servers that send without end: the call fails, and little is kept in memory."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+
+import pytest
+
+import structkit as sk
+from structkit.mcp import bounds, connect
+
+pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
+
+from mcp.server import Server
+from mcp.types import ListToolsResult, Tool
+
+MAX = 1 << 16
+"""The bound of these tests, in bytes."""
+
+FLOOD = """
+import sys
+sys.stdin.readline()
+while True:
+    sys.stdout.write("x" * 1000)
+"""
+
+
+PARTS = {
+    "a reply": b" " * 4_000 + b"\n\n",
+    "events": b": " + b"x" * 4_000 + b"\n\n",
+    "a compressed reply": gzip.compress(b" " * 1_000_000),
+}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MAX_MESSAGE", MAX)
+
+
+def _decoded(*parts: bytes) -> str:
+    import codecs
+
+    decoder = codecs.getincrementaldecoder(bounds.bounded_lines())()
+    return "".join(decoder.decode(part) for part in parts)
+
+
+def test_a_line_is_cut_and_lines_are_not_counted_together() -> None:
+    line = b"x" * (MAX - 1) + b"\n"
+    assert _decoded(*[line] * 5, b"y" * MAX) == "".join([line.decode()] * 5) + "y" * MAX
+    assert _decoded("é".encode()[:1], "é".encode()[1:]) == "é"
+    for parts in ([b"x" * (MAX + 1)], [b"x" * MAX, b"x"], [b"x"] * (MAX + 1), [b"x" * MAX * 3]):
+        assert _decoded(*parts, b"x" * MAX, b"\nabc") == "x" * MAX + "\nabc"
+    assert (
+        _decoded(b"a\n" + b"x" * (MAX + 9) + b"\nb" + b"y" * MAX + b"\n")
+        == f"a\n{'x' * MAX}\nb{'y' * (MAX - 1)}\n"
+    )
+    assert _decoded(b"x" * (MAX - 1) + "é".encode() + b"\nz") == "x" * (MAX - 1) + "\ufffd\nz"
+
+
+def test_a_process_that_sends_a_line_without_end() -> None:
+    command = [sys.executable, "-c", FLOOD]
+    with pytest.raises(sk.AgentError, match="did not answer within 1 seconds"), connect(command, timeout=1):
+        pass
+
+
+class Flooding(BaseHTTPRequestHandler):
+    """Answers each request without end."""
+
+    kind = ""
+    sent = 0
+
+    def do_POST(self) -> None:
+        kind = type(self).kind
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream" if "event" in kind else "application/json")
+        if kind == "a compressed reply":
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        part = PARTS[kind]
+        try:
+            while type(self).sent < 100 * MAX:
+                type(self).sent += self.wfile.write(part)
+        except OSError:
+            pass  # the client closed the connection
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def _flooding(flood: str) -> Iterator[tuple[str, type[Flooding]]]:
+    class Handler(Flooding):
+        kind = flood
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp", Handler
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("a reply", "a reply of more than 65,536 bytes"),
+        ("a compressed reply", "a reply that is compressed without need"),
+    ],
+)
+def test_a_url_that_sends_a_message_without_end(kind: str, said: str) -> None:
+    with _flooding(kind) as (url, handler):
+        with pytest.raises(sk.AgentError, match=said), connect(url, timeout=60):
+            pass
+        assert handler.sent < 100 * MAX, "the connection is closed"
+
+
+def test_events_that_mean_nothing_end_with_the_timeout() -> None:
+    """A stream may be as long as a connection lasts, so only the length of one event is bounded."""
+    with _flooding("events") as (url, _), pytest.raises(sk.AgentError), connect(url, timeout=1):
+        pass
+
+
+def test_a_long_description_is_truncated() -> None:
+    async def listed(context: object, params: object) -> ListToolsResult:
+        tool = Tool(name="a", description="x" * 30_000, input_schema={"type": "object"})
+        return ListToolsResult(tools=[tool])
+
+    with connect(cast("Any", Server("long", on_list_tools=listed)), max_characters=1_000) as server:
+        [tool] = server.tools()
+    assert tool.description == "x" * 1_000 + " ... (29000 more characters)"
