@@ -1,7 +1,7 @@
 """The exception tree.
 
 ```
-StructkitError                      the message ends with the location: "... at `$.items[2].age`"
+StructkitError                      three lines: place, cause, remedy
 ├─ SchemaError                      the target or its JSON Schema
 │  ├─ UnsupportedKeyword            a keyword structkit does not enforce
 │  ├─ UnsatisfiableSchema           no value satisfies the schema
@@ -27,6 +27,7 @@ StructkitError                      the message ends with the location: "... at 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from structkit.rejected import Rejected
@@ -60,11 +61,16 @@ __all__ = [
 
 
 class StructkitError(Exception):
-    """Base class of all structkit errors.
+    """Base class of all structkit errors. `str` gives the place, the cause and the remedy, each on its own line.
 
     Attributes:
-        message: The fault and the remedy, without the location.
+        message: The cause and the remedy on one line, separated by a semicolon.
         place: The location: a schema path such as `$.items[2].age`, a token position, or a file. `None` if unknown.
+
+    >>> print(StructkitError("the type 'strng' is unknown; write 'string'", place="$.items"))
+    at `$.items`:
+      the type 'strng' is unknown
+      write 'string'
     """
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
@@ -73,13 +79,47 @@ class StructkitError(Exception):
         self.message = message
         self.place = None if place is None else _shortened(place, 300)
 
+    @property
+    def cause(self) -> str:
+        """What is wrong: the message up to its first semicolon outside of quotes."""
+        return self._parts()[0]
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do; `None` if the message does not say it."""
+        return self._parts()[1]
+
     def __str__(self) -> str:
-        return self.message if self.place is None else f"{self.message} at `{self.place}`"
+        lines = [
+            *([] if self.place is None else [f"at `{self.place}`{self._where()}:"]),
+            f"{self.cause}{'' if self.place is not None else self._where()}",
+            *self._picture(),
+            *([] if self.remedy is None else [self.remedy]),
+        ]
+        return "\n  ".join(lines)
+
+    def _parts(self) -> tuple[str, str | None]:
+        for found in _SEMICOLON.finditer(self.message):
+            if found[0] == "; ":
+                return self.message[: found.start()], self.message[found.end() :]
+        return self.message, None
+
+    def _where(self) -> str:
+        """Return where the fault is in the text at `place`."""
+        return ""
+
+    def _picture(self) -> tuple[str, ...]:
+        """Return lines that show the fault, between the cause and the remedy."""
+        return ()
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default `__reduce__` passes positional arguments only and loses keyword-only ones.
         # Attributes are a separate state, because they can refer to the error itself.
         return (_rebuild, (type(self), self.args), self.__dict__.copy())
+
+
+# A quoted text, or a semicolon outside of one. An apostrophe inside a word does not open a text.
+_SEMICOLON = re.compile(r"""(?<!\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|; """)
 
 
 def _rebuild(error_type: type[StructkitError], args: tuple[object, ...]) -> StructkitError:
@@ -129,9 +169,8 @@ class PatternError(StructkitError):
         self.pattern = pattern
         self.column = column
 
-    def __str__(self) -> str:
-        shown, column = _window(self.pattern, self.column)
-        return f"{super().__str__()}\n  {shown}\n  {' ' * column}^"
+    def _picture(self) -> tuple[str, ...]:
+        return _window(self.pattern, self.column)
 
 
 class GrammarError(StructkitError):
@@ -151,16 +190,18 @@ class GrammarError(StructkitError):
         self.column = column
         self.source = source
 
-    def __str__(self) -> str:
-        shown, column = _window(self.source, self.column - 1)
-        return f"{super().__str__()}, line {self.line}, column {self.column}\n  {shown}\n  {' ' * column}^"
+    def _where(self) -> str:
+        return f", line {self.line}, column {self.column}"
+
+    def _picture(self) -> tuple[str, ...]:
+        return _window(self.source, self.column - 1)
 
 
-def _window(text: str, column: int, width: int = 100) -> tuple[str, int]:
-    """Return about `width` characters of `text` around `column`, and the column in them."""
+def _window(text: str, column: int, width: int = 100) -> tuple[str, str]:
+    """Return about `width` characters of `text` around `column`, and a line with a caret below it."""
     start = max(0, column - width // 2)
     cut = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[start : start + width])
-    return cut, column - start
+    return cut, f"{' ' * (column - start)}^"
 
 
 class VocabularyError(StructkitError):
@@ -192,21 +233,30 @@ class MissingExtra(StructkitError, ImportError):
         extra: The extra of the distribution `structkit-llm` that contains the package.
 
     >>> print(MissingExtra("mcp", "tools of MCP servers need", "mcp, version 2"))
-    tools of MCP servers need the package mcp, version 2; run: pip install "structkit-llm[mcp]"
+    tools of MCP servers need the package mcp, version 2
+      pip install "structkit-llm[mcp]"
     """
 
     def __init__(self, extra: str, feature: str, package: str, *, place: str | None = None) -> None:
-        super().__init__(f"{feature} the package {package}; run: {self.command_of(extra)}", place=place)
+        super().__init__(f"{feature} the package {package}; {self.command_of(extra)}", place=place)
         self.extra = extra
 
     @staticmethod
     def command_of(extra: str) -> str:
-        """Return the command that installs structkit with an extra; shells of all platforms accept its quotes."""
+        """Return the command that installs structkit with an extra; "
+        "shells of all platforms accept its quotes."""
         return f'pip install "structkit-llm[{extra}]"'
 
 
 class AgentError(StructkitError):
     """The tools and the output type of an agent do not fit together, or a state cannot be resumed."""
+
+
+class _FromUser(StructkitError):
+    """An error whose message a user's code wrote, often for a model: it stays as it is, on one line."""
+
+    def _parts(self) -> tuple[str, str | None]:
+        return self.message, None
 
 
 class ToolError(StructkitError):
@@ -286,7 +336,8 @@ class BudgetTooSmall(GenerationError):
     ) -> None:
         # A larger `max_tokens` does not help if the context of the model is full.
         super().__init__(
-            f"the shortest value needs {needed} tokens and only {budget} are allowed; pass max_tokens={needed} or more"
+            f"the shortest value needs {needed} tokens and only {budget} are allowed; "
+            f"pass max_tokens={needed} or more"
             if context is None
             else f"the shortest value needs {needed} tokens and the context of the model leaves {budget}: {context}",
             place=place,

@@ -393,7 +393,10 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         for each in self._config.tools:
             if each.tool.requires_approval or each.tool.defer:
                 what = "requires approval" if each.tool.requires_approval else "is deferred"
-                raise AgentError(f"{each.name} {what}, so an agent that has it cannot be a tool", place=name)
+                raise AgentError(
+                    f"{each.name} {what}, so an agent that has it cannot be a tool; give the agent without it",
+                    place=name,
+                )
 
         def ask(context: Context[object], prompt: str) -> T_co:
             config = self._config

@@ -114,7 +114,9 @@ def _check_result(decision: Return, place: str) -> None:
     try:
         json_text_of(decision.value)
     except ValueError as error:
-        raise AgentError(f"the result cannot be written as JSON: {error}", place=place) from error
+        raise AgentError(
+            f"the result cannot be written as JSON: {error}; return a value of the output type", place=place
+        ) from error
 
 
 def _written_arguments(
@@ -146,7 +148,9 @@ def _written_arguments(
             f"{tool.name} rejects the arguments: {text.message}", place=place + path
         ) from text.cause
     if text is None:
-        raise AgentError(f"the grammar of {tool.name} does not contain these arguments", place=place)
+        raise AgentError(
+            f"the grammar of {tool.name} does not contain these arguments; write others", place=place
+        )
     return text
 
 

@@ -54,7 +54,9 @@ def read_grammar(path: Path, syntax: Syntax, start: str | None) -> Grammar[str]:
     try:
         return Grammar(path, start, syntax=syntax)
     except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(f"the grammar cannot be read: {error}", place=str(path)) from error
+        raise SchemaError(
+            f"the grammar cannot be read: {error}; give a file of UTF-8 text", place=str(path)
+        ) from error
 
 
 def read_type(source: str, name: str) -> AnyTarget:
@@ -73,7 +75,9 @@ def read_type(source: str, name: str) -> AnyTarget:
     try:
         value: object = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
     except (Exception, SystemExit) as error:  # user code
-        raise SchemaError(f"{source} cannot be imported: {type(error).__name__}: {error}") from error
+        raise SchemaError(
+            f"{source} cannot be imported: {type(error).__name__}: {error}; write path/to/file.py:Name or module:Name"
+        ) from error
     for part in name.split("."):
         if not hasattr(value, part):
             raise SchemaError(f"{source} has no {name!r}; {_class_names(value)}")
@@ -90,9 +94,13 @@ def read_schema(path: Path) -> AnyTarget:
     try:
         schema = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise SchemaError(f"the JSON Schema cannot be read: {error}", place=str(path)) from error
+        raise SchemaError(
+            f"the JSON Schema cannot be read: {error}; give a file of JSON", place=str(path)
+        ) from error
     if not isinstance(schema, dict):
-        raise SchemaError(f"a JSON Schema is an object, not {schema!r:.40}", place=str(path))
+        raise SchemaError(
+            f"a JSON Schema is an object, not {schema!r:.40}; write {{}} for any value", place=str(path)
+        )
     return cast("dict[str, object]", schema)
 
 

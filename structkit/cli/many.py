@@ -46,7 +46,10 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
                     failed += "error" in answer
                     written += 1
     except (OSError, UnicodeDecodeError) as error:
-        raise StructkitError(f"reading or writing the files failed: {error}", place=str(source)) from error
+        raise StructkitError(
+            f"reading or writing the files failed: {error}; give a file of JSON lines, and one to write",
+            place=str(source),
+        ) from error
     skipped = f", {existing} already existed" if existing else ""
     return f"{written} lines written to {sink}, {failed} of them errors{skipped}", int(failed > 0)
 

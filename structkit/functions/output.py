@@ -132,7 +132,12 @@ def _with_parameter(signature: Signature, error: SchemaError, limits: Limits) ->
             )
         except SchemaError as found:
             return SchemaError(
-                f"the parameter {each.name} of {signature.name} is of a type that cannot be written: {found}",
+                f"the parameter {each.name} of {signature.name} is of a type that cannot be written: {found}; "
+                "use one that pydantic can write as JSON",
                 place=f"{signature.name}({each.name})",
             )
-    return SchemaError(f"the parameters of {signature.name} cannot be written: {error}", place=signature.name)
+    return SchemaError(
+        f"the parameters of {signature.name} cannot be written: {error}; "
+        "annotate them with types that pydantic supports",
+        place=signature.name,
+    )

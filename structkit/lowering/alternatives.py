@@ -81,5 +81,8 @@ def option_text(option: object, whitespace: Whitespace, *, is_raw: bool, path: s
             "an option contains a lone surrogate, which UTF-8 cannot encode; remove it", place=path
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
-        raise SchemaError(f"an option must be a JSON value: {error}", place=path) from error
+        raise SchemaError(
+            f"an option must be a JSON value: {error}; use strings, numbers, booleans, None, lists or dicts",
+            place=path,
+        ) from error
     return text

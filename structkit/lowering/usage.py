@@ -137,7 +137,9 @@ def _references(
         if isinstance(current, Ref):
             if current.name not in document.definitions:
                 place = path + _format_trail(trail)
-                raise UnresolvedReference(f"there is no definition {current.name!r}", place=place)
+                raise UnresolvedReference(
+                    f"there is no definition {current.name!r}; add it to $defs", place=place
+                )
             use = usages.get(current.name)
             if use is None:
                 use = usages[current.name] = Usage(path + _format_trail(trail))

@@ -317,7 +317,8 @@ class Connection:
 
     def _timeout_error(self) -> AgentError:
         return AgentError(
-            f"the server did not answer within {self._timeout:g} seconds{self._endpoint.log_suffix()}",
+            f"the server did not answer within {self._timeout:g} seconds; "
+            f"raise timeout=...{self._endpoint.log_suffix()}",
             place=self.name,
         )
 

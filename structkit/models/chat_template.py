@@ -127,7 +127,8 @@ class PromptEncoder:
             rendered = self._render(turns, _delimit_in(tools, delimit), thinking=thinking)
             if any(json.dumps(each)[1:-1] in rendered for each in (start, placeholder)):
                 raise ModelError(
-                    "the chat template escapes characters, so control tokens cannot be distinguished from text"
+                    "the chat template escapes characters, so control tokens cannot be distinguished from text; "
+                    "pass a prompt as a string"
                 )
             rendered = arguments.restore(rendered)
         elif isinstance(prompt, str):
@@ -272,7 +273,9 @@ class PromptEncoder:
         except ImportError as error:
             raise MissingExtra("transformers", "the chat template needs", "jinja2") from error
         except Exception as error:  # the template is code of the model's author
-            raise ModelError(f"the model's chat template rejected the messages: {error}") from error
+            raise ModelError(
+                f"the model's chat template rejected the messages: {error}; write roles in the order that it takes"
+            ) from error
         return str(rendered)
 
     def _encode_mistral(self, messages: list[Message]) -> list[int]:
@@ -281,7 +284,9 @@ class PromptEncoder:
         try:
             encoded: object = template(messages, tokenize=True, return_dict=True)
         except Exception as error:  # mistral-common has its own exceptions
-            raise ModelError(f"the model's chat format rejected the messages: {error}") from error
+            raise ModelError(
+                f"the model's chat format rejected the messages: {error}; write roles in the order that it takes"
+            ) from error
         return list(cast("Mapping[str, list[int]]", encoded)["input_ids"])
 
 

@@ -31,7 +31,10 @@ def without_labels(rules: Rules) -> Rules:
     ['x:0', 'x:1']
     """
     if isinstance(rules.rules, LazyRules) and rules.rules.is_unbounded:
-        raise SchemaError("a grammar with a postlex has rules for each indentation, and cannot be printed")
+        raise SchemaError(
+            "a grammar with a postlex has rules for each indentation, and cannot be printed; "
+            "use the grammar without a postlex"
+        )
     found: dict[str, Node] = {}
     owners: dict[str, tuple[str, int]] = {}
     start = resolve_labels(rules.start, None, owners)

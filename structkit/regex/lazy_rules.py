@@ -53,7 +53,8 @@ class LazyRules(Mapping[str, Node]):
     def __iter__(self) -> Iterator[str]:
         if self.is_unbounded:
             raise SchemaError(
-                "the rules of a grammar with a postlex cannot be listed: there is one for each indentation"
+                "the rules of a grammar with a postlex cannot be listed: there is one for each indentation; "
+                "use the grammar without a postlex"
             )
         while self._deferred:
             for name in sorted(self._deferred):

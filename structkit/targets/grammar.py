@@ -260,7 +260,7 @@ def _read(path: str) -> str:
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         source = before[before.rfind("\n") + 1 :]
         raise GrammarError(
-            "the file is not UTF-8", line=line, column=column, source=source, place=path
+            "the file is not UTF-8; save it as UTF-8", line=line, column=column, source=source, place=path
         ) from None
 
 

@@ -77,15 +77,20 @@ class PythonCall(TextTarget[Call[R_co]]):
         found: dict[str, None] = {}
         for function in self.functions:
             if not is_function(function):
-                raise SchemaError(f"PythonCall takes functions, not {short_text(repr(function))}")
+                raise SchemaError(
+                    f"PythonCall takes functions, not {short_text(repr(function))}; write PythonCall([f])"
+                )
             name = read_signature(function).name
             if not is_keyword(name):
-                raise SchemaError(f"the function name {name!r} is not a name in Python", place=name)
+                raise SchemaError(
+                    f"the function name {name!r} is not a name in Python; use letters, digits and _",
+                    place=name,
+                )
             if name in found:
                 raise SchemaError(f"two functions are named {name}; names must differ", place=name)
             found[name] = None
         if not found:
-            raise SchemaError("PythonCall needs at least one function")
+            raise SchemaError("PythonCall needs at least one function; write PythonCall([f])")
         return tuple(found)
 
     def __repr__(self) -> str:

@@ -66,10 +66,12 @@ class Choice(TextTarget[T_co]):
         if isinstance(options, str):
             raise SchemaError(f"Choice takes a list of options, not one string; write Choice([{options!r}])")
         if not isinstance(options, Iterable):
-            raise SchemaError(f"Choice takes a list of options, not {short_text(repr(options))}")
+            raise SchemaError(
+                f"Choice takes a list of options, not {short_text(repr(options))}; write Choice(['a', 'b'])"
+            )
         object.__setattr__(self, "options", tuple(options))
         if not self.options:
-            raise SchemaError("Choice needs at least one option")
+            raise SchemaError("Choice needs at least one option; write Choice(['a', 'b'])")
         self.values_by_text()
 
     @property

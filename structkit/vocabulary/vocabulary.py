@@ -78,7 +78,9 @@ class Vocabulary:
         self._eos_token_ids = tuple(ends)
         self._named_tokens = dict(named_tokens)
         if any(not 0 <= _token_id(named) < len(listed) for named in named_tokens.values()):
-            raise VocabularyError(f"the ids of named_tokens must be below the size, {len(listed)}")
+            raise VocabularyError(
+                f"the ids of named_tokens must be below the size, {len(listed)}; pass the ids of the vocabulary"
+            )
         self._mask_words = (len(listed) + 31) // 32
         self._max_token_length: int | None = None
         self._fingerprint: str | None = None

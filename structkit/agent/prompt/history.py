@@ -114,13 +114,17 @@ def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:
         if isinstance(message, Output):
             if not waiting or (message.id, message.name) != (waiting[0].id, waiting[0].name):
                 raise AgentError(
-                    f"the output {message.id} of {message.name} does not follow its call",
+                    f"the output {message.id} of {message.name} does not follow its call; "
+                    "put it after the Calls message",
                     place=place,
                 )
             del waiting[0]
             continue
         if waiting:
-            raise AgentError(f"the call {waiting[0].id} in the messages has no output", place=place)
+            raise AgentError(
+                f"the call {waiting[0].id} in the messages has no output; add an Output with its id",
+                place=place,
+            )
         if isinstance(message, Calls):
             _check_calls(message.calls, seen, place)
             waiting = list(message.calls)
@@ -141,14 +145,16 @@ def _check_tools(messages: Sequence[Message], tools: Collection[str], place: str
 
 def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:
     if not calls:
-        raise AgentError("a Calls message has no calls", place=place)
+        raise AgentError("a Calls message has no calls; leave the message out", place=place)
     for call in calls:
         if call.id in seen:
-            raise AgentError(f"two calls have the id {call.id}", place=place)
+            raise AgentError(f"two calls have the id {call.id}; give each its own", place=place)
         seen.add(call.id)
         try:
             arguments: object = json.loads(call.arguments)
         except (ValueError, RecursionError) as error:
             raise AgentError(f"the arguments of {call.id} are not JSON: {error}", place=place) from error
         if not isinstance(arguments, dict):
-            raise AgentError(f"the arguments of {call.id} are not a JSON object", place=place)
+            raise AgentError(
+                f"the arguments of {call.id} are not a JSON object; write one, such as {{}}", place=place
+            )

@@ -166,7 +166,10 @@ def _value(
 ) -> Generator[Action, object, object]:
     outcome = yield from _call(lambda: callback(context, *arguments), context, callback.location)
     if outcome is None:
-        raise AgentError("the function did not return within the timeout of the run", place=callback.location)
+        raise AgentError(
+            "the function did not return within the timeout of the run; shorten it, or raise the timeout",
+            place=callback.location,
+        )
     return outcome.result
 
 

@@ -368,7 +368,10 @@ class Run:
         """Return the calls of the suspended step."""
         message = self.messages[-1]
         if not isinstance(message, Calls):
-            raise AgentError("the last message of the state has no calls", place="state")
+            raise AgentError(
+                "the last message of the state has no calls; pass the state of a RunSuspended error",
+                place="state",
+            )
         due = []
         for part in message.calls:
             ready = self._by_name.get(part.name)
@@ -379,7 +382,9 @@ class Run:
                 ) from call.cause
             if ready is None or call is None:
                 raise AgentError(
-                    f"the state calls {part.name}, which is not a tool of this agent", place="state"
+                    f"the state calls {part.name}, which is not a tool of this agent; "
+                    "resume with the agent that made the state",
+                    place="state",
                 )
             due.append(self._prepare_call(part, ready, call))
         return due

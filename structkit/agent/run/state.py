@@ -135,7 +135,9 @@ class RunState:
         try:
             return _json_codec().loads(text)
         except ValueError as error:
-            raise AgentError(f"invalid state of a run: {error}", place="state") from error
+            raise AgentError(
+                f"invalid state of a run: {error}; pass the text of `state.dumps()` unchanged", place="state"
+            ) from error
 
 
 class RunSuspended(StructkitError):

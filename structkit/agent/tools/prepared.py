@@ -139,7 +139,8 @@ def check_deps_type(name: str, expected: object, given: object) -> None:
         return
     if not issubclass(given, expected):
         raise AgentError(
-            f"{name} takes a Context[{type_name(expected)}], and deps_type is {type_name(given)}", place=name
+            f"{name} takes a Context[{type_name(expected)}], and deps_type is {type_name(given)}; make them the same",
+            place=name,
         )
 
 

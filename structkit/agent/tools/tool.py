@@ -99,7 +99,7 @@ class Tool(Generic[P, R_co]):
             )
         if not re.fullmatch(r"[^\W\d][\w.-]{0,63}", self.name):
             raise AgentError(
-                f"invalid tool name {self.name!r}: use a letter, then up to 63 letters, digits, `_`, `-` or `.`"
+                f"invalid tool name {self.name!r}; use a letter, then up to 63 letters, digits, `_`, `-` or `.`"
             )
         check_int("tool_retries", self.tool_retries, 0)
         check_int("max_calls", self.max_calls, 1)

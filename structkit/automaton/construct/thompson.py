@@ -251,7 +251,9 @@ class _Builder:
         if self.rules is None:
             return self.call_rule(rule, start)
         if rule in self.open_rules:
-            raise SchemaError("a recursive value cannot be combined with a pattern or a negation")
+            raise SchemaError(
+                "a recursive value cannot be combined with a pattern or a negation; remove one of the two"
+            )
         self.open_rules.append(rule)
         end = self.emit(self.rules[rule], start)
         self.open_rules.pop()
@@ -397,7 +399,9 @@ class _Builder:
     def any_order(self, node: AnyOrder, start: int) -> int:
         """Emit a loop over the entries with the rule's counter; keys are distinct texts, so none is repeated."""
         if self.rules is not None or not self.counter_allowed or self.exit_state is not None:
-            raise SchemaError("keys in any order cannot be combined with a pattern or a negation")
+            raise SchemaError(
+                "keys in any order cannot be combined with a pattern or a negation; pass order='declared'"
+            )
         entry, after, exit_state = self.state(), self.state(), self.state()
         self.link(start, entry)
         for each in node.entries:

@@ -74,5 +74,5 @@ def _one_line(regex: str) -> str:
         SchemaError: The language is recursive: its regex has a line for each rule.
     """
     if "\n" in regex:
-        raise SchemaError("a recursive target is not a regular language")
+        raise SchemaError("a recursive target is not a regular language; use a model that returns logits")
     return regex

@@ -167,7 +167,10 @@ def _encoded(model: LogitsModel, prompt: Prompt, *, thinking: bool = False) -> l
             return model.encode_thinking(prompt)
         return model.encode(prompt)
     except UnicodeEncodeError as error:
-        raise GenerationError(f"the prompt is not Unicode: {error}", place="prompt") from error
+        raise GenerationError(
+            f"the prompt is not Unicode: {error}; write prompt.encode('utf-8', 'replace').decode()",
+            place="prompt",
+        ) from error
 
 
 def continues_text(model: LogitsModel, prompt: Prompt) -> bool:

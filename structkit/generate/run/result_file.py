@@ -39,7 +39,9 @@ class ResultFile:
         try:
             self._file = path.open("a+b")
         except OSError as error:
-            raise StructkitError(f"the file of results cannot be used: {error}", place=str(path)) from error
+            raise StructkitError(
+                f"the file of results cannot be used: {error}; give another path", place=str(path)
+            ) from error
         try:
             self._read_offsets()
         except BaseException:
@@ -100,7 +102,9 @@ class ResultFile:
             self._file.write(json.dumps(line).encode() + b"\n")
             self._file.flush()
         except OSError as error:
-            raise StructkitError(f"writing a result failed: {error}", place=str(self._path)) from error
+            raise StructkitError(
+                f"writing a result failed: {error}; make room, or give another path", place=str(self._path)
+            ) from error
 
     def _read_offsets(self) -> None:
         self._file.seek(0)

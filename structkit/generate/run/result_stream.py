@@ -38,7 +38,9 @@ class _Outcome(ABC, Generic[E_co, R_co]):
         if self._error is not None:
             raise self._error
         if self._result is None:
-            raise GenerationError("the stream was closed before its end, so there is no result")
+            raise GenerationError(
+                "the stream was closed before its end, so there is no result; read `result()` before closing it"
+            )
         return self._result
 
 

@@ -89,7 +89,9 @@ class Suppress:
             re.compile(self.tokens)
         except re.error as error:
             raise PatternError(
-                f"the pattern of Suppress is invalid: {error}", pattern=self.tokens, column=error.pos or 0
+                f"the pattern of Suppress is invalid: {error}; write one that Python's re accepts",
+                pattern=self.tokens,
+                column=error.pos or 0,
             ) from error
 
     def begin(self, vocabulary: Vocabulary) -> LogitsStep:
@@ -170,7 +172,10 @@ class ProcessorStack:
         kernels.apply_mask(final, mask)
         if np.isnan(final).any():
             if not np.isnan(original).any():
-                raise ModelError("the processors returned a logit that is NaN", place="processors")
+                raise ModelError(
+                    "the processors returned a logit that is NaN; return float('-inf') to forbid a token",
+                    place="processors",
+                )
         elif final.max(initial=-np.inf) == -np.inf:
             before = original.copy()
             kernels.apply_mask(before, mask)

@@ -395,7 +395,7 @@ class Rows:
         except Exception as error:  # the other flows continue
             self._fail(row, error)
         except BaseException:
-            self._finish(row, ModelError("the thread that ran the model was interrupted"))
+            self._finish(row, ModelError("the thread that ran the model was interrupted; call again"))
             raise
 
     def _score(self, row: AnyRow, request: ScoreRequest) -> list[NDArray[np.float32]]:

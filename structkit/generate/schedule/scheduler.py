@@ -227,7 +227,7 @@ SCHEDULERS = Schedulers()
 def _batch_of(reference: weakref.ref[LogitsModel]) -> Batch:
     model = reference()
     if model is None:
-        raise ModelError("the model was deleted while it was in use")
+        raise ModelError("the model was deleted while it was in use; keep a reference to it")
     return new_batch(model)
 
 

@@ -298,7 +298,7 @@ def _multiples(
 def _scaled(divisor: Decimal, path: str | None) -> tuple[int, int]:
     """Return the integer `step` and the smallest `shift` with `divisor == step / 10 ** shift`."""
     if _checked("multipleOf", Bound(divisor), path) is None or divisor <= 0:
-        raise UnsupportedKeyword("multipleOf", "`multipleOf` must be greater than 0", place=path)
+        raise UnsupportedKeyword("multipleOf", "`multipleOf` must be greater than 0; write 1", place=path)
     numerator, denominator = divisor.as_integer_ratio()
     shift = next(size for size in range(_MAX_EXPONENT + MAX_DIGITS) if 10**size % denominator == 0)
     return numerator * 10**shift // denominator, shift

@@ -397,7 +397,9 @@ def _load_adapter(library: Any, model: Any, adapter: tuple[str, float] | None) -
     path, scale = adapter
     pointer = library.llama_adapter_lora_init(model, path.encode())
     if not pointer:
-        raise ModelError("llama.cpp cannot read the LoRA adapter", place=path)
+        raise ModelError(
+            "llama.cpp cannot read the LoRA adapter; convert it with convert_lora_to_gguf.py", place=path
+        )
     return (library.llama_adapter_lora_p_ctypes * 1)(pointer), (ctypes.c_float * 1)(scale)
 
 

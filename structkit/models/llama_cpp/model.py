@@ -66,10 +66,10 @@ def load_gguf(
 
     >>> load_gguf(Path("no/such.gguf"))
     Traceback (most recent call last):
-    structkit.errors.ModelError: the file does not exist at `no/such.gguf`
+    structkit.errors.ModelError: the file does not exist; give the path of a GGUF file at `no/such.gguf`
     """
     if not path.is_file():
-        raise ModelError("the file does not exist", place=str(path))
+        raise ModelError("the file does not exist; give the path of a GGUF file", place=str(path))
     weights = load_weights(path, device)
     return LlamaCppModel(
         weights, name=str(path), context_length=weights.training_length, thinking_tags=thinking_tags

@@ -340,7 +340,11 @@ def _resolve_folder(name_or_folder: str | Path) -> str | Path:
     if (folder / "config.json").is_file():
         return folder
     if folder.exists():
-        raise ModelError("the folder contains no model: config.json is missing", place=str(folder))
+        raise ModelError(
+            "the folder contains no model, because config.json is missing; "
+            "give the folder that `save_pretrained` wrote",
+            place=str(folder),
+        )
     # A Hub name is `name` or `organization/name`, and no other kind of path.
     if isinstance(name_or_folder, str) and re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name_or_folder):
         if os.environ.get("STRUCTKIT_DOWNLOADS") == "0":

@@ -159,7 +159,9 @@ def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaP
                 yield difference(expand(left), right, intersector, path)
             elif answer is None:
                 raise UnsupportedKeyword(
-                    "not", f"cannot decide whether the schema allows {text}", place=path.text
+                    "not",
+                    f"cannot decide whether the schema allows {text}; write the allowed values as an enum",
+                    place=path.text,
                 )
             elif not answer:
                 yield left

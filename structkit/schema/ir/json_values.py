@@ -73,7 +73,9 @@ def to_number(value: object, keyword: str, path: SchemaPath) -> Decimal:
         SchemaError: `value` is not a number, not finite, or has more than a thousand digits.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise SchemaError(f"{keyword} must be a number, not {shorten_value(value)}", place=path.text)
+        raise SchemaError(
+            f"{keyword} must be a number, not {shorten_value(value)}; write one, such as 1", place=path.text
+        )
     return to_decimal(value, keyword, path)
 
 
@@ -88,7 +90,7 @@ def to_decimal(value: float | Decimal, description: str, path: SchemaPath) -> De
         return Decimal(value)
     number = value if isinstance(value, Decimal) else Decimal(repr(value))
     if not number.is_finite():
-        raise SchemaError(f"{description} must be finite, not {value}", place=path.text)
+        raise SchemaError(f"{description} must be finite, not {value}; leave it out", place=path.text)
     if abs(number.adjusted()) > _MAX_NUMBER_DIGITS or len(number.as_tuple().digits) > _MAX_NUMBER_DIGITS:
         raise SchemaError(
             f"{description} has more than about {_MAX_NUMBER_DIGITS} digits; use a smaller number",
@@ -107,10 +109,12 @@ def to_count(value: object, keyword: str, path: SchemaPath) -> int:
         SchemaError: `value` is not an integer, or is negative.
     """
     if not is_integer(value):
-        raise SchemaError(f"{keyword} must be an integer, not {shorten_value(value)}", place=path.text)
+        raise SchemaError(
+            f"{keyword} must be an integer, not {shorten_value(value)}; write one, such as 1", place=path.text
+        )
     count = int(to_number(value, keyword, path))
     if count < 0:
-        raise SchemaError(f"{keyword} must not be negative, but is {count}", place=path.text)
+        raise SchemaError(f"{keyword} must not be negative, but is {count}; write 0", place=path.text)
     return count
 
 
@@ -208,14 +212,18 @@ def _check(value: object, description: str, path: SchemaPath, limits: Limits) ->
             stack.extend((key, depth + 1) for key in item)
             stack.extend((inner, depth + 1) for inner in item.values())
             if not all(isinstance(key, str) for key in item):
-                raise SchemaError(f"the keys of an object in {description} must be strings", place=path.text)
+                raise SchemaError(
+                    f"the keys of an object in {description} must be strings; quote them", place=path.text
+                )
         elif isinstance(item, list | tuple):
             stack.extend((inner, depth + 1) for inner in item)
         elif isinstance(item, int | float | Decimal):
             to_decimal(item, f"a number in {description}", path)
         elif item is not None:
             raise SchemaError(
-                f"{description} must contain only JSON values, not {shorten_value(item)}", place=path.text
+                f"{description} must contain only JSON values, not {shorten_value(item)}; "
+                "use strings, numbers, booleans, None, lists and dicts",
+                place=path.text,
             )
 
 

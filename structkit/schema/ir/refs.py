@@ -83,7 +83,7 @@ class References:
             UnresolvedReference: The target does not exist, or is outside the document; documents are not fetched.
         """
         if not isinstance(reference, str):
-            raise SchemaError("$ref must be a string", place=path.text)
+            raise SchemaError("$ref must be a string; write '#/$defs/Name'", place=path.text)
         if base == self.root.base and (reference == "#" or reference.startswith("#/")):
             start, fragment = self.root, reference[1:]
         else:
@@ -102,7 +102,8 @@ class References:
         anchored = self._index().get(f"{start.base}#{fragment}")
         if anchored is None:
             raise UnresolvedReference(
-                f"no subschema has the $anchor {shorten_value(fragment)}", place=path.text
+                f"no subschema has the $anchor {shorten_value(fragment)}; add it, or write '#/$defs/Name'",
+                place=path.text,
             )
         return anchored
 
@@ -149,7 +150,8 @@ class References:
                 schema = schema[int(step)]
             else:
                 raise UnresolvedReference(
-                    f"{shorten_value(reference)} does not exist: the schema has no {shorten_value(step)} there",
+                    f"{shorten_value(reference)} does not exist: the schema has no {shorten_value(step)} there; "
+                    "add it, or correct the reference",
                     place=path.text,
                 )
             steps.append(step)
@@ -230,7 +232,7 @@ def _join(base: str, reference: str, path: SchemaPath) -> str:
         return urljoin(base, reference)
     except ValueError:
         raise UnresolvedReference(
-            f"{shorten_value(reference)} is not a URI reference", place=path.text
+            f"{shorten_value(reference)} is not a URI reference; write '#/$defs/Name'", place=path.text
         ) from None
 
 

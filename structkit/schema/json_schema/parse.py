@@ -320,7 +320,10 @@ class _Parser:
         for keyword in _DEPENDENT:
             entries = raw.get(keyword, {})
             if not isinstance(entries, Mapping) or not all(isinstance(name, str) for name in entries):
-                raise SchemaError(f"{keyword} must map names to names or schemas", place=path.text)
+                raise SchemaError(
+                    f"{keyword} must map names to names or schemas; write {{'name': ['other']}}",
+                    place=path.text,
+                )
             for name, entry in entries.items():
                 here = path.child(keyword, name)
                 if not isinstance(entry, list | tuple):
@@ -328,7 +331,7 @@ class _Parser:
                 elif all(isinstance(other, str) for other in entry):
                     yield _having([name]), _having(dict.fromkeys(map(str, entry)))
                 else:
-                    raise SchemaError(f"{keyword} must list names", place=here.text)
+                    raise SchemaError(f"{keyword} must list names; write ['name']", place=here.text)
 
     def _if(self, raw: Mapping[str, object], others: Schema, path: SchemaPath) -> Schema:
         condition = self.parse(raw["if"], path.child("if"))
@@ -371,7 +374,7 @@ class _Parser:
         if "enum" in raw or "const" in raw:
             values = raw.get("enum", [raw.get("const")])
             if not isinstance(values, list | tuple):
-                raise SchemaError("enum must be a list of values", place=path.text)
+                raise SchemaError("enum must be a list of values; write ['a', 'b']", place=path.text)
             self._charge(len(values), path)
             constants = enum_constants(raw, values, path, self._limits)
             possible = [node for node, value in constants if kinds is None or is_one_of_types(value, kinds)]
@@ -494,5 +497,5 @@ def _having(names: Iterable[str]) -> Object:
 def _members(raw: Mapping[str, object], keyword: str, path: SchemaPath) -> Sequence[object]:
     members = raw[keyword]
     if not isinstance(members, list | tuple) or not members:
-        raise SchemaError(f"{keyword} must be a list of schemas", place=path.text)
+        raise SchemaError(f"{keyword} must be a list of schemas; write [{{}}]", place=path.text)
     return members

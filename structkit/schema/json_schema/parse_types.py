@@ -138,7 +138,7 @@ def _number(raw: RawSchema, path: SchemaPath, *, integral: bool) -> Schema:
     if "multipleOf" in raw:
         step = Fraction(to_number(raw["multipleOf"], "multipleOf", path))
         if step <= 0:
-            raise SchemaError("multipleOf must be more than 0", place=path.text)
+            raise SchemaError("multipleOf must be more than 0; write 1", place=path.text)
     low = _bound(raw, "minimum", "exclusiveMinimum", 1, path)
     high = _bound(raw, "maximum", "exclusiveMaximum", -1, path)
     return number_range(low, high, step, integral=integral)
@@ -179,7 +179,9 @@ def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Fo
         found = _private_format(cast("_PrivateFormat", raw[FORMAT]))
     if GRAMMAR_KEYWORD in raw:
         if found is not None or QUOTE_KEYWORD in raw:
-            raise UnsupportedKeyword("format", "a text of a grammar cannot have a format", place=path.text)
+            raise UnsupportedKeyword(
+                "format", "a text of a grammar cannot have a format; remove it", place=path.text
+            )
         return grammar_format(raw[GRAMMAR_KEYWORD], path)
     if QUOTE_KEYWORD not in raw:
         return found
@@ -218,10 +220,10 @@ def _array(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | 
     prefix, rest, keyword = raw.get("prefixItems"), raw.get("items", True), "prefixItems"
     if isinstance(rest, list | tuple):
         if prefix is not None:
-            raise SchemaError("items must be a schema if prefixItems is present", place=path.text)
+            raise SchemaError("items must be a schema if prefixItems is present; write {}", place=path.text)
         prefix, rest, keyword = rest, raw.get("additionalItems", True), "items"
     if prefix is not None and not isinstance(prefix, list | tuple):
-        raise SchemaError("prefixItems must be a list of schemas", place=path.text)
+        raise SchemaError("prefixItems must be a list of schemas; write [{}]", place=path.text)
     min_items = _count(raw, "minItems", path) or 0
     if parser.python and parser.defaults == "always" and prefix:
         # Only a NamedTuple with defaults may be shorter than its prefix.
@@ -427,21 +429,23 @@ def _count(raw: RawSchema, keyword: str, path: SchemaPath) -> int | None:
 
 def _text(value: object, keyword: str, path: SchemaPath) -> str:
     if not isinstance(value, str):
-        raise SchemaError(f"{keyword} must be a string, not {shorten_value(value)}", place=path.text)
+        raise SchemaError(
+            f"{keyword} must be a string, not {shorten_value(value)}; quote it", place=path.text
+        )
     return value
 
 
 def _strings(raw: RawSchema, keyword: str, path: SchemaPath) -> tuple[str, ...]:
     value = raw.get(keyword, ())
     if not isinstance(value, list | tuple) or not _are_texts(value):
-        raise SchemaError(f"{keyword} must be a list of names", place=path.text)
+        raise SchemaError(f"{keyword} must be a list of names; write ['name']", place=path.text)
     return tuple(value)
 
 
 def _mapping(raw: RawSchema, keyword: str, path: SchemaPath) -> Mapping[str, object]:
     value = raw.get(keyword, {})
     if not isinstance(value, (dict, Mapping)) or not _are_texts(value):
-        raise SchemaError(f"{keyword} must map names to schemas", place=path.text)
+        raise SchemaError(f"{keyword} must map names to schemas; write {{'name': {{}}}}", place=path.text)
     return value
 
 
@@ -462,7 +466,7 @@ def parse_type_keyword(raw: Mapping[str, object], path: SchemaPath) -> tuple[Jso
             raise SchemaError(f"unknown type {shorten_value(name)}; {remedy}", place=path.text)
         found[kind] = None
     if not found:
-        raise SchemaError("type must list at least one type", place=path.text)
+        raise SchemaError("type must list at least one type; write 'string'", place=path.text)
     if "number" in found:
         found.pop("integer", None)
     if raw.get("nullable") is True:

@@ -80,7 +80,8 @@ class Quote:
         known = given.keys() <= {"source", "words"} and (raw is True or isinstance(raw, Mapping))
         if not (known and isinstance(words, bool) and isinstance(source, (str, type(None)))):
             raise SchemaError(
-                f"{QUOTE_KEYWORD} must be true, or an object with `words` (a boolean) and `source` (a string)",
+                f"{QUOTE_KEYWORD} must be true, or an object with `words` (a boolean) and `source` (a string); "
+                "write true",
                 place=path,
             )
         return cls(source, words)
