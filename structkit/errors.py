@@ -243,8 +243,7 @@ class MissingExtra(StructkitError, ImportError):
 
     @staticmethod
     def command_of(extra: str) -> str:
-        """Return the command that installs structkit with an extra; "
-        "shells of all platforms accept its quotes."""
+        """Return the command that installs structkit with an extra; shells of all platforms accept its quotes."""
         return f'pip install "structkit-llm[{extra}]"'
 
 
