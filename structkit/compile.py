@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 
 from structkit.automaton.link import link, start_building
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
+from structkit.error_notes import report_fault, shrink
 from structkit.guide.guide import Guide
 from structkit.index.disk.store import Addresses, may_contain
 from structkit.index.guide_file import DiskKey, load_guide
@@ -75,44 +78,87 @@ def compile(
     >>> cursor.forced_bytes()
     b'alse'
     """
-    start_time = time.perf_counter()
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, such as model.vocabulary, not {vocabulary!r:.60}")
-    json_style = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    style = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    compilation = _Compilation(vocabulary, style, order, source, limits, precompute)
+    try:
+        return compilation.run(target, cache=cache)
+    except Exception as error:
+        failed = error
+        report_fault(failed, lambda: compilation.case(target, failed))
+        raise
 
-    def rules(target: AnyTarget) -> Rules:
-        parsed = read_target(target, policy=json_style, limits=limits)
-        return parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
 
-    if source is not None:
-        target = read_target(target, policy=json_style, limits=limits)
-        cache = cache and not target.has_quotes
-    spec = None if type(target) is dict else spec_of(target)
-    if isinstance(spec, Grammar) and spec.source.named_tokens:
-        vocabulary = with_named_tokens(vocabulary, spec.source.named_tokens)
-    if isinstance(spec, Grammar) and spec.options.indenter is not None:
-        cache = False  # there is no end of its rules
-    fingerprint = fingerprint_of(target) if cache else None
-    guide, key = None, DiskKey() if cache else None
-    if fingerprint is not None:
+@dataclass(frozen=True, slots=True)
+class _Compilation:
+    """The arguments of `compile`, besides the target and the cache."""
 
-        def address() -> str:
-            options = vocabulary.fingerprint, whitespace or "spaced", order or "declared", limits
-            return _addresses(*options).of(fingerprint.text)
+    vocabulary: Vocabulary
+    style: JsonStyle
+    order: Order | None
+    source: str | None
+    limits: Limits
+    precompute: bool
 
-        key = DiskKey(address, fingerprint.serialize)
-        if may_contain(fingerprint.text):
-            guide = _load_guide(
-                key, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source))
-            )
-    if guide is None:
-        guide = Guide(link(rules(target), limits), vocabulary, disk_key=key)
-    if precompute:
-        guide.precompute()
-    if isinstance(target, (TextTarget, Target)):
-        guide.is_json = read_target(target).is_json
-    guide.compile_seconds = time.perf_counter() - start_time
-    return guide
+    def case(self, target: AnyTarget, error: Exception) -> str:
+        """Return code that fails like the compilation of a target: with a small schema, if it has one."""
+        smallest: object = target
+        if not isinstance(target, Mapping):
+            with suppress(Exception):  # to read the target may be what fails
+                smallest = read_target(target).json_schema()
+        if isinstance(smallest, Mapping):
+            smallest = shrink(smallest, lambda schema: self.run(schema, cache=False), error)
+        style = self.style
+        given = {"whitespace": style.whitespace, "defaults": style.defaults, "order": style.order}
+        given |= {"null": style.null, "source": None if self.source is None else "..."}
+        options = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
+        options += "" if self.limits == Limits() else f", limits={self.limits!r}"
+        return (
+            "import structkit as sk\n"
+            f"vocabulary = ...  # {self.vocabulary!r}\n"
+            f"sk.compile({smallest!r}, vocabulary{options})"
+        )
+
+    def run(self, target: AnyTarget, *, cache: bool) -> Guide:
+        """Compile a target."""
+        start_time = time.perf_counter()
+        vocabulary, source, order, limits = self.vocabulary, self.source, self.order, self.limits
+        whitespace, json_style = self.style.whitespace, self.style
+
+        def rules(target: AnyTarget) -> Rules:
+            parsed = read_target(target, policy=json_style, limits=limits)
+            return parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
+
+        if source is not None:
+            target = read_target(target, policy=json_style, limits=limits)
+            cache = cache and not target.has_quotes
+        spec = None if type(target) is dict else spec_of(target)
+        if isinstance(spec, Grammar) and spec.source.named_tokens:
+            vocabulary = with_named_tokens(vocabulary, spec.source.named_tokens)
+        if isinstance(spec, Grammar) and spec.options.indenter is not None:
+            cache = False  # there is no end of its rules
+        fingerprint = fingerprint_of(target) if cache else None
+        guide, key = None, DiskKey() if cache else None
+        if fingerprint is not None:
+
+            def address() -> str:
+                options = vocabulary.fingerprint, whitespace or "spaced", order or "declared", limits
+                return _addresses(*options).of(fingerprint.text)
+
+            key = DiskKey(address, fingerprint.serialize)
+            if may_contain(fingerprint.text):
+                guide = _load_guide(
+                    key, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source))
+                )
+        if guide is None:
+            guide = Guide(link(rules(target), limits), vocabulary, disk_key=key)
+        if self.precompute:
+            guide.precompute()
+        if isinstance(target, (TextTarget, Target)):
+            guide.is_json = read_target(target).is_json
+        guide.compile_seconds = time.perf_counter() - start_time
+        return guide
 
 
 @lru_cache(maxsize=16)

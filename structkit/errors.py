@@ -258,7 +258,7 @@ class _FromUser(StructkitError):
         return self.message, None
 
 
-class ToolError(StructkitError):
+class ToolError(_FromUser):
     """Report a failed call to the model: the message replaces the output of the tool, and the run continues.
 
     Tools raise this error.
@@ -271,7 +271,7 @@ class ToolError(StructkitError):
         super().__init__(f"{message}", place=place)
 
 
-class ApprovalRequired(StructkitError):
+class ApprovalRequired(_FromUser):
     """Suspend the run until the call is approved or denied; see `structkit.RunSuspended`.
 
     Tools raise this error.
@@ -285,7 +285,7 @@ class ApprovalRequired(StructkitError):
         super().__init__(f"{message}", place=place)
 
 
-class Retry(StructkitError, ValueError):
+class Retry(_FromUser, ValueError):
     """Reject a value: the model reads the message, and generates another value.
 
     The validators of `validate=`, and those of pydantic, raise this error or another `ValueError`.

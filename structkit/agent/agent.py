@@ -407,7 +407,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         return tool(ask, name=name, description=description or self._config.instructions.static or "")
 
     def __repr__(self) -> str:
-        names = ", ".join(tool.name for tool in self.tools)
+        names = ", ".join(tool.name for tool in self.tools) or "no tools"
         return f"<Agent {self._config.model.name}: {names} -> {self._config.output.name}>"
 
     def _start(

@@ -145,7 +145,7 @@ def _written_arguments(
     if isinstance(text, Rejected):
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in text.path)
         raise AgentError(
-            f"{tool.name} rejects the arguments: {text.message}", place=place + path
+            f"{tool.name} rejects the arguments: {text.message}; give others", place=place + path
         ) from text.cause
     if text is None:
         raise AgentError(

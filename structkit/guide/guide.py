@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from html import escape
 from operator import index
 from threading import Lock
 from typing import TypeVar
@@ -17,10 +18,12 @@ from structkit.automaton.runtime.configurations import Outdated
 from structkit.errors import LimitExceeded, TokenRejected, VocabularyError
 from structkit.export.residual import Residual, residual
 from structkit.guide.parser import Parser
+from structkit.guide.picture import automaton_graph
 from structkit.guide.state import State
 from structkit.index.guide_file import DiskKey, GuideFile
 from structkit.index.index import UNREACHABLE, Index
 from structkit.regex.nodes import EMPTY, Rules
+from structkit.trace.graph import draw_graph
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Cursor", "Guide"]
@@ -70,6 +73,17 @@ class Guide:
     def cursor(self) -> Cursor:
         """Return a new cursor at the start of the language."""
         return Cursor(self)
+
+    def __repr__(self) -> str:
+        built, count = len(self.automaton.built), len(self.automaton.start)
+        return (
+            f"<Guide: {built} of {count} rules built, {len(self.automaton.row)} states, "
+            f"{self.vocabulary.size:,} tokens>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Draw the automaton of the first rule."""
+        return f"<p>{escape(repr(self))}</p>{draw_graph(automaton_graph(self.automaton))}"
 
     def precompute(self, max_states: int = 10_000) -> int:
         """Compute the masks of all states reachable by tokens, up to `max_states` states.
@@ -145,6 +159,12 @@ class Cursor:
         self._configurations = [self._parser.start]
         self._tokens: list[int] = []
         self._terminated = False
+
+    def __repr__(self) -> str:
+        tokens = self.guide.vocabulary.tokens
+        text = b"".join(tokens[i] or b"" for i in self._tokens[-20:] if i < len(tokens))[-30:]
+        end = "terminated" if self._terminated else "may end" if self.is_accepting else "not at an end"
+        return f"<Cursor after {len(self._tokens)} tokens, {text!r}, {end}>"
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -325,7 +345,11 @@ class Cursor:
         vocabulary = self.guide.vocabulary
         text = vocabulary.tokens[token_id] if 0 <= token_id < vocabulary.size else None
         name = f"token {token_id}" if text is None else f"token {token_id} ({text!r})"
-        return TokenRejected(token_id, f"{name} is not allowed: {reason}", place=f"token {len(self._tokens)}")
+        return TokenRejected(
+            token_id,
+            f"{name} is not allowed: {reason}; take one of the mask",
+            place=f"token {len(self._tokens)}",
+        )
 
 
 @lru_cache(maxsize=4)

@@ -327,7 +327,10 @@ class Connection:
             return error
         if self._state == "gone":
             return self._session.unavailable_error("gone")
-        return AgentError(f"listing the tools of the server failed: {error_message(error)}", place=self.name)
+        return AgentError(
+            f"listing the tools of the server failed: {error_message(error)}; see the log of the server",
+            place=self.name,
+        )
 
 
 def _tool_name(listed: str) -> str:

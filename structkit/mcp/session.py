@@ -133,7 +133,8 @@ class Session:
         if not self._connected.done():
             reason = "the connection was closed" if error is None else error_message(error)
             failure = AgentError(
-                f"connecting to the MCP server failed: {reason}{self._endpoint.log_suffix()}",
+                f"connecting to the MCP server failed: {reason}; check its command or address"
+                f"{self._endpoint.log_suffix()}",
                 place=self._endpoint.name,
             )
             failure.__cause__ = error
@@ -172,7 +173,7 @@ async def list_tools(client: Client) -> list[ListedTool]:
             return tools
         if len(tools) > _MAX_TOOLS:
             break
-    raise AgentError(f"the server lists more than {_MAX_TOOLS:,} tools, or too many pages")
+    raise AgentError(f"the server lists more than {_MAX_TOOLS:,} tools, or too many pages; split the server")
 
 
 def error_message(error: BaseException) -> str:

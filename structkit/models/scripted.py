@@ -170,6 +170,10 @@ class ScriptedModel(_WeightlessModel):
         self._strict = strict
         self._started = 0
 
+    def __repr__(self) -> str:
+        left = max(0, len(self._replies) - self._started)
+        return f"<ScriptedModel {self._name}: {left} of {len(self._replies)} replies left>"
+
     @property
     def checks_text(self) -> bool:
         """Whether a text that differs from its reply raises `ScriptError`."""
@@ -272,6 +276,9 @@ class RandomModel(_WeightlessModel):
         self._bias = np.zeros(width, np.float32)
         self._bias[[*self._tokenizer.closing_ids, *self._vocabulary.eos_token_ids]] = brevity
         self._biased = brevity != 0
+
+    def __repr__(self) -> str:
+        return f"<RandomModel {self._name}, seed {self._seed}>"
 
     @property
     def is_random(self) -> bool:

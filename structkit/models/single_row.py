@@ -34,7 +34,9 @@ def call_model(call: Callable[[], R], location: str | None = None, *, subject: s
     except StructkitError:
         raise
     except Exception as error:  # user code
-        raise ModelError(f"{subject} failed: {type(error).__name__}: {error}", place=location) from error
+        raise ModelError(
+            f"{subject} failed: {type(error).__name__}: {error}; see its traceback above", place=location
+        ) from error
 
 
 def checked_logits(call: Callable[[], Logits], rows: int) -> Logits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -19,6 +20,7 @@ from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields,
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import AnyTarget, read_target
+from structkit.trace.table import draw_table
 from structkit.unenforced import Unenforced
 
 __all__ = ["Cost", "Explanation", "KeywordRow", "KeywordStatus", "explain_target", "keyword_path"]
@@ -51,7 +53,7 @@ class Cost:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """The status of each keyword of a target.
 
@@ -70,25 +72,44 @@ class Explanation:
         """Whether all constraints are enforced while decoding."""
         return all(row.how not in ("checked after", "refused") for row in self.rows)
 
+    def __repr__(self) -> str:
+        counts = Counter(row.how for row in self.rows)
+        shown = ", ".join(f"{count} {how}" for how, count in counts.items())
+        return f"<Explanation of {self.name}: {shown or 'no keywords'}>"
+
+    def _repr_html_(self) -> str:
+        return draw_table(f"What is enforced of {self.name}", *self._cells(), note=self._cost_line())
+
     def __str__(self) -> str:
         """Format the rows and the cost as a table."""
-        columns: tuple[tuple[str, ...], ...] = (("path", "keyword", "how", "server", "reason"),)
-        columns += tuple((row.path, row.keyword, row.how, row.server, row.reason) for row in self.rows)
-        has_server = any(row.server for row in self.rows)
-        cells = [each if has_server else (*each[:3], each[4]) for each in columns]
-        widths = [min(max(len(row[column]) for row in cells), 60) for column in range(len(cells[0]) - 1)]
+        header, rows = self._cells()
+        cells = [header, *rows]
+        widths = [min(max(len(row[column]) for row in cells), 60) for column in range(len(header) - 1)]
         lines = [
             "  ".join(
                 (*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1])
             ).rstrip()
             for row in cells
         ]
-        if self.cost is not None:
-            cost = self.cost
-            lines.append(
-                f"{cost.rules} rules, {cost.states} states, {cost.nbytes:,} bytes, {1000 * cost.seconds:.1f} ms"
-            )
-        return "\n".join(lines)
+        return "\n".join([*lines, *filter(None, [self._cost_line()])])
+
+    def _cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return the header and the rows of a table; only explanations for a text model have a column `server`."""
+        if any(row.server for row in self.rows):
+            return ("path", "keyword", "how", "server", "reason"), [
+                (row.path, row.keyword, row.how, row.server, row.reason) for row in self.rows
+            ]
+        return ("path", "keyword", "how", "reason"), [
+            (row.path, row.keyword, row.how, row.reason) for row in self.rows
+        ]
+
+    def _cost_line(self) -> str:
+        if self.cost is None:
+            return ""
+        cost = self.cost
+        return (
+            f"{cost.rules} rules, {cost.states} states, {cost.nbytes:,} bytes, {1000 * cost.seconds:.1f} ms"
+        )
 
 
 def explain_target(

@@ -87,7 +87,8 @@ def read_target(
     'no'
     >>> read_target(3)
     Traceback (most recent call last):
-    structkit.errors.SchemaError: invalid target 3: expected a type, a function, a JSON Schema as a dict, ...
+    structkit.errors.SchemaError: invalid target 3
+      pass a type, a function, a JSON Schema as a dict, ...
     """
     if isinstance(target, (dict, Mapping)):  # `isinstance` is several times faster for a dict
         target = JsonSchema(target)
@@ -123,8 +124,8 @@ def read_target(
         return _TypeTarget(given)
     if isinstance(given, (str, bytes, int, float, list, tuple, set)):
         raise SchemaError(
-            f"invalid target {short_text(repr(given))}: expected a type, a function, a JSON Schema as a dict, "
-            f"structkit.Regex(...) or structkit.Choice([...]){target_hint(given)}"
+            f"invalid target {short_text(repr(given))}; {target_hint(given)}pass a type, a function, a JSON Schema "
+            "as a dict, structkit.Regex(...) or structkit.Choice([...])"
         )
     reject_callable_object(given)
     form = cast("TypeForm[object]", given)

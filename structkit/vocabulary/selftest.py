@@ -50,9 +50,13 @@ def check_round_trip(
         checked += len(text)
         found = _difference(text, encode(text), tokens)
         if found is not None:
-            raise VocabularyError(f"the tokenizer cannot be read as bytes: {found}")
+            raise VocabularyError(
+                f"the tokenizer cannot be read as bytes: {found}; pass Vocabulary(tokens, eos_token_ids=...)"
+            )
     if not checked:
-        raise VocabularyError("the tokenizer cannot be read as bytes: it encodes none of the sample texts")
+        raise VocabularyError(
+            "the tokenizer cannot be read as bytes: it encodes none of the sample texts; pass Vocabulary(tokens, eos_token_ids=...)"
+        )
 
 
 def _every_byte() -> list[str]:

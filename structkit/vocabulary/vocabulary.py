@@ -243,7 +243,7 @@ def _token_id(value: SupportsIndex) -> int:
     if 0 <= token_id < _MAX_TOKEN_IDS:
         return token_id
     raise VocabularyError(
-        f"invalid token id {value!r}: expected an integer from 0 to {_MAX_TOKEN_IDS - 1}",
+        f"invalid token id {value!r}; give an integer from 0 to {_MAX_TOKEN_IDS - 1}",
         place="eos_token_ids",
     )
 

@@ -178,7 +178,7 @@ def test_results_that_cannot_be_serialized_raise() -> None:
     def opened() -> object:
         return threading.Lock()
 
-    with pytest.raises(sk.AgentError, match=r"opened returned a value of type lock.* at `opened`"):
+    with pytest.raises(sk.AgentError, match=r"at `opened`:\n  opened returned a value of type lock.*"):
         sk.Agent(ScriptedModel([call("opened")]), tools=[opened]).run("x")
 
 
@@ -220,7 +220,8 @@ def test_the_context_is_passed_and_not_generated() -> None:
         with pytest.raises(TypeError, match=r"stock takes a Context\[Db\].*pass deps="):
             agent.run("x", deps=deps)
     with pytest.raises(
-        sk.SchemaError, match=r"parameter context of stock is given by an agent.*`stock\(context\)`"
+        sk.SchemaError,
+        match=r"(?s)at `stock\(context\)`:\n  .*parameter context of stock is given by an agent",
     ):
         sk.extract(ScriptedModel([]), "x", stock)
 
@@ -509,7 +510,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (
             lambda m: sk.Agent(m, tools=[unwritable]),
             sk.SchemaError,
-            r"parameter x of unwritable .* at `unwritable\(x\)`",
+            r"(?s)at `unwritable\(x\)`:\n  .*parameter x of unwritable ",
         ),
         (lambda m: sk.Agent(m, tools=[star]), sk.SchemaError, r"parameter x of star stands for any number"),
         (lambda m: sk.Agent(m, tools=[stars]), sk.SchemaError, r"parameter x of stars stands for any names"),

@@ -121,7 +121,7 @@ def test_the_order_of_keys(
     [
         ("nowhere.py:Person", "nowhere.py cannot be imported: FileNotFoundError"),
         ("no.such.module:Person", "no.such.module cannot be imported: ModuleNotFoundError"),
-        ("person.py:Persons", "person.py has no 'Persons'; it defines Person"),
+        ("person.py:Persons", "person.py has no 'Persons'\n  it defines Person"),
         ("person:Person.Inner.y", "person has no 'Person.Inner.y'"),
         ("broken.py:A", "broken.py cannot be imported: SyntaxError"),
         ("value.py:A", "invalid target 3"),

@@ -207,12 +207,15 @@ def bad_type(good: int, bad: Callable[[], int]) -> None: ...
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (bad_star, "parameter names of bad_star stands for any number.* at `bad_star(names)`"),
-        (bad_stars, "parameter names of bad_stars stands for any names.* at `bad_stars(names)`"),
-        (bad_none, "parameter name of bad_none has no annotation.* at `bad_none(name)`"),
-        (bad_slash, "parameter name of bad_slash has no name.* at `bad_slash(name)`"),
-        (bad_generator, "parameter numbers of bad_generator is a generator.* at `bad_generator(numbers)`"),
-        (bad_type, "parameter bad of bad_type is of a type.* at `bad_type(bad)`"),
+        (bad_star, "at `bad_star(names)`:\n  .*parameter names of bad_star stands for any number"),
+        (bad_stars, "at `bad_stars(names)`:\n  .*parameter names of bad_stars stands for any names"),
+        (bad_none, "at `bad_none(name)`:\n  .*parameter name of bad_none has no annotation"),
+        (bad_slash, "at `bad_slash(name)`:\n  .*parameter name of bad_slash has no name"),
+        (
+            bad_generator,
+            "at `bad_generator(numbers)`:\n  .*parameter numbers of bad_generator is a generator",
+        ),
+        (bad_type, "at `bad_type(bad)`:\n  .*parameter bad of bad_type is of a type"),
         (Shop.price, "price is the method of a class"),
         (lambda x: x, "a lambda has no name"),
         (dict.fromkeys, "parameter iterable of fromkeys"),
@@ -248,7 +251,9 @@ class Shout:
 
 @pytest.mark.parametrize("given", [Shout(), partial(Shout())])
 def test_an_object_that_can_be_called_is_told_what_to_give(given: Any) -> None:
-    with pytest.raises(sk.SchemaError, match=r"give its method, as in shout\.__call__, .* at `Shout`"):
+    with pytest.raises(
+        sk.SchemaError, match=r"(?s)at `Shout`:\n  .*give its method, as in shout\.__call__, .*"
+    ):
         sk.to_json_schema(given)
     with pytest.raises(sk.AgentError, match="for a callable object, give its __call__"):
         sk.Agent(RandomModel(), tools=[given], output_type=int)

@@ -212,7 +212,10 @@ class Initialized(BaseModel):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        (list[without_types], "the parameter id of without_types has no annotation.*`without_types\\(id\\)`"),  # type: ignore[valid-type]
+        (
+            list[without_types],
+            "(?s)at `without_types\\(id\\)`:\n  .*the parameter id of without_types has no annotation",
+        ),  # type: ignore[valid-type]
         (Optional[many], "the parameter ids of many stands for any number of arguments"),
         (Union[lambda x: x, Answer], "a lambda has no name"),
         (list[Initialized], "Initialized has a function in a field and an __init__.*remove"),

@@ -178,7 +178,7 @@ def misleading():
         (word_level, "WordLevel model"),
         (clip, "BPE model with '</w>'"),
         (misleading, r"cannot be read as bytes: in .*byte \d+, token 0 is b'_', not b' "),
-        (object, r"unsupported tokenizer builtins.object; pass a tokenizer of transformers"),
+        (object, r"unsupported tokenizer builtins.object\n  pass a tokenizer of transformers"),
     ],
 )
 def test_tokenizers_without_exact_bytes_are_rejected(make, message) -> None:

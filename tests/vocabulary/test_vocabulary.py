@@ -29,11 +29,11 @@ def test_ids_are_positions_and_end_tokens_are_not_text() -> None:
         ([], [0], "no token is text"),
         ([b"a"], [0], "no token is text"),
         ([b"a"], [], "no end token"),
-        ([b"a"], [-1], "invalid token id -1: expected an integer from 0 to 16777215 at `eos_token_ids`"),
+        ([b"a"], [-1], "at `eos_token_ids`:\n  invalid token id -1\n  give an integer from 0 to 16777215"),
         ([b"a"], ["1"], "invalid token id '1'"),
         ([b"a"], [2**30], "invalid token id 1073741824"),
         ([b"a"], [1.0], r"invalid token id 1\.0"),
-        ([b"a", "b"], [2], r"'b' is not bytes.*at `tokens\[1\]`"),
+        ([b"a", "b"], [2], r"at `tokens\[1\]`:\n  'b' is not bytes"),
     ],
 )
 def test_invalid_arguments_are_rejected(tokens, ends, message) -> None:

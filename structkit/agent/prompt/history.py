@@ -107,7 +107,9 @@ def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:
     try:
         dumps(messages)  # checks the types of the fields
     except ValueError as error:
-        raise AgentError(f"a field of the messages has the wrong type: {error}", place=place) from error
+        raise AgentError(
+            f"a field of the messages has the wrong type: {error}; pass messages of structkit", place=place
+        ) from error
     waiting: list[CallPart] = []
     seen: set[str] = set()
     for message in messages:
@@ -153,7 +155,9 @@ def _check_calls(calls: Sequence[CallPart], seen: set[str], place: str) -> None:
         try:
             arguments: object = json.loads(call.arguments)
         except (ValueError, RecursionError) as error:
-            raise AgentError(f"the arguments of {call.id} are not JSON: {error}", place=place) from error
+            raise AgentError(
+                f"the arguments of {call.id} are not JSON: {error}; write JSON", place=place
+            ) from error
         if not isinstance(arguments, dict):
             raise AgentError(
                 f"the arguments of {call.id} are not a JSON object; write one, such as {{}}", place=place

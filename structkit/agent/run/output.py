@@ -34,7 +34,7 @@ def output_value(
     (outcome,) = cast("Sequence[CallOutcome]", (yield ExecuteCalls((prepared,))))
     if isinstance(outcome.error, (StopIteration, StopAsyncIteration, GeneratorExit)):
         raise AgentError(
-            f"{tool.name} raised {type(outcome.error).__name__}", place=tool.name
+            f"{tool.name} raised {type(outcome.error).__name__}; raise another error", place=tool.name
         ) from outcome.error
     if outcome.error is not None:
         raise outcome.error

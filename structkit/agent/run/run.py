@@ -368,17 +368,15 @@ class Run:
         """Return the calls of the suspended step."""
         message = self.messages[-1]
         if not isinstance(message, Calls):
-            raise AgentError(
-                "the last message of the state has no calls; pass the state of a RunSuspended error",
-                place="state",
-            )
+            raise AgentError("no call is last in it; pass the state of a RunSuspended error", place="state")
         due = []
         for part in message.calls:
             ready = self._by_name.get(part.name)
             call = None if ready is None else ready.parse(part.arguments, self._validation_context)
             if isinstance(call, Rejected):
                 raise AgentError(
-                    f"invalid arguments of {part.id} in the state: {call.message}", place="state"
+                    f"invalid arguments of {part.id} in the state: {call.message}; pass the state unchanged",
+                    place="state",
                 ) from call.cause
             if ready is None or call is None:
                 raise AgentError(

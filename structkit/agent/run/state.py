@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import JsonCodec
 from structkit.trace.drawing import Drawing
 from structkit.trace.picture import Picture, Step
+from structkit.trace.table import draw_details, draw_table
 
 __all__ = [
     "AgentResult",
@@ -243,6 +245,24 @@ class AgentResult(Generic[T_co]):
     `max_steps` or `max_tool_calls` was reached. `"budget"`: no tokens or no time were left for a call, or they
     shortened the result.
     """
+
+    def _repr_html_(self) -> str:
+        """Draw the value, the calls and the trace of each step."""
+        return draw_table(
+            repr(self.value),
+            ["call", "arguments", "output"],
+            [
+                [
+                    call.name,
+                    json.dumps(call.arguments, ensure_ascii=False, default=str),
+                    repr(call.tool_result) if call.error is None else call.error,
+                ]
+                for call in self.calls
+            ],
+            note=f"{self.steps} steps, {self.finish_reason}, "
+            f"{self.usage.prompt_tokens}+{self.usage.generated_tokens} tokens",
+            more=draw_details("trace", self.trace._repr_html_()),
+        )
 
     def __repr__(self) -> str:
         calls = ", ".join(call.name for call in self.calls)

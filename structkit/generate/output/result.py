@@ -10,6 +10,7 @@ from structkit.generate.output.confidence import Confidence
 from structkit.generate.output.spans import Span
 from structkit.generate.output.token import Token
 from structkit.generate.output.trace import Guarantee, Trace
+from structkit.trace.table import draw_details, draw_table
 
 __all__ = ["FinishReason", "Result", "Usage"]
 
@@ -144,6 +145,26 @@ class Result(Generic[T_co]):
         """
         masked = [token.masked_probability for token in self.events if not token.forced]
         return sum(masked) / len(masked) if masked else 0.0
+
+    def _repr_html_(self) -> str:
+        """Draw the value, the confidence in each of its parts, and the trace."""
+        cells = [
+            [
+                path,
+                f"{one.probability:.1%}",
+                ", ".join(f"{choice!r} {chance:.1%}" for choice, chance in (one.choices or {}).items()),
+            ]
+            for path, one in self.confidence.items()
+        ]
+        usage = self.usage
+        return draw_table(
+            repr(self.value),
+            ["path", "confidence", "choices"],
+            cells,
+            note=f"{self.guarantee}, {self.finish_reason}, {usage.prompt_tokens}+{usage.generated_tokens} tokens"
+            f"{'' if cells else '; generate(..., confidence=True) has the confidence in each part'}",
+            more=draw_details("trace", self.trace._repr_html_()),
+        )
 
     def __repr__(self) -> str:
         usage = self.usage

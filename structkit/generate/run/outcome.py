@@ -28,7 +28,7 @@ from structkit.targets.targets import Target
 from structkit.tracing import captures_content
 from structkit.vocabulary.control_tokens import display_text, to_bytes, to_text
 
-__all__ = ["Outcome", "attach_trace", "result_of"]
+__all__ = ["Outcome", "attach_trace", "describe_case", "result_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,23 @@ def attach_trace(
         text=text,
         seconds=sum(draft.seconds for draft in drafts),
         prompt=_shown_prompt(request),
+    )
+
+
+def describe_case(request: Request, target: Target[object]) -> str:
+    """Return code that repeats a request; the prompt stays out of it, because errors are logged."""
+    settings = request.settings
+    options = {
+        "max_tokens": settings.max_tokens,
+        "temperature": settings.sampling.temperature,
+        "seed": settings.sampling.seed,
+        "fast_forward": settings.fast_forward,
+        "retries": settings.retries,
+    }
+    return (
+        "import structkit as sk\n"
+        f"model, prompt = ..., ...  # {request.model!r}\n"
+        f"sk.generate(model, prompt, {target.json_schema()!r}, **{options!r})"
     )
 
 

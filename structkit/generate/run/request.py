@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from structkit.error_notes import add_note
+from structkit.error_notes import add_note, report_fault
 from structkit.errors import GenerationError
 from structkit.generate.decode.config import Decoded, Flow, GeneratedTokens, RejectedSpan
 from structkit.generate.decode.decode import Attempt
@@ -19,7 +19,7 @@ from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt, build_prompt, continues_text, encode_prompt, user_text
 from structkit.generate.input.request import Request
 from structkit.generate.run.observe import GenerationObserver
-from structkit.generate.run.outcome import Outcome, attach_trace
+from structkit.generate.run.outcome import Outcome, attach_trace, describe_case
 from structkit.generate.run.rejection import locate_rejected, retry_prompt
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
@@ -163,6 +163,7 @@ def write(prepared: Prepared | Exception, generated: GeneratedTokens | None = No
         outcome = yield from _write(prepared, generated)
     except BaseException as error:
         attach_trace(error, prepared.request, prepared.target, generated)
+        report_fault(error, partial(describe_case, prepared.request, prepared.target))
         observer.fail(error)
         raise
     observer.end(outcome)

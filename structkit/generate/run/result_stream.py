@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator
+from html import escape
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar
 
@@ -28,6 +29,19 @@ class _Outcome(ABC, Generic[E_co, R_co]):
     def _result_of(event: object) -> R_co | None:
         """Return the result in an event; `None` for all events except the last."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {self._progress()}>"
+
+    def _progress(self) -> str:
+        if self._error is not None:
+            return f"failed with {type(self._error).__name__}"
+        return "not at its end" if self._result is None else f"ended with {self._result!r:.200}"
+
+    def _repr_html_(self) -> str:
+        """Draw the result, once the stream has ended."""
+        draw = getattr(self._result, "_repr_html_", None)
+        return f"<p>{escape(repr(self))}</p>" if draw is None else str(draw())
+
     def _note(self, event: object) -> None:
         found = self._result_of(event)
         if found is not None:
@@ -39,7 +53,7 @@ class _Outcome(ABC, Generic[E_co, R_co]):
             raise self._error
         if self._result is None:
             raise GenerationError(
-                "the stream was closed before its end, so there is no result; read `result()` before closing it"
+                "the stream was closed before its end, so there is no result; read `result` before closing it"
             )
         return self._result
 

@@ -21,6 +21,7 @@ from structkit.generate.run.rule_events import Event, RuleEmitter
 from structkit.generate.threads.iterate import InThread
 from structkit.models.text.protocol import AnyModel
 from structkit.targets.targets import AnyTarget, Target
+from structkit.trace.table import draw_table
 
 __all__ = ["AsyncStream", "Stream"]
 
@@ -68,6 +69,21 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
         """The text so far, without an incomplete character at the end."""
         return self._view.text.decode(errors="ignore")
 
+    def __repr__(self) -> str:
+        name = "an invalid target" if isinstance(self._prepared, Exception) else self._prepared.target.name
+        return f"<Stream of {name} from {self._request.model.name}, {self._progress()}>"
+
+    def _repr_html_(self) -> str:
+        """Draw the result; before the end, the part of the value that is final, and the text."""
+        if self._result is not None:
+            return self._result._repr_html_()
+        return draw_table(repr(self), ["", ""], [["partial", repr(self.partial)], ["text", self.text]])
+
+    def _progress(self) -> str:
+        if self._result is not None:
+            return f"ended with {self._result.value!r:.60}"
+        return super()._progress() if self._error is not None else f"{len(self.text)} characters so far"
+
     @staticmethod
     def _result_of(event: object) -> Result[T_co] | None:
         return event.result if isinstance(event, StreamEnd) else None
@@ -108,6 +124,12 @@ class AsyncStream(AsyncResultStream["Event[T_co]", Result[T_co]], Generic[T_co])
     def __init__(self, stream: Stream[T_co]) -> None:
         self._stream = stream
         self._events = InThread(stream, stream.cancel)
+
+    def __repr__(self) -> str:
+        return f"<Async{repr(self._stream)[1:]}"
+
+    def _repr_html_(self) -> str:
+        return self._stream._repr_html_()
 
     @property
     def partial(self) -> object:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
+from structkit.error_notes import report_fault
 from structkit.errors import GenerationError
 from structkit.generate.correct.correction import Correction
 from structkit.generate.correct.effects import TextFlow
@@ -20,7 +22,7 @@ from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import format_path
 from structkit.generate.output.trace import Draft, Trace
 from structkit.generate.run.observe import GenerationObserver
-from structkit.generate.run.outcome import Outcome, attach_trace
+from structkit.generate.run.outcome import Outcome, attach_trace, describe_case
 from structkit.generate.run.rejection import retry_prompt
 from structkit.generate.run.request import (
     Prepared,
@@ -92,6 +94,7 @@ def write_text(prepared: Prepared | Exception, generated: GeneratedTokens | None
         outcome = yield from _write(prepared, generated, drafts, observer)
     except BaseException as error:
         attach_trace(error, prepared.request, prepared.target, generated, drafts)
+        report_fault(error, partial(describe_case, prepared.request, prepared.target))
         observer.fail(error)
         raise
     observer.end(outcome)

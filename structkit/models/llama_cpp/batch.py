@@ -80,7 +80,7 @@ class LlamaCppBatch:
         """Remove tokens of a row; see `Batch.rollback`."""
         length = len(self._rows[row].token_ids)
         if not 0 <= count <= length:
-            raise ModelError(f"row {row} has {length} tokens, so {count} cannot be removed")
+            raise ModelError(f"row {row} has {length} tokens, so {count} cannot be removed; remove fewer")
         self._cache.cut(self._rows[row], length - count)
 
     def select(self, rows: Sequence[int]) -> None:
@@ -154,5 +154,7 @@ class LlamaCppSession:
             ModelError: Fewer than `length` tokens were fed.
         """
         if not 0 <= length <= self.length:
-            raise ModelError(f"the sequence has {self.length} tokens, so it cannot be cropped to {length}")
+            raise ModelError(
+                f"the sequence has {self.length} tokens, so it cannot be cropped to {length}; crop to fewer"
+            )
         self._cache.cut(self._row, length)

@@ -182,7 +182,10 @@ class KVCache:
         if None not in self._owners:
             oldest = self._oldest()
             if oldest is None:
-                raise ModelError(f"more than {len(self._owners)} rows are read at once", place=self._location)
+                raise ModelError(
+                    f"more than {len(self._owners)} rows are read at once; lower batch_size",
+                    place=self._location,
+                )
             self._release(oldest)
         row.sequence = self._owners.index(None)
         self._owners[row.sequence] = weakref.ref(row)

@@ -38,7 +38,8 @@ def from_llama_cpp(llama: llama_cpp.Llama, *, thinking_tags: tuple[str, str] | N
 
     >>> from_llama_cpp("model.gguf")
     Traceback (most recent call last):
-    structkit.errors.ModelError: a str is not a llama_cpp.Llama; pass llama_cpp.Llama(model_path=...)
+    structkit.errors.ModelError: a str is not a llama_cpp.Llama
+      pass llama_cpp.Llama(model_path=...)
     """
     weights = weights_of(llama)
     return LlamaCppModel(
@@ -66,7 +67,9 @@ def load_gguf(
 
     >>> load_gguf(Path("no/such.gguf"))
     Traceback (most recent call last):
-    structkit.errors.ModelError: the file does not exist; give the path of a GGUF file at `no/such.gguf`
+    structkit.errors.ModelError: at `no/such.gguf`:
+      the file does not exist
+      give the path of a GGUF file
     """
     if not path.is_file():
         raise ModelError("the file does not exist; give the path of a GGUF file", place=str(path))

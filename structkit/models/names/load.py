@@ -119,7 +119,9 @@ def load(
 
     >>> load("./no/such/folder")
     Traceback (most recent call last):
-    structkit.errors.ModelError: the folder does not exist; give one that contains config.json at `no/such/folder`
+    structkit.errors.ModelError: at `no/such/folder`:
+      the folder does not exist
+      give one that contains config.json
     """
     found = None if name_or_path is None else _split(name_or_path)
     if found is None and name_or_path is not None and str(name_or_path).lower().endswith(".gguf"):

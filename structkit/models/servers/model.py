@@ -272,8 +272,8 @@ def _choose(model: str | None, names: Sequence[str], dialect: Dialect, base: str
         if len(names) == 1:
             return names[0]
         if not names:
-            what = "the server does not list its models; is the address that of the API, such as "
-            raise ModelError(f"{what}http://localhost:8000/v1? Then pass model=...", place=base)
+            what = "the server does not list its models; pass model=..., or the address of the API, such as "
+            raise ModelError(f"{what}http://localhost:8000/v1", place=base)
         raise ModelError(
             f"the server has several models; pass model=... with one of {_shown(names)}", place=base
         )

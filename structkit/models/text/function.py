@@ -190,6 +190,6 @@ class FunctionModel:
         else:
             found, remedy = f"a {type(piece).__name__}", "return its text"
         raise ModelError(
-            f"the function {verb} {found} and must return a string, or an iterator of strings: {remedy}",
+            f"the function {verb} {found} and must return a string, or an iterator of strings; {remedy}",
             place=self.name,
         )

@@ -216,7 +216,9 @@ class TransformersBatch:
     def rollback(self, row: int, count: int) -> None:
         """Remove tokens of a row; see `Batch.rollback`."""
         if not 0 <= count <= self._lengths[row]:
-            raise ModelError(f"row {row} has {self._lengths[row]} tokens, so {count} cannot be removed")
+            raise ModelError(
+                f"row {row} has {self._lengths[row]} tokens, so {count} cannot be removed; remove fewer"
+            )
         self._lengths[row] -= count
         self._surplus[row] += count
 
@@ -330,7 +332,8 @@ class TransformersBatch:
             output = self._model(input_ids=ids, **options)
         except Exception as error:  # out of memory, or an exception of the model's code
             raise ModelError(
-                f"the model failed: {error}", place=f"{self._name}, token {max(new_lengths)}"
+                f"the model failed: {error}; see its traceback above",
+                place=f"{self._name}, token {max(new_lengths)}",
             ) from error
         lengths[:] = new_lengths
         return cast("torch.Tensor", output.logits)

@@ -222,7 +222,8 @@ class TransformersSession:
         except Exception as error:  # out of memory, or an exception of the model's code
             self._reset()
             raise ModelError(
-                f"the model failed: {error}", place=f"{self._owner.name}, token {len(fed)}"
+                f"the model failed: {error}; see its traceback above",
+                place=f"{self._owner.name}, token {len(fed)}",
             ) from error
         self._fed = fed
         self._cache = getattr(output, "past_key_values", None)
@@ -241,7 +242,9 @@ class TransformersSession:
             ModelError: Fewer than `length` tokens were fed.
         """
         if not 0 <= length <= len(self._fed):
-            raise ModelError(f"the sequence has {len(self._fed)} tokens, so it cannot be cropped to {length}")
+            raise ModelError(
+                f"the sequence has {len(self._fed)} tokens, so it cannot be cropped to {length}; crop to fewer"
+            )
         surplus = self._cached - length
         del self._fed[length:]
         if surplus <= 0:

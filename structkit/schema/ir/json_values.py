@@ -236,7 +236,7 @@ def shorten_value(value: object) -> str:
 
 
 def target_hint(target: object) -> str:
-    """Return a hint for an error message about an invalid target."""
+    """Return the start of the remedy for an invalid target."""
     if isinstance(target, str):
-        return f"; a pattern is written Regex({shorten_value(target)})"
-    return "; a list of options is written Choice([...])" if isinstance(target, (list, tuple, set)) else ""
+        return f"a pattern is written Regex({shorten_value(target)}); "
+    return "a list of options is written Choice([...]); " if isinstance(target, (list, tuple, set)) else ""

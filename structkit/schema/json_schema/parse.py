@@ -320,10 +320,8 @@ class _Parser:
         for keyword in _DEPENDENT:
             entries = raw.get(keyword, {})
             if not isinstance(entries, Mapping) or not all(isinstance(name, str) for name in entries):
-                raise SchemaError(
-                    f"{keyword} must map names to names or schemas; write {{'name': ['other']}}",
-                    place=path.text,
-                )
+                fault = f"{keyword} must map names to names or schemas; write {{'name': ['other']}}"
+                raise SchemaError(fault, place=path.text)
             for name, entry in entries.items():
                 here = path.child(keyword, name)
                 if not isinstance(entry, list | tuple):

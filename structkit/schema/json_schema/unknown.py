@@ -39,7 +39,9 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
     >>> check_unknown({"type": "object", "markdownDescription": "A person."}, SchemaPath())
     >>> check_unknown({"type": "object", "propertes": {}}, SchemaPath())
     Traceback (most recent call last):
-    structkit.errors.SchemaError: 'propertes' is no keyword of JSON Schema; write 'properties', or ...
+    structkit.errors.SchemaError: at `$`:
+      'propertes' is no keyword of JSON Schema
+      write 'properties', or ...
     """
     if raw.keys() <= _KNOWN:
         return

@@ -39,7 +39,10 @@ def grammar_format(raw: object, path: SchemaPath) -> Format:
         SchemaError: The value does not come from `described_with`.
     """
     if not isinstance(raw, (list, tuple)) or len(raw) != 4 or isinstance(raw, Mapping):
-        raise SchemaError(f"{GRAMMAR_KEYWORD} must be text, path, syntax and options", place=path.text)
+        raise SchemaError(
+            f"{GRAMMAR_KEYWORD} must be text, path, syntax and options; annotate a string with a Grammar",
+            place=path.text,
+        )
     return Format.of(GRAMMAR_FORMAT, {"parts": json.dumps(raw)})
 
 

@@ -135,7 +135,7 @@ async def _slow(messages: Sequence[Message]) -> Sequence[Message]:
     ("history", "error", "said"),
     [
         (_broken, LookupError, "no store"),
-        (_slow, sk.AgentError, r"within the timeout of the run at `history \(_slow\)`"),
+        (_slow, sk.AgentError, r"(?s)at `history \(_slow\)`:\n  .*within the timeout of the run"),
         (
             lambda messages: None,
             TypeError,
@@ -146,7 +146,7 @@ async def _slow(messages: Sequence[Message]) -> Sequence[Message]:
         (
             lambda messages: messages[2:],
             sk.AgentError,
-            r"does not follow its call at `the messages that history",
+            r"(?s)at `the messages that history.*:\n  .*does not follow its call",
         ),
         (lambda messages: messages[:2], sk.AgentError, "has no output"),
     ],
@@ -170,7 +170,7 @@ def test_wrong_histories_raise_before_the_first_step(
         (3, "history must be 'cut', or a function of messages, not 3"),
         ("drop", "history must be 'cut'"),
         (["cut", 3], r"history\[1\] must be 'cut'"),
-        (lambda: [], r"history \(<lambda>\) takes no argument; write a function of \(context, messages\)"),
+        (lambda: [], r"history \(<lambda>\) takes no argument\n  write a function of \(context, messages\)"),
         (lambda one, two, three: [], r"history \(<lambda>\) takes one, two, three"),
     ],
 )
@@ -193,7 +193,7 @@ def test_a_history_over_the_context_is_refused_before_the_step(on_limit: Any) ->
     model = ScriptedModel([], context_length=1024)
     agent = sk.Agent(model, tools=[look], on_limit=on_limit)
     with pytest.raises(
-        sk.errors.GenerationError, match=r"context of 1024.*history='cut'.* at `messages`"
+        sk.errors.GenerationError, match=r"(?s)at `messages`:\n  .*context of 1024.*history='cut'.*"
     ) as caught:
         agent.run("x", messages=past(40, words=20))
     assert not model.prompts

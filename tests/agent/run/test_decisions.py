@@ -183,14 +183,18 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     ({"call_1": None}, TypeError, "decision about call_1 must be True, False"),
     (["call_1"], TypeError, r"approvals must be True, False or a dict"),
     ("yes", TypeError, "approvals must be True, False"),
-    ({"call_9": True}, sk.AgentError, r"call_9 is not a pending call.*call_1, call_2, call_3 at `approvals`"),
-    ({"call_1": True}, sk.AgentError, r"no decision about call_2, call_3; .* at `approvals`"),
+    (
+        {"call_9": True},
+        sk.AgentError,
+        r"(?s)at `approvals`:\n  .*call_9 is not a pending call.*call_1, call_2, call_3",
+    ),
+    ({"call_1": True}, sk.AgentError, r"(?s)at `approvals`:\n  .*no decision about call_2, call_3\n  "),
     ({}, sk.AgentError, "no decision about call_1, call_2, call_3"),
-    (True, sk.AgentError, r"book is deferred.*Return\(value\), or deny.* at `approvals\['call_2'\]`"),
+    (True, sk.AgentError, r"(?s)at `approvals\['call_2'\]`:\n  .*book is deferred.*Return\(value\), or deny"),
     (
         sk.Approve(arguments={"euros": 501}),
         sk.AgentError,
-        r"pay rejects.*500 at `approvals\['call_1'\].arguments.euros`",
+        r"(?s)at `approvals\['call_1'\].arguments.euros`:\n  .*pay rejects.*500",
     ),
     (sk.Approve(arguments={"euros": 3}), sk.AgentError, "pay rejects the arguments: .*it is odd"),
     (sk.Approve(arguments={"euros": "many"}), sk.AgentError, "pay rejects"),
@@ -198,9 +202,13 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (
         sk.Approve(arguments={"euros": 2, "tip": 1}),
         sk.AgentError,
-        "pay has no parameter tip; .* euros, day, note at",
+        "pay has no parameter tip\n  .* euros, day, note",
     ),
-    (sk.Return(object()), sk.AgentError, r"result cannot be written as JSON.* at `approvals\['call_1'\]`"),
+    (
+        sk.Return(object()),
+        sk.AgentError,
+        r"(?s)at `approvals\['call_1'\]`:\n  .*result cannot be written as JSON",
+    ),
 ]
 
 

@@ -37,7 +37,7 @@ def test_each_method_returns_a_new_toolset() -> None:
     assert names(DATABASE.rename({"drop": "remove"})) == ["read", "remove"]
     assert names(DATABASE) == ["read", "drop"]
     assert [tool.max_calls for tool in DATABASE.prefix("x_")] == [None, 1]
-    with pytest.raises(sk.AgentError, match=r"unknown tool gone; the tools are drop, read"):
+    with pytest.raises(sk.AgentError, match=r"unknown tool gone\n  the tools are drop, read"):
         DATABASE.rename({"gone": "away"})
 
 

@@ -144,7 +144,7 @@ def test_a_rejected_quote_is_generated_again() -> None:
 
 def test_an_empty_source_has_no_quotes() -> None:
     assert sk.extract(ScriptedModel(['"x"'], strict=False), "   ", Name | None) is None
-    with pytest.raises(sk.UnsatisfiableSchema, match=r"the source of the quote is empty at `\$.name`"):
+    with pytest.raises(sk.UnsatisfiableSchema, match=r"at `\$.name`:\n  the source of the quote is empty"):
         sk.extract(ScriptedModel([""]), "", Person)
 
 
@@ -153,7 +153,7 @@ def test_a_quote_without_a_source_raises() -> None:
         lambda: sk.compile(Person, byte_vocabulary()),
         lambda: sk.explain(Person),
     ):
-        with pytest.raises(sk.SchemaError, match=r"the quote has no source.* at `\$.name`"):
+        with pytest.raises(sk.SchemaError, match=r"at `\$.name`:\n  the quote has no source.*"):
             call()
     with pytest.raises(sk.SchemaError, match="cannot be printed as a regex"):
         sk.to_regex(Person)

@@ -374,7 +374,7 @@ def test_a_failing_assistant_model_fails_its_row(demo) -> None:
     outcomes = sk.extract_many(demo, PEOPLE, Person, assistant_model=draft, return_exceptions=True)
     failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     assert [str(error) for error in failed] == [
-        "the assistant model failed: ZeroDivisionError: division by zero at `random`"
+        "at `random`:\n  the assistant model failed: ZeroDivisionError: division by zero"
     ]
     assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 1
 
@@ -389,7 +389,9 @@ def test_errors_of_an_assistant_model(demo, breaks: str) -> None:
             session.crop = lambda length: {}["no more"]  # type: ignore[method-assign]
             return session
 
-    with pytest.raises(sk.ModelError, match="the assistant model failed: KeyError: 'no more' at `random`"):
+    with pytest.raises(
+        sk.ModelError, match="at `random`:\n  the assistant model failed: KeyError: 'no more'"
+    ):
         sk.extract(
             demo, PEOPLE[0], Person, assistant_model=Broken(1, demo.vocabulary), temperature=1.0, seed=3
         )

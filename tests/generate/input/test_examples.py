@@ -275,5 +275,5 @@ def test_lone_surrogates_raise() -> None:
         with pytest.raises(ValueError, match=r"examples\[1\]\[0\] is not Unicode: .* '\\ud800' at 1"):
             call(model, "x", int, examples=[("a", 1), ("b\ud800", 2)])
         for prompt in ("a\ud800", [{"role": "user", "content": "\udfff"}]):
-            with pytest.raises(sk.GenerationError, match=r"the prompt is not Unicode: .* at `prompt`"):
+            with pytest.raises(sk.GenerationError, match=r"at `prompt`:\n  the prompt is not Unicode: .*"):
                 call(model, prompt, int)

@@ -16,10 +16,10 @@ def test_a_context_that_is_full_is_named() -> None:
     pytest.importorskip("transformers", reason="needs transformers")
     model = sk.load()
     with pytest.raises(
-        sk.BudgetTooSmall, match=r"leaves 0: of 1024 tokens, .* for thinking; pass thinking=\d+"
+        sk.BudgetTooSmall, match=r"leaves 0: of 1024 tokens, .* for thinking\n  pass thinking=\d+"
     ):
         sk.extract(model, "x", int, max_tokens=100, thinking=True)
-    with pytest.raises(sk.BudgetTooSmall, match="only 0 are allowed; pass max_tokens=1 or more"):
+    with pytest.raises(sk.BudgetTooSmall, match="only 0 are allowed\n  pass max_tokens=1 or more"):
         sk.extract(model, "x", int, max_tokens=0)
 
 

@@ -127,13 +127,13 @@ def test_errors_name_their_cause_and_step() -> None:
     def late(ids: object, scores: object) -> object:
         return scores - np.inf if ids.shape[1] > 10 else scores
 
-    with pytest.raises(sk.ModelError, match=r"forbid every token.* at `token 9, processors`"):
+    with pytest.raises(sk.ModelError, match=r"at `token 9, processors`:\n  .*forbid every token.*"):
         sk.extract(RandomModel(3, BYTES), "xy", sk.Regex("[ab]{80}"), processors=[late], include_schema=False)
     empty = ScriptedModel([np.full((1, RandomModel().vocabulary.size), -np.inf, np.float32)] * 2)
     for processors in ([lambda ids, scores: scores], [MASK, lambda ids, scores: scores]):
         with pytest.raises(sk.ModelError, match="is -inf, not a finite number"):
             sk.extract(empty, "x", bool, processors=processors)
-    with pytest.raises(sk.ModelError, match=r"returned logits of shape \[5\]; expected"):
+    with pytest.raises(sk.ModelError, match=r"returned logits of shape \[5\]\n  expected"):
         sk.extract(RandomModel(), "x", bool, processors=[lambda ids, scores: scores[:, :5]])
 
 

@@ -245,7 +245,7 @@ def events(kind: Kind, data: list[str]) -> Say:
 def test_a_refusal_ends_with_its_words(kind: Kind) -> None:
     with kind.serving(events(kind, REFUSALS[kind.package])) as (model, server):
         with pytest.raises(
-            ModelError, match=f"refuses to answer: .*{WORDS[kind.package]}.*; change the prompt"
+            ModelError, match=f"refuses to answer: .*{WORDS[kind.package]}.*\n  change the prompt"
         ):
             sk.extract(model, "Ana, 34", Person)
         assert len(server.requests) == 1

@@ -195,7 +195,7 @@ def test_no_memory_for_more_cells_is_an_error_and_the_model_goes_on(
     rows = model.batch()
     assert rows is not None
     with pytest.raises(
-        ModelError, match=r"no memory for .* tokens; shorten the prompts, or lower batch_size"
+        ModelError, match=r"no memory for .* tokens\n  shorten the prompts, or lower batch_size"
     ):
         rows.add([_tokens(200, 1), _tokens(200, 2)])
     np.testing.assert_allclose(session.logits([6]), _whole(tiny, [*_tokens(50), 6])[-1], atol=1e-4)

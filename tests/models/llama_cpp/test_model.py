@@ -93,7 +93,7 @@ def test_a_file_is_loaded_by_path(demo_path: Path, demo, capfd: pytest.CaptureFi
 
 
 def test_files_that_are_no_model_are_rejected(tmp_path: Path, library: Any, demo_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"the file does not exist at `no\.gguf`"):
+    with pytest.raises(ModelError, match=r"at `no\.gguf`:\n  the file does not exist"):
         sk.load("no.gguf")
     path = tmp_path / "bad.GGUF"
     path.write_bytes(b"GGU")
@@ -250,7 +250,7 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF")
     monkeypatch.setitem(__import__("sys").modules, "llama_cpp", None)
-    with pytest.raises(sk.MissingExtra, match=r'run: pip install "structkit-llm\[llama-cpp\]"'):
+    with pytest.raises(sk.MissingExtra, match=r'pip install "structkit-llm\[llama-cpp\]"'):
         sk.load(path)
 
 

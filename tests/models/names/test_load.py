@@ -66,7 +66,7 @@ def test_a_key_that_is_missing_is_named(
 ) -> None:
     pytest.importorskip(package, reason=f"the package {package} is not installed")
     with pytest.raises(
-        ModelError, match=r"needs a key; set the environment variable \w+_API_KEY to one of http"
+        ModelError, match=r"needs a key\n  set the environment variable \w+_API_KEY to one of http"
     ):
         sk.load(name)
 
@@ -84,7 +84,7 @@ def test_a_package_that_is_missing_is_named(
     if "." in package and package.partition(".")[0] in sys.modules:
         monkeypatch.delattr(sys.modules[package.partition(".")[0]], "genai", raising=False)
     with pytest.raises(
-        sk.MissingExtra, match=r'need the package .*; run: pip install "structkit-llm\[\w+\]" at'
+        sk.MissingExtra, match=r'(?s)at .*need the package .*\n  pip install "structkit-llm\[\w+\]"'
     ):
         sk.load(name)
 
@@ -107,7 +107,7 @@ def test_a_server_at_an_address(provider: str, kind: str) -> None:
             assert model.dialect == kind
             assert sk.extract(model, "one", Target) == {"a": 1}
         with pytest.raises(
-            ModelError, match=r"does not have the model 'other'; it has 'org/name@q4'.*starts"
+            ModelError, match=r"does not have the model 'other'\n  it has 'org/name@q4'.*starts"
         ):
             sk.load(f"{provider}:other@{server.url}")
 
@@ -121,12 +121,12 @@ def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("structkit.models.names.load.connect", connect)
     for name, expected in {
-        "ollama:qwen3": "no server answers at http://localhost:11434; `ollama serve` starts Ollama, and `ollama pull "
+        "ollama:qwen3": "no server answers at http://localhost:11434\n  `ollama serve` starts Ollama, and `ollama pull "
         "qwen3` gets the model; for another address give ollama:qwen3@http://HOST:PORT",
         "lmstudio:qwen3@q4_k_m": "`lms server start` starts LM Studio, and `lms load qwen3@q4_k_m` the model",
         "vllm:": "`vllm serve MODEL` starts vLLM",
         "ollama:qwen3:4b": "`ollama pull qwen3:4b` gets the model",
-        "llama.cpp:@https://host": "no server answers at https://host; `llama-server -m FILE.gguf` starts",
+        "llama.cpp:@https://host": "no server answers at https://host\n  `llama-server -m FILE.gguf` starts",
     }.items():
         with pytest.raises(ModelError) as raised:
             sk.load(name)
@@ -162,15 +162,15 @@ def test_names_on_the_hub_stay_names_on_the_hub(name: str, monkeypatch: pytest.M
 
 def test_mistakes_in_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
-        ModelError, match=r"the provider 'mistral' is unknown; it is one of openai, anthropic"
+        ModelError, match=r"the provider 'mistral' is unknown\n  it is one of openai, anthropic"
     ):
         sk.load("mistral:large")
-    with pytest.raises(ModelError, match=r"an address is no name of a model; pass it to structkit.connect"):
+    with pytest.raises(ModelError, match=r"an address is no name of a model\n  pass it to structkit.connect"):
         sk.load("http://localhost:8000/v1")
-    with pytest.raises(ModelError, match="the name of the model is missing; write openai:MODEL"):
+    with pytest.raises(ModelError, match="the name of the model is missing\n  write openai:MODEL"):
         sk.load("openai:")
     with pytest.raises(
-        ModelError, match="device is a setting of models that run in this process; leave it out"
+        ModelError, match="device is a setting of models that run in this process\n  leave it out"
     ):
         sk.load("openai:gpt-5-mini", device="cuda")
     monkeypatch.chdir(tmp_path)

@@ -54,7 +54,7 @@ def test_a_reply_that_breaks_off_is_continued(end: Say) -> None:
 
 def test_tries_are_bounded_in_number() -> None:
     with serve(error(500, "internal", ("Retry-After", "0"))) as server:
-        with pytest.raises(ModelError, match=r"answers with status 500.*: internal; see its log"):
+        with pytest.raises(ModelError, match=r"answers with status 500.*: internal\n  see its log"):
             sk.extract(sk.connect(server.url, max_tries=3), "one", Target)
         assert len(server.requests) == 3
 
@@ -62,7 +62,7 @@ def test_tries_are_bounded_in_number() -> None:
 def test_tries_are_bounded_in_seconds() -> None:
     with serve(error(429, "quota", ("Retry-After", "3600"))) as server:
         started = time.monotonic()
-        with pytest.raises(ModelError, match=r"status 429, and asks to wait 3600 s: quota; send fewer"):
+        with pytest.raises(ModelError, match=r"status 429, and asks to wait 3600 s: quota\n  send fewer"):
             sk.extract(sk.connect(server.url), "one", Target)
         assert time.monotonic() - started < 5
         assert len(server.requests) == 1

@@ -40,7 +40,7 @@ OBJECT = {"type": "object"}
 )
 def test_a_slip_of_a_keyword_is_refused(schema: dict[str, Any], place: str, meant: str) -> None:
     with pytest.raises(
-        sk.SchemaError, match=f"is no keyword of JSON Schema; write {meant!r}".replace("$", "\\$")
+        sk.SchemaError, match=f"is no keyword of JSON Schema\n  write {meant!r}".replace("$", "\\$")
     ) as caught:
         sk.to_regex(schema)
     assert caught.value.place == place
@@ -120,8 +120,8 @@ def test_classes_and_values_that_are_no_targets_are_named() -> None:
     for target, meant in (
         (Plain, r"write class Plain\(pydantic.BaseModel\)"),
         (Plain(), "pass the class Plain"),
-        (Model(name="a"), "is a value; pass its class Model"),
-        (Point(1), "is a value; pass its class Point"),
+        (Model(name="a"), "is a value\n  pass its class Model"),
+        (Point(1), "is a value\n  pass its class Point"),
     ):
         with pytest.raises(sk.SchemaError, match=meant):
             sk.to_regex(target)  # type: ignore[arg-type]
@@ -132,7 +132,7 @@ def test_a_model_of_pydantic_1_is_named() -> None:
         warnings.simplefilter("ignore")
         v1 = pytest.importorskip("pydantic.v1", reason="pydantic has no version 1 here")
         old = type("Old", (v1.BaseModel,), {"__annotations__": {"name": str}})
-        with pytest.raises(sk.SchemaError, match="Old is a model of pydantic 1; derive it"):
+        with pytest.raises(sk.SchemaError, match="Old is a model of pydantic 1\n  derive it"):
             sk.to_regex(old)
 
 
