@@ -44,6 +44,11 @@ def bar() -> None:
 def adapter() -> None:
     import structkit.integrations.pydantic_ai
 
+def completion() -> None:
+    from argparse import ArgumentParser, Namespace
+    from structkit.cli.start import print_completion
+    print_completion(Namespace(shell="bash"), ArgumentParser())
+
 doors = {
     "transformers": sk.load,
     "openai": lambda: sk.load("openai:gpt-5-mini"),
@@ -55,6 +60,7 @@ doors = {
     "pydantic-ai": adapter,
     "check": prove,
     "progress": bar,
+    "completion": completion,
 }
 Path("model.gguf").write_bytes(b"GGUF")
 for extra, door in doors.items():

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import structkit
+from structkit.cli.start import init, print_completion
 
 __all__ = ["main"]
 
@@ -16,8 +17,18 @@ _EXAMPLES = """\
 examples:
   structkit extract "Ana Souza, 34, works as a nurse in Porto." --type examples/person.py:Person
   structkit extract --type package.models:Invoice --json < invoice.txt
+  structkit extract --model ollama:qwen3 --type package.models:Invoice --file invoice.txt
   structkit extract "It is broken!" --schema ticket.json --model Qwen/Qwen3-0.6B
+  structkit extract "It is broken!" --choice positive --choice negative
+  structkit extract "The parcel left on 3 May." --regex "\\d{4}-\\d{2}-\\d{2}"
   structkit extract --type examples/person.py:Person --input texts.jsonl --output people.jsonl --resume
+  cat texts.jsonl | structkit extract --type examples/person.py:Person --input - > people.jsonl
+
+exit status:
+  0    success
+  1    an error, with one message on standard error; or a line of the output is an error
+  2    the arguments are invalid
+  130  interrupted
 """
 
 _CHECK = (
@@ -86,6 +97,29 @@ examples:
 )
 
 
+_INIT = (
+    "write a program that runs, to start from",
+    "",
+    """\
+examples:
+  structkit init
+  structkit init people.py --model Qwen/Qwen3-0.6B
+""",
+)
+
+_COMPLETION = (
+    "print a script that completes commands and options in a shell",
+    """
+
+It requires shtab: pip install "structkit-llm[completion]".""",
+    """\
+examples:
+  structkit completion bash > ~/.local/share/bash-completion/completions/structkit
+  structkit completion zsh > ~/.zfunc/_structkit
+""",
+)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
@@ -94,20 +128,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0; or 1 after an error, with one message on standard error, if an answer in a file is an error,
-        or if `check` or `explain` report a problem.
+        or if `check` or `explain` report a problem; or 130 if it is interrupted.
 
     Raises:
         SystemExit: With 2 after invalid arguments; with 0 after `--help` and `--version`.
     """
-    parsed = _parser().parse_args(arguments)
-    run = {"extract": _extract, "doctor": _doctor}.get(parsed.command, _run_target_command)
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    run = {
+        "extract": _extract,
+        "doctor": _doctor,
+        "init": init,
+        "completion": lambda parsed: print_completion(parsed, parser),
+    }.get(parsed.command, _run_target_command)
     try:
         output, status = run(parsed)
     except structkit.StructkitError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
-        return _fail("interrupted")
-    _write(output)
+        return _fail("interrupted", 130)
+    if output:
+        _write(output)
     return status
 
 
@@ -117,7 +158,7 @@ def _extract(parsed: argparse.Namespace) -> tuple[str, int]:
 
     try:
         options = read_options(parsed)
-        prompt = "" if parsed.input else read_prompt(parsed.prompt)
+        prompt = "" if parsed.input else read_prompt(parsed.prompt, parsed.file)
     except ValueError as error:
         parsed.parser.error(str(error))
     return extract(parsed, prompt, options)
@@ -152,6 +193,8 @@ def _parser() -> argparse.ArgumentParser:
         "explain": (*_EXPLAIN, _add_explain),
         "sample": (*_SAMPLE, _add_sample),
         "doctor": (*_DOCTOR, _add_doctor),
+        "init": (*_INIT, _add_init),
+        "completion": (*_COMPLETION, _add_completion),
     }.items():
         description = f"{help_text[0].upper()}{help_text[1:]}.{details}"
         command = commands.add_parser(
@@ -213,6 +256,17 @@ def _add_doctor(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print the checks as JSON")
 
 
+def _add_init(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "path", nargs="?", default="extract_person.py", metavar="FILE", help="extract_person.py by default"
+    )
+    command.add_argument("--model", metavar="NAME", help="as for `extract`; by default the demo model")
+
+
+def _add_completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+
+
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "target",
@@ -248,6 +302,7 @@ def _add_compile_options(
 
 def _add_extract(command: argparse.ArgumentParser) -> None:
     command.add_argument("prompt", nargs="?", default="-", help="the prompt; by default standard input")
+    command.add_argument("--file", metavar="FILE", help="read the prompt from a file")
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument(
         "--type",
@@ -255,7 +310,13 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
         metavar="LOCATION:NAME",
         help="a type: path/to/file.py:Person or module:Person",
     )
-    target.add_argument("--schema", metavar="FILE", help="a file with a JSON Schema")
+    target.add_argument(
+        "--schema", metavar="FILE", help="a file with a JSON Schema, or the schema itself: {...}"
+    )
+    target.add_argument("--regex", metavar="PATTERN", help="a regular expression that the whole text matches")
+    target.add_argument(
+        "--choice", action="append", metavar="TEXT", help="one of several texts; repeat it for each of them"
+    )
     target.add_argument("--grammar", metavar="FILE", help="a file with a grammar")
     command.add_argument(
         "--syntax",
@@ -278,9 +339,15 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     _add_compile_options(command, source="the source text of fields with sk.Quote(); by default the prompt")
     many = command.add_argument_group("a file of prompts")
     many.add_argument(
-        "--input", metavar="FILE", help="JSON lines: strings, or objects with a prompt and an id"
+        "--input",
+        metavar="FILE",
+        help="JSON lines: strings, or objects with a prompt and an id; - is standard input",
     )
-    many.add_argument("--output", metavar="FILE", help="JSON lines: the value or error of each prompt")
+    many.add_argument(
+        "--output",
+        metavar="FILE",
+        help="JSON lines: the value or error of each prompt; by default standard output",
+    )
     many.add_argument(
         "--batch-size",
         type=int,
@@ -328,9 +395,9 @@ def _positive_float(text: str) -> float:
     return number
 
 
-def _fail(message: str) -> int:
+def _fail(message: str, status: int = 1) -> int:
     sys.stderr.write(f"structkit: {message}\n")
-    return 1
+    return status
 
 
 def _write(text: str) -> None:

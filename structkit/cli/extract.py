@@ -16,6 +16,7 @@ from structkit.errors import SchemaError
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.sample.sample import check_int
 from structkit.targets.grammar import Grammar, Syntax
+from structkit.targets.specs import Choice, Regex
 from structkit.targets.targets import AnyTarget
 
 __all__ = ["extract", "read_grammar", "read_options", "read_prompt", "read_schema", "read_type"]
@@ -33,7 +34,7 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tup
 
         return extract_file(arguments, target, options)
     result = generate(load(arguments.model), prompt, cast("type[object]", target), **options)
-    if isinstance(target, Grammar):
+    if isinstance(target, (Choice, Grammar, Regex)):
         return (json.dumps(result.text, ensure_ascii=False) if arguments.json else result.text), 0
     return (result.text if arguments.json else repr(result.value)), 0
 
@@ -41,7 +42,11 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tup
 def _target(arguments: argparse.Namespace) -> AnyTarget:
     if arguments.grammar:
         return read_grammar(Path(arguments.grammar), arguments.syntax, arguments.start)
-    return read_type(*arguments.type) if arguments.type else read_schema(Path(arguments.schema))
+    if arguments.regex is not None:
+        return Regex(arguments.regex)
+    if arguments.choice:
+        return Choice(arguments.choice)
+    return read_type(*arguments.type) if arguments.type else read_schema(arguments.schema)
 
 
 def read_grammar(path: Path, syntax: Syntax, start: str | None) -> Grammar[str]:
@@ -85,32 +90,42 @@ def read_type(source: str, name: str) -> AnyTarget:
     return cast("AnyTarget", value)
 
 
-def read_schema(path: Path) -> AnyTarget:
-    """Read a JSON Schema from a file.
+def read_schema(given: str) -> AnyTarget:
+    """Read a JSON Schema from a file, or the schema itself, which starts with a brace.
 
     Raises:
         SchemaError: The file does not exist, or does not contain a JSON object.
     """
+    is_text = given.lstrip().startswith("{")
+    place = "--schema" if is_text else given
     try:
-        schema = json.loads(path.read_text(encoding="utf-8"))
+        schema = json.loads(given if is_text else Path(given).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise SchemaError(
-            f"the JSON Schema cannot be read: {error}; give a file of JSON", place=str(path)
+            f"the JSON Schema cannot be read: {error}; give a file of JSON", place=place
         ) from error
     if not isinstance(schema, dict):
         raise SchemaError(
-            f"a JSON Schema is an object, not {schema!r:.40}; write {{}} for any value", place=str(path)
+            f"a JSON Schema is an object, not {schema!r:.40}; write {{}} for any value", place=place
         )
     return cast("dict[str, object]", schema)
 
 
-def read_prompt(prompt: str) -> str:
-    """Return the prompt; read it from standard input if it is `-`.
+def read_prompt(prompt: str, file: str | None = None) -> str:
+    """Return the prompt; read it from a file, or from standard input if it is `-`.
 
     Raises:
-        ValueError: The prompt is empty.
+        ValueError: The prompt is empty, the file cannot be read, or both are given.
     """
-    text = sys.stdin.read().strip() if prompt == "-" else prompt
+    if file is not None and prompt != "-":
+        raise ValueError("give a prompt or --file, not both")
+    if file not in (None, "-"):
+        try:
+            text = Path(str(file)).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"--file cannot be read: {error}") from error
+    else:
+        text = sys.stdin.read().strip() if prompt == "-" else prompt
     if not text:
         raise ValueError("the prompt is empty; give a string, or pipe one to standard input")
     return text
@@ -122,12 +137,12 @@ def read_options(arguments: argparse.Namespace) -> Options:
     Raises:
         ValueError: An option is out of range.
     """
-    if bool(arguments.input) != bool(arguments.output):
-        raise ValueError(
-            "--input and --output require each other: the file of prompts, and the file of values"
-        )
-    if arguments.input and arguments.prompt != "-":
+    if arguments.output and not arguments.input:
+        raise ValueError("--output requires --input, the file of prompts")
+    if arguments.input and (arguments.prompt != "-" or arguments.file):
         raise ValueError("give a prompt or --input, not both")
+    if arguments.resume and (arguments.input == "-" or arguments.output in (None, "-")):
+        raise ValueError("--resume requires files as --input and --output")
     check_int("--batch-size", arguments.batch_size, 1)
     options = Options(max_tokens=arguments.max_tokens)
     # A model that returns text refuses settings of sampling.

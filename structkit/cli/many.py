@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import cast
@@ -31,16 +32,19 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
     Raises:
         StructkitError: A file cannot be read or written, the output already exists, or the target is invalid.
     """
-    source, sink = Path(arguments.input), Path(arguments.output)
-    if sink.exists() and not arguments.resume:
+    source = Path(arguments.input)
+    sink = None if arguments.output in (None, "-") else Path(arguments.output)
+    if sink is not None and sink.exists() and not arguments.resume:
         raise StructkitError("the file already exists; pass --resume to continue it", place=str(sink))
-    model, size, failed, written = load(arguments.model), arguments.batch_size, 0, 0
+    model, failed, written = load(arguments.model), 0, 0
     settings = Settings.read("extract_many", options)
     try:
-        with source.open(encoding="utf-8") as lines, _OutputFile(sink) as output:
+        with _input(source) as lines, _OutputStream() if sink is None else _OutputFile(sink) as output:
             existing = output.existing
+            length = None if arguments.input == "-" else max(0, _count_lines(source) - existing)
+            batch = BatchSettings(size=arguments.batch_size, progress=None, return_exceptions=True)
             rest = ((number, line) for number, line in enumerate(lines) if not output.has(number))
-            with closing(_answers(model, rest, target, settings, size)) as answers:
+            with closing(_answers(model, rest, target, settings, batch, length)) as answers:
                 for number, answer in answers:
                     output.put(number, answer)
                     failed += "error" in answer
@@ -50,8 +54,52 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
             f"reading or writing the files failed: {error}; give a file of JSON lines, and one to write",
             place=str(source),
         ) from error
+    if sink is None:
+        return "", int(failed > 0)
     skipped = f", {existing} already existed" if existing else ""
     return f"{written} lines written to {sink}, {failed} of them errors{skipped}", int(failed > 0)
+
+
+@contextmanager
+def _input(source: Path) -> Iterator[Iterable[str]]:
+    if str(source) == "-":
+        yield sys.stdin
+        return
+    with source.open(encoding="utf-8") as lines:
+        yield lines
+
+
+def _count_lines(source: Path) -> int:
+    with source.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
+class _OutputStream:
+    """Standard output: answers are written in the order of the lines, as early as possible."""
+
+    existing = 0
+
+    def __init__(self) -> None:
+        self._pending: dict[int, str] = {}
+        self._next = 0
+
+    def has(self, number: int) -> bool:
+        """Whether the answer to a line exists: never."""
+        return False
+
+    def put(self, number: int, answer: dict[str, object]) -> None:
+        """Add the answer to a line."""
+        self._pending[number] = json.dumps(answer)  # ASCII, which every encoding of a terminal has
+        while (text := self._pending.pop(self._next, None)) is not None:
+            sys.stdout.write(text + "\n")
+            self._next += 1
+        sys.stdout.flush()
+
+    def __enter__(self) -> _OutputStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave standard output open."""
 
 
 class _OutputFile:
@@ -133,7 +181,12 @@ def _count_complete_lines(sink: Path) -> int:
 
 
 def _answers(
-    model: LogitsModel, lines: Iterable[tuple[int, str]], target: AnyTarget, settings: Settings, size: int
+    model: LogitsModel,
+    lines: Iterable[tuple[int, str]],
+    target: AnyTarget,
+    settings: Settings,
+    batch: BatchSettings,
+    length: int | None,
 ) -> Generator[tuple[int, dict[str, object]], None, None]:
     """Yield line numbers and answers, in the order of completion."""
     ids: dict[int, object] = {}
@@ -148,8 +201,9 @@ def _answers(
                 yield number, cast("Prompt", prompt)
 
     is_json = read_target(target).is_json
-    batch = BatchSettings(size=size, progress=None, return_exceptions=True)
-    for number, result in run_as_completed(model, prompts(), target, settings, batch):
+    for number, result in run_as_completed(
+        model, prompts(), target, settings, batch, length=length, reads_ahead=length is not None
+    ):
         while unreadable:
             bad, error = unreadable.pop()
             yield bad, _answer(error, ids.pop(bad), is_json=False)

@@ -6,7 +6,6 @@ import argparse
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 
 from structkit.api.explain import explain
 from structkit.cli.extract import read_schema, read_type
@@ -26,7 +25,7 @@ def target_from_arguments(arguments: argparse.Namespace) -> AnyTarget:
     """
     location: str = arguments.target
     if location.endswith(".json"):
-        return read_schema(Path(location))
+        return read_schema(location)
     source, _, name = location.rpartition(":")
     return read_type(source, name)
 

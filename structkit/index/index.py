@@ -94,7 +94,8 @@ class Index:
         trie = vocabulary.trie
         if len(trie.byte) >= 1 << walk_kernels.LABEL_SHIFT:
             raise VocabularyError(
-                f"the tokens have more than {1 << walk_kernels.LABEL_SHIFT:,} different beginnings; use a smaller vocabulary"
+                f"the tokens have more than {1 << walk_kernels.LABEL_SHIFT:,} different beginnings; "
+                "use a smaller vocabulary"
             )
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         self._trie = (trie.depth, trie.first, trie.token_ids, *children)

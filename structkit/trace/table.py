@@ -11,7 +11,8 @@ __all__ = ["draw_details", "draw_table"]
 
 _STYLE = """
 .sk-table { --ink: #16302b; --page: #ffffff; --line: #c8d6d2; --soft: #55726b;
-  color: var(--ink); background: var(--page); font: 14px/1.5 system-ui, sans-serif; padding: .6em 1em; max-width: 70em; }
+  color: var(--ink); background: var(--page); font: 14px/1.5 system-ui, sans-serif;
+  padding: .6em 1em; max-width: 70em; }
 @media (prefers-color-scheme: dark) { .sk-table { --ink: #e3efec; --page: #14201d; --line: #3a4d48; --soft: #9db5af; } }
 .sk-table table { border-collapse: collapse; }
 .sk-table th, .sk-table td { padding: .15em .9em .15em 0; text-align: left; vertical-align: top;

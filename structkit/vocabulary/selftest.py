@@ -55,7 +55,8 @@ def check_round_trip(
             )
     if not checked:
         raise VocabularyError(
-            "the tokenizer cannot be read as bytes: it encodes none of the sample texts; pass Vocabulary(tokens, eos_token_ids=...)"
+            "the tokenizer cannot be read as bytes: it encodes none of the sample texts; "
+            "pass Vocabulary(tokens, eos_token_ids=...)"
         )
 
 

@@ -288,7 +288,8 @@ def _parts(component: object) -> Iterator[Mapping[str, object]]:
         described: object = json.loads(cast(_Pickled, component).__getstate__())
     except Exception as error:  # tokenizers raises a bare `Exception` for a component written in Python
         raise VocabularyError(
-            f"the tokenizer cannot be read as bytes: its {type(component).__name__} has no JSON description ({error}); pass Vocabulary(tokens, eos_token_ids=...)"
+            f"the tokenizer cannot be read as bytes: its {type(component).__name__} has no JSON description ({error}); "
+            "pass Vocabulary(tokens, eos_token_ids=...)"
         ) from error
     yield from _flattened(described)
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 import structkit as sk
 from structkit.cli import main
 from structkit.testing import ScriptedModel
+from tests.docs.blocks import needs_demo
 
 SOURCE = """
 from __future__ import annotations
@@ -162,7 +165,7 @@ def test_generation_errors_print_one_message(
     ("arguments", "message"),
     [
         ([], "required"),
-        (["extract", "x"], "--type --schema --grammar is required"),
+        (["extract", "x"], "--type --schema --regex --choice --grammar is required"),
         (["extract", "x", "--type", "person.py"], "write path/to/file.py:Name"),
         (["extract", "x", "--type", "a:B", "--schema", "c"], "not allowed with"),
         (["extract", "x", "--type", "a:B", "--temperature", "-1"], "temperature must be"),
@@ -311,10 +314,18 @@ def test_lines_of_a_file_have_their_own_random_numbers(file: Path, monkeypatch: 
     assert sink.read_text() == complete
 
 
-def test_input_requires_output(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["extract", "--type", f"{file}:Person", "--input", "in.jsonl"])
-    assert "require each other" in capsys.readouterr().err
+def test_files_that_do_not_fit_together(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for options, message in (
+        (["--output", "out.jsonl"], "--output requires --input"),
+        (["--input", "-", "--output", "out.jsonl", "--resume"], "--resume requires files"),
+        (["--input", "in.jsonl", "--resume"], "--resume requires files"),
+        (["--input", "in.jsonl", "--file", "a.txt"], "not both"),
+        (["--file", "none.txt"], "--file cannot be read"),
+        (["Ana", "--file", "none.txt"], "not both"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(["extract", "--type", f"{file}:Person", *options])
+        assert message in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main(["extract", "Ana", "--type", f"{file}:Person", "--input", "in.jsonl", "--output", "out.jsonl"])
     assert "not both" in capsys.readouterr().err
@@ -331,3 +342,104 @@ def test_raw_texts_become_json_strings(file: Path, monkeypatch: pytest.MonkeyPat
     source.write_text('{"id": "\\ud800", "prompt": "x"}\n')
     assert main(["extract", "--type", f"{file}:Code", "--input", str(source), "--output", str(sink)]) == 0
     assert json.loads(sink.read_text()) == {"id": "\ud800", "value": "ab"}
+
+
+def test_lines_of_standard_input_are_answered_on_standard_output(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("structkit.cli.many.load", lambda name: ScriptedModel([ANA, ANA, "3"], strict=False))
+    lines = ['"Ana is 34."', "no JSON", '{"id": 7, "prompt": "Ana, 34."}']
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+    assert main(["extract", "--type", f"{file}:Person", "--input", "-"]) == 1
+    captured = capsys.readouterr()
+    first, second, third = map(json.loads, captured.out.splitlines())
+    assert first["value"] == third["value"] == json.loads(ANA)
+    assert third["id"] == 7 and "the line is not JSON" in second["error"]
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "reply", "printed"),
+    [
+        (["--regex", "[a-z]{2}[0-9]"], "ab1", "ab1"),
+        (["--regex", "[a-z]{2}", "--json"], "ab", '"ab"'),
+        (["--choice", "red wine", "--choice", "beer"], "beer", "beer"),
+        (["--schema", '{"type": "integer"}'], "12", "12"),
+    ],
+)
+def test_targets_without_a_file(
+    options: list[str],
+    reply: str,
+    printed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("structkit.cli.extract.load", lambda name: ScriptedModel([reply]))
+    assert main(["extract", "x", *options]) == 0
+    assert capsys.readouterr().out == printed + "\n"
+
+
+def test_a_target_without_a_file_may_be_invalid(capsys: pytest.CaptureFixture[str]) -> None:
+    for options, message in (
+        (["--regex", "[a-z"], "^"),
+        (["--schema", '{"type": '], "the JSON Schema cannot be read"),
+        (["--schema", '{"propertes": {}}'], "write 'properties'"),
+        (["--choice", "a", "--choice", "a"], "occurs twice"),
+    ):
+        assert main(["extract", "x", *options]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_the_prompt_is_read_from_a_file(
+    file: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = file.with_name("notes.txt")
+    notes.write_text("Ana is 34.\n", encoding="utf-8")
+    assert main(["extract", "--type", f"{file}:Person", "--file", str(notes)]) == 0
+    assert model.prompts[0].startswith("Ana is 34.\n\nAnswer with JSON")
+
+
+def test_an_interruption_has_its_own_status(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(name: object) -> ScriptedModel:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("structkit.cli.extract.load", interrupted)
+    assert main(["extract", "x", "--type", f"{file}:Person"]) == 130
+    assert capsys.readouterr().err == "structkit: interrupted\n"
+
+
+def test_init_writes_a_program_that_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_demo()
+    path = tmp_path / "people.py"
+    assert main(["init", str(path)]) == 0
+    assert f"python {path}" in capsys.readouterr().out
+    assert main(["init", str(path)]) == 1
+    assert "already exists" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["people.py", "Ana Souza, 34, works as a nurse in Porto."])
+    runpy.run_path(str(path), run_name="__main__")
+    value, *confidences = capsys.readouterr().out.splitlines()
+    assert value == "Person(name='Ana Souza', age=34, job='nurse')"
+    assert [line.partition(":")[0].strip() for line in confidences][-3:] == ["name", "age", "job"]
+    assert main(["init", str(tmp_path / "other.py"), "--model", 'a"b']) == 0
+    assert "MODEL = 'a\"b'" in (tmp_path / "other.py").read_text()
+    assert main(["init", str(tmp_path / "no" / "such.py")]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_completion_knows_commands_and_options(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)  # type: ignore[arg-type]
+    assert main(["completion", "bash"]) == 1
+    assert 'pip install "structkit-llm[completion]"' in capsys.readouterr().err
+    monkeypatch.undo()
+    pytest.importorskip("shtab")
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert "--choice" in script and "may_omit" in script and "doctor" in script
+    if bash := shutil.which("bash"):
+        subprocess.run([bash, "-n"], input=script, text=True, check=True)

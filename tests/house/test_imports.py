@@ -126,6 +126,7 @@ IMPORTERS = {
         "schema/view/rejection.py",
     },
     "hypothesis": {"testing/proof/search.py"},
+    "shtab": {"cli/start.py"},
     "anthropic": {"models/hosted/anthropic.py"},
     "google": {"models/hosted/gemini.py"},
     "openai": {"models/hosted/openai.py"},

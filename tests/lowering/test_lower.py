@@ -413,10 +413,11 @@ MANY = tuple(Property(str(number), Null(), required=False) for number in range(9
     ("schema", "error", "message"),
     [
         (Never("nothing here"), UnsatisfiableSchema, r"(?s)at `\$`:\n  .*nothing here"),
-        (Array((Array((Never("no"),), min_items=1),), min_items=1), UnsatisfiableSchema, r"(?s)at `\$\[0\]\[0\]`:\n  .*no"),
+        (Array((Array((Never("no"),), min_items=1),), min_items=1), UnsatisfiableSchema, r"at `\$\[0\]\[0\]`"),
         (Union((Integer(minimum=2, maximum=1),)), UnsatisfiableSchema, "no value"),
         (Array(items=String(patterns=("(a",))), PatternError, r"(?s)at `\$\[\]`:\n  .*not closed"),
-        (Object((Property("a b", String(format=Format("color"))),)), UnsupportedKeyword, r'at `\$\["a b"\]`:\n  .*format'),
+        (Object((Property("a b", String(format=Format("color"))),)), UnsupportedKeyword,
+         r'at `\$\["a b"\]`:\n  .*format'),
         (Object((Property("\ud800", Null()),)), SchemaError, "surrogate"),
         (Number(minimum=Bound(Decimal("1e9999"))), UnsupportedKeyword, "minimum"),
         (Object(MANY, max_properties=50), UnsupportedKeyword, "maxProperties"),

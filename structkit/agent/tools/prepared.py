@@ -207,7 +207,8 @@ def _read_schema(
     kinds = given.schema.get("type", "object")
     if kinds != "object" and not (isinstance(kinds, list) and "object" in kinds):
         raise SchemaError(
-            f"the arguments of {tool.name} must be an object, but the type in its schema is {kinds!r:.80}; write {{'type': 'object'}}",
+            f"the arguments of {tool.name} must be an object, but the type in its schema is {kinds!r:.80}; "
+            "write {'type': 'object'}",
             place=tool.name,
         )
     given = replace(given, schema={**given.schema, "type": "object", **described})

@@ -96,7 +96,8 @@ class RandomWalks:
         """
         if self._shortest > _MAX_BYTES:
             raise GenerationError(
-                f"the shortest value has about {self._shortest} bytes, and examples have at most {_MAX_BYTES}; lower the minimum lengths of the type"
+                f"the shortest value has about {self._shortest} bytes, and examples have at most {_MAX_BYTES}; "
+                "lower the minimum lengths of the type"
             )
         return _RandomWalk(self, self._start.fork(), random_source, self._shortest).write()
 
