@@ -110,7 +110,11 @@ class _Compilation:
         if isinstance(smallest, Mapping):
             smallest = shrink(smallest, lambda schema: self.run(schema, cache=False), error)
         style = self.style
-        given: dict[str, object] = {"whitespace": style.whitespace, "defaults": style.defaults, "order": style.order}
+        given: dict[str, object] = {
+            "whitespace": style.whitespace,
+            "defaults": style.defaults,
+            "order": style.order,
+        }
         given |= {"null": style.null, "source": None if self.source is None else "..."}
         options = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
         options += "" if self.limits == Limits() else f", limits={self.limits!r}"

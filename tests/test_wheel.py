@@ -44,6 +44,9 @@ def bar() -> None:
 def adapter() -> None:
     import structkit.integrations.pydantic_ai
 
+def langchain() -> None:
+    import structkit.integrations.langchain
+
 def completion() -> None:
     from argparse import ArgumentParser, Namespace
     from structkit.cli.start import print_completion
@@ -61,6 +64,7 @@ doors = {
     "check": prove,
     "progress": bar,
     "completion": completion,
+    "langchain": langchain,
 }
 Path("model.gguf").write_bytes(b"GGUF")
 for extra, door in doors.items():

@@ -1,4 +1,4 @@
-"""`structkit init` writes a program that runs; `structkit completion` prints a script that completes the command line."""
+"""`structkit init` writes a program that runs; `structkit completion` prints a script for the completion of a shell."""
 
 from __future__ import annotations
 

@@ -122,6 +122,11 @@ def needs_pydantic_ai() -> None:
     pytest.importorskip("pydantic_ai", reason="pip install 'structkit-llm[pydantic-ai]'")
 
 
+def needs_langchain() -> None:
+    """Skip the test if LangChain is missing."""
+    pytest.importorskip("langchain_core", reason="pip install 'structkit-llm[langchain]'")
+
+
 def needs_clients() -> None:
     """Skip the test if a client of hosted models is missing."""
     for package in ("anthropic", "google.genai", "openai"):

@@ -8,7 +8,16 @@ import pkgutil
 
 import pytest
 
-from tests.docs.blocks import ROOT, Block, find_blocks, namespace, needs_demo, needs_pydantic_ai, run
+from tests.docs.blocks import (
+    ROOT,
+    Block,
+    find_blocks,
+    namespace,
+    needs_demo,
+    needs_langchain,
+    needs_pydantic_ai,
+    run,
+)
 
 PACKAGE = ROOT / "structkit"
 MODULES = [
@@ -21,6 +30,8 @@ BLOCKS = [block for path in sorted(PACKAGE.rglob("*.py")) for block in find_bloc
 def test_examples(name: str) -> None:
     if "pydantic_ai" in name:
         needs_pydantic_ai()
+    if "langchain" in name:
+        needs_langchain()
     module = importlib.import_module(name)
     failed, _ = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert not failed

@@ -13,6 +13,7 @@ from tests.docs.blocks import (
     find_blocks,
     needs_clients,
     needs_demo,
+    needs_langchain,
     needs_llama_cpp,
     needs_mcp,
     needs_pydantic_ai,
@@ -35,6 +36,8 @@ def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytes
         needs_clients()
     if any("pydantic_ai" in block.source for block in find_blocks(page, "python")):
         needs_pydantic_ai()
+    if any("langchain" in block.source for block in find_blocks(page, "python")):
+        needs_langchain()
     if any("fastapi" in block.source for block in find_blocks(page, "python")):
         needs_recipe_packages()
     if any("model.gguf" in block.source for block in find_blocks(page, "python")):

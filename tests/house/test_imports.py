@@ -141,6 +141,7 @@ IMPORTERS = {
     "jinja2": {"models/llama_cpp/tokenizer.py"},
     "jsonschema": {"schema/json_schema/validate.py"},
     "referencing": {"schema/json_schema/validate.py"},
+    "langchain_core": {"integrations/langchain.py"},
     "llama_cpp": {"models/llama_cpp/library.py"},
     "mcp": {"mcp/endpoint.py", "mcp/session.py"},
     "pydantic_ai": {

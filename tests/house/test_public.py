@@ -16,6 +16,6 @@ def test_the_names_are_sorted_and_exist() -> None:
 
 
 def test_every_public_name_is_in_the_reference(root: Path) -> None:
-    pages = "".join(page.read_text(encoding="utf-8") for page in (root / "docs/reference").glob("*.md"))
+    pages = "".join(page.read_text(encoding="utf-8") for page in (root / "docs/reference").rglob("*.md"))
     documented = set(re.findall(r"^::: structkit\.(?:\w+\.)*(\w+)$", pages, flags=re.M))
     assert documented >= set(sk.__all__) - {"__version__"}

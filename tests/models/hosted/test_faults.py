@@ -33,7 +33,7 @@ class Pair(BaseModel):
         (429, "slow down", r"allows no more requests .*\(status 429\): slow down\n  wait, send fewer"),
         (500, "internal", r"failed \(status 500\): internal\n  try again later"),
         (529, "Overloaded", r"failed \(status 529\): Overloaded\n  try again later"),
-        (400, "prompt is too long: 9 tokens", r"the prompt is too long for .*: prompt is too long: 9 tokens\n  shorten"),
+        (400, "prompt is too long: 9 tokens", r"the prompt is too long for .*: prompt is too long.*\n  shorten"),
         (400, "API key not valid", r"refuses the key \(status 400\)\n  give the client"),
         (400, "Your credit balance is too low", r"\(status 400\): Your credit balance is too low\n  .*check the quota"),
     ],

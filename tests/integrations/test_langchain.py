@@ -1,0 +1,195 @@
+"""A structkit model as a chat model of the real LangChain."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+from typing_extensions import TypedDict
+
+import structkit as sk
+from structkit.testing import RandomModel, ScriptedModel
+
+pytest.importorskip("langchain_core", reason="the extra langchain is missing")
+
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.tools import tool
+
+from structkit.integrations.langchain import ChatStructkit
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+
+
+class Person(BaseModel):
+    name: str
+    age: int = Field(ge=0, le=130)
+
+
+class Mood(TypedDict):
+    mood: Literal["good", "bad"]
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def look(place: Literal["Porto", "Oslo"]) -> str:
+    """Say how the weather is."""
+    return f"It rains in {place}."
+
+
+def chat(*replies: str, **options: Any) -> ChatStructkit:
+    return ChatStructkit(model=ScriptedModel([*replies]), **options)
+
+
+ANA = '{"name": "Ana", "age": 34}'
+
+
+@pytest.mark.parametrize(
+    ("schema", "reply", "value"),
+    [
+        (Person, ANA, Person(name="Ana", age=34)),
+        (Mood, '{"mood": "bad"}', {"mood": "bad"}),
+        (
+            {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+            '{"n": 3}',
+            {"n": 3},
+        ),
+        (list[int], "[1, 2]", [1, 2]),
+    ],
+)
+def test_structured_output(schema: Any, reply: str, value: object) -> None:
+    assert chat(reply).with_structured_output(schema).invoke("x") == value
+    raw = chat(reply).with_structured_output(schema, include_raw=True, method="json_schema").invoke("x")
+    assert raw["parsed"] == value and raw["parsing_error"] is None
+    assert raw["raw"].content == reply and raw["raw"].usage_metadata["output_tokens"] > 0
+
+
+def test_structured_output_obeys_the_schema_of_any_model() -> None:
+    wild = ChatStructkit(model=RandomModel(seed=4), options={"max_tokens": 60, "temperature": 1.0, "seed": 1})
+    people = wild.with_structured_output(Person).batch(["a", "b", "c"])
+    assert all(isinstance(person, Person) for person in people)
+
+
+def test_a_value_that_validators_reject() -> None:
+    class Even(BaseModel):
+        n: int
+
+        @field_validator("n")
+        @classmethod
+        def check(cls, n: int) -> int:
+            if n % 2:
+                raise ValueError("it is odd")
+            return n
+
+    odd = ['{"n": 3}'] * 4
+    with pytest.raises(sk.OutputValidationError, match="it is odd"):
+        ChatStructkit(model=ScriptedModel(odd, strict=False)).with_structured_output(Even, retries=0).invoke(
+            "x"
+        )
+    raw = ChatStructkit(model=ScriptedModel(odd, strict=False))
+    found = raw.with_structured_output(Even, include_raw=True, retries=0).invoke("x")
+    assert found["parsed"] is None and "it is odd" in str(found["parsing_error"])
+    assert found["raw"].content == '{"n": 3}'
+
+
+def test_a_chain_with_a_template_and_a_parser() -> None:
+    prompt = ChatPromptTemplate.from_messages([("system", "Be kind to {who}."), ("human", "{text}")])
+    model = ScriptedModel(["Hello Ana."])
+    chain = prompt | ChatStructkit(model=model) | StrOutputParser()
+    assert chain.invoke({"who": "Ana", "text": "Hi"}) == "Hello Ana."
+    assert "Be kind to Ana." in model.prompts[0] and "Hi" in model.prompts[0]
+
+
+def test_a_conversation_with_tools() -> None:
+    model = ScriptedModel(['{"name": "add", "arguments": {"a": 2, "b": 3}}', "It is 5."])
+    bound = ChatStructkit(model=model).bind_tools([add, look])
+    messages: list[Any] = [SystemMessage("Add."), HumanMessage("What is 2 + 3?")]
+    first = bound.invoke(messages)
+    assert [(call["name"], call["args"]) for call in first.tool_calls] == [("add", {"a": 2, "b": 3})]
+    messages += [first, *(add.invoke(call) for call in first.tool_calls)]
+    assert isinstance(messages[-1], ToolMessage)
+    last = bound.invoke(messages)
+    assert last.content == "It is 5." and not last.tool_calls
+    assert '"a": 2' in model.prompts[1] and "5" in model.prompts[1]
+    assert last.response_metadata["model_name"] == "scripted"
+
+
+@pytest.mark.parametrize("choice", ["any", "required", True, "look", {"function": {"name": "look"}}])
+def test_a_call_can_be_required(choice: Any) -> None:
+    wild = ChatStructkit(model=RandomModel(seed=2), options={"max_tokens": 80})
+    calls = wild.bind_tools([add, look], tool_choice=choice).invoke("x").tool_calls
+    assert len(calls) == 1
+    if choice not in ("any", "required", True):
+        assert calls[0]["name"] == "look" and calls[0]["args"]["place"] in ("Porto", "Oslo")
+
+
+def test_calls_can_be_forbidden() -> None:
+    reply = chat("No call.").bind_tools([add], tool_choice="none").invoke("x")
+    assert reply.content == "No call." and not reply.tool_calls
+
+
+def test_streams() -> None:
+    chunks = [*chat("One two three.").stream("x")]
+    assert len(chunks) > 2
+    whole = chunks[0]
+    for chunk in chunks[1:]:
+        whole += chunk
+    assert whole.content == "One two three." and whole.usage_metadata["output_tokens"] > 0
+    call = '{"name": "add", "arguments": {"a": 2, "b": 3}}'
+    (first, *_) = chat(call).bind_tools([add]).stream("x")
+    assert first.tool_calls[0]["args"] == {"a": 2, "b": 3}
+    assert [*chat(ANA).with_structured_output(Person).stream("x")] == [Person(name="Ana", age=34)]
+
+
+def test_async() -> None:
+    async def main() -> list[object]:
+        person = await chat(ANA).with_structured_output(Person).ainvoke("x")
+        texts = [chunk.content async for chunk in chat("Hi there.").astream("x")]
+        return [person, "".join(map(str, texts))]
+
+    assert asyncio.run(main()) == [Person(name="Ana", age=34), "Hi there."]
+
+
+def test_stop_cuts_the_text() -> None:
+    assert chat("One. Two. Three.").invoke("x", stop=["Two", "Three"]).content == "One. "
+
+
+def test_options() -> None:
+    model = ScriptedModel(["One two three four five six."], strict=False)
+    text = ChatStructkit(model=model, options={"max_tokens": 3}).invoke("x", max_tokens=2).content
+    assert len(str(text)) < 12
+    with pytest.raises(TypeError, match="max_token"):
+        chat("x").with_structured_output(Person).invoke("x", max_token=2)
+
+
+@pytest.mark.parametrize(
+    ("messages", "message"),
+    [
+        ([HumanMessage([{"type": "image_url", "image_url": {"url": "x"}}])], "reads text only"),
+        ([ToolMessage("5", tool_call_id="nobody")], "no call has the id 'nobody'"),
+    ],
+)
+def test_messages_that_cannot_be_read(messages: list[Any], message: str) -> None:
+    with pytest.raises(sk.GenerationError, match=message):
+        chat("x").invoke(messages)
+
+
+def test_an_unknown_tool_choice() -> None:
+    with pytest.raises(sk.GenerationError, match="names no tool\n  the tools are add"):
+        chat("x").bind_tools([add], tool_choice="ad").invoke("x")
+
+
+def test_parts_of_text_are_read() -> None:
+    model = ScriptedModel(["Yes."])
+    ChatStructkit(model=model).invoke(
+        [HumanMessage([{"type": "text", "text": "a"}, "b"]), AIMessage("c"), HumanMessage("d")]
+    )
+    assert all(part in model.prompts[0] for part in ("a\n\nb", "c", "d"))
