@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from structkit.automaton.link import link, start_building
 from structkit.automaton.runtime.automaton import Automaton
@@ -85,8 +85,7 @@ def compile(
     try:
         return compilation.run(target, cache=cache)
     except Exception as error:
-        failed = error
-        report_fault(failed, lambda: compilation.case(target, failed))
+        report_fault(error, partial(compilation.case, target, error))
         raise
 
 

@@ -134,8 +134,8 @@ def test_async_streams_have_the_same_events() -> None:
 @pytest.mark.parametrize(
     ("target", "rules", "message"),
     [
-        (PAIRS, ["pairs"], "the grammar has no rule 'pairs'\n  it has pair, start, value"),
-        (int, ["pair"], "rules are those of a structkit.Grammar\n  int has none"),
+        (PAIRS, ["pairs"], "the grammar has no rule 'pairs'; it has pair, start, value"),
+        (int, ["pair"], "rules are those of a structkit.Grammar; int has none"),
         (sk.Grammar('root ::= "a"', syntax="gbnf"), ["root"], "for Lark grammars only"),
     ],
 )

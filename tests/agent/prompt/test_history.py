@@ -170,7 +170,7 @@ def test_wrong_histories_raise_before_the_first_step(
         (3, "history must be 'cut', or a function of messages, not 3"),
         ("drop", "history must be 'cut'"),
         (["cut", 3], r"history\[1\] must be 'cut'"),
-        (lambda: [], r"history \(<lambda>\) takes no argument\n  write a function of \(context, messages\)"),
+        (lambda: [], r"history \(<lambda>\) takes no argument; write a function of \(context, messages\)"),
         (lambda one, two, three: [], r"history \(<lambda>\) takes one, two, three"),
     ],
 )

@@ -147,7 +147,7 @@ async def _slow() -> str:
 @pytest.mark.parametrize(
     ("instructions", "error", "said"),
     [
-        (lambda: 3, TypeError, r"instructions \(<lambda>\) returned 3\n  return a string, or None"),
+        (lambda: 3, TypeError, r"instructions \(<lambda>\) returned 3; return a string, or None"),
         (_slow, sk.AgentError, r"(?s)at `instructions \(_slow\)`:\n  .*within the timeout of the run"),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_function_without_a_text_is_an_error(instructions: Any, error: type[Ex
         (str, "instructions must be a string"),
         (
             lambda context, more: "",
-            r"instructions \(<lambda>\) takes context, more\n  write a function of \(context\) or of \(\)",
+            r"instructions \(<lambda>\) takes context, more; write a function of \(context\) or of \(\)",
         ),
         ([lambda *, name: ""], r"instructions\[0\] \(<lambda>\) takes name"),
     ],

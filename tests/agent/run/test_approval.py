@@ -47,7 +47,7 @@ def agent(*replies: str, max_parallel_calls: int = 1) -> sk.Agent[str]:
 
 
 def paused(run: sk.Agent[str]) -> sk.RunState:
-    with pytest.raises(sk.RunSuspended, match=r"call_\d.*agent\.resume") as caught:
+    with pytest.raises(sk.RunSuspended, match=r"(?s)call_\d.*agent\.resume") as caught:
         run.run("Pay.")
     return caught.value.state
 

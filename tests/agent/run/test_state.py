@@ -104,7 +104,7 @@ def state_of(number: int) -> sk.RunState:
 CHANGES: list[tuple[Callable[[sk.RunState], sk.RunState], str]] = [
     (
         lambda s: replace(s, elapsed_seconds=float("nan")),
-        "(?s)at `elapsed_seconds`:\n  .*invalid state of a run",
+        "invalid state of a run.*`elapsed_seconds`",
     ),
     (lambda s: replace(s, agent_fingerprint=3), "invalid state of a run"),  # type: ignore[arg-type]
     (lambda s: replace(s, tool_results=s.tool_results * 2), "pending calls"),

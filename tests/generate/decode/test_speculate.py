@@ -374,7 +374,7 @@ def test_a_failing_assistant_model_fails_its_row(demo) -> None:
     outcomes = sk.extract_many(demo, PEOPLE, Person, assistant_model=draft, return_exceptions=True)
     failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     assert [str(error) for error in failed] == [
-        "at `random`:\n  the assistant model failed: ZeroDivisionError: division by zero"
+        "at `random`:\n  the assistant model failed: ZeroDivisionError: division by zero\n  see its traceback above"
     ]
     assert sum(isinstance(outcome, Person) for outcome in outcomes) == len(PEOPLE) - 1
 
