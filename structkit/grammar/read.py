@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from structkit.errors import GrammarError
+from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.rules.constrain import UnseparatedTerminals
 from structkit.grammar.rules.layout import UnbalancedIndent
@@ -75,6 +76,10 @@ class GrammarSource:
             rules = rules_of(self.cfg, self.limits)
         except (UnseparatedTerminals, GuardedRecursion, UnbalancedIndent) as error:
             raise self.error(str(error)) from None
+        except LimitExceeded as error:
+            if error.place is not None:
+                error.place = self._line(error.place)
+            raise
         if rules.start is NEVER:
             raise self.error("no text is in the language")
         return rules
@@ -87,6 +92,21 @@ class GrammarSource:
     def error(self, message: str) -> GrammarError:
         """Return an error at the first rule."""
         return self.lark.error(message, self.options.start)
+
+    def _line(self, rule: str) -> str | None:
+        """Return the line that defines a rule, with the file; the place as it is if no line of this text does.
+
+        The names that Lark gives to terminals without one stand nowhere in the text: the place is the file.
+        """
+        if self.syntax == "lark":
+            definition = rf"^[ \t]*[?!]*{re.escape(rule)}(?=[\s.:{{])"
+        else:
+            definition = rf"^[ \t]*<?{re.escape(rule)}>?[ \t]*::="
+        found = re.search(definition, self.text, re.MULTILINE)
+        if found is None:
+            return self.path if rule.startswith("__ANON") else rule
+        line = f"line {self.text.count(chr(10), 0, found.start()) + 1}"
+        return line if self.path is None else f"{self.path}, {line}"
 
     @property
     def unused(self) -> tuple[str, ...]:

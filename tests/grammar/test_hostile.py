@@ -8,10 +8,11 @@ from structkit.automaton.construct import compile_rule
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import Dfa
 from structkit.errors import GrammarError, LimitExceeded
-from structkit.grammar.read import GrammarSource
+from structkit.grammar.read import GrammarSource, Syntax
 from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.grammar.syntax.kbnf import read_kbnf
+from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.limits import Limits
 from structkit.regex.nodes import Network
 
@@ -67,6 +68,39 @@ def test_the_work_is_bounded(grammar: str, monkeypatch: pytest.MonkeyPatch) -> N
     else:
         assert sum(len(node.moves) for node in rules.rules.values() if isinstance(node, Network)) < 100_000
     assert work < MAX_WORK
+
+
+@pytest.mark.parametrize(
+    ("syntax", "text", "states", "message"),
+    [
+        (
+            "gbnf",
+            'root ::= "x" | big "(" root ")" | '
+            + " ".join(f"r{n}" for n in range(30))
+            + '\n\nbig ::= [ab]* "a" [ab]{11} "c"\n'
+            + "\n".join(f'r{n} ::= [ab]* "a" [ab]{{10}} "c{n}"' for n in range(30)),
+            5_000,
+            "the largest that of `big`, exceeds",
+        ),
+        (
+            "gbnf",
+            'root ::= "x" | big "(" root ")"\n\nbig ::= [ab]* "a" [ab]{13} "c"',
+            1_000,
+            "the automaton of a rule exceeds",
+        ),
+        (
+            "lark",
+            'root: "x" | BIG "(" root ")"\n\nBIG: /[ab]*a[ab]{8}c/',
+            100,
+            "the automaton of a rule exceeds",
+        ),
+    ],
+)
+def test_the_error_names_the_line_of_the_rule(syntax: Syntax, text: str, states: int, message: str) -> None:
+    source = GrammarSource(text, "big.txt", syntax, LarkOptions(start="root"), limits=Limits(states=states))
+    with pytest.raises(LimitExceeded, match=message) as caught:
+        _ = source.rules
+    assert caught.value.place == "big.txt, line 3"
 
 
 @pytest.mark.parametrize(

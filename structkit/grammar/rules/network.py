@@ -108,7 +108,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
             break
         kept |= set().union(*(merged[name] for name in split)) if attempt < _MAX_ATTEMPTS - 2 else set(graphs)
     rules |= {name: node for node, name in tokens.items() if isinstance(node, Network)}
-    _check_work(rules.values(), limits)
+    _check_work(rules, limits)
     first = entry
     if not rules[first].moves:
         return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
@@ -202,14 +202,31 @@ def _cost(dfa: Dfa) -> int:
     return dfa.work + dfa.targets.size // 16 + len(dfa.calls)
 
 
-def _check_work(rules: Iterable[Node], limits: Limits) -> None:
-    """Build the automata of the rules, which are cached, as long as they are not too large together."""
+def _check_work(rules: Mapping[str, Node], limits: Limits) -> None:
+    """Build the automata of the rules, which are cached, as long as they are not too large together.
+
+    The place of the error is the rule whose automaton is too large, or the largest of those that are so together.
+    """
     work = 2 * _WORK * limits.states
     bounds = replace(limits, transitions=min(limits.transitions, work))
-    for node in rules:
-        work -= _cost(rule_dfa(node, bounds))
+    largest, most = "", -1
+    for name, node in rules.items():
+        try:
+            cost = _cost(rule_dfa(node, bounds))
+        except LimitExceeded as error:
+            error.place = error.place or _written(name)
+            raise
+        if cost > most:
+            largest, most = _written(name), cost
+        work -= cost
         if work < 0:
-            raise LimitExceeded("states", limits.states, "the automata of the rules")
+            what = f"the automata of the rules, the largest that of `{largest}`,"
+            raise LimitExceeded("states", limits.states, what, place=largest)
+
+
+def _written(rule: str) -> str:
+    """Return the name that the grammar gives a rule: that of a terminal for the rule of a large one."""
+    return rule.removeprefix("$").partition("/")[0]
 
 
 def _sizes(
