@@ -304,7 +304,8 @@ class GenerationError(StructkitError):
 
     Attributes:
         trace: A `structkit.Trace` of everything that was received until then, which `print` draws; of
-            `structkit.UsageLimitExceeded` a `structkit.RunTrace`. `None` if no generation had started.
+            `structkit.UsageLimitExceeded` a `structkit.RunTrace`. `None` if no generation had started. A type checker
+            knows the attributes of `structkit.Trace` after `isinstance(error.trace, structkit.Trace)`.
     """
 
     trace: Drawing | None = None

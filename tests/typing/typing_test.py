@@ -387,6 +387,13 @@ def steps(vocabulary: sk.Vocabulary) -> None:
     assert_type(sk.to_json_schema(Person), dict[str, object])
 
 
+def traces(error: sk.UsageLimitExceeded, other: sk.GenerationError) -> None:
+    assert_type(error.trace, sk.RunTrace)
+    assert_type(error.trace.steps, tuple[sk.Trace, ...])
+    if isinstance(other.trace, sk.Trace):
+        assert_type(other.trace.corrections, int)
+
+
 def mistakes(model: sk.testing.ScriptedModel) -> None:
     sk.extract(model, "x", 3)  # type: ignore[call-overload]
     sk.extract(model, 3, Person)  # type: ignore[call-overload]

@@ -53,6 +53,8 @@ class UsageLimitExceeded(GenerationError):
         trace: A `structkit.RunTrace` of the steps so far.
     """
 
+    trace: RunTrace
+
     def __init__(
         self,
         message: str,
