@@ -148,7 +148,8 @@ def python_module(names: Sequence[str] | None = None) -> Grammar[str]:
 
     It has statements, blocks, functions, classes, exceptions, imports and the expressions of `python_expression` that
     need no `*`; blanks are free, as in Python. There are no comments, f-strings, tabs, `async`, `match`, `yield` and
-    `:=`. `compile` also refuses texts that only a later pass of CPython finds, such as a `break` outside of a loop.
+    `:=`. The parser of CPython refuses more than 200 nested brackets and more than 99 nested blocks, and `compile` also
+    refuses what only a later pass finds, such as a `break` outside of a loop.
 
     Args:
         names: The names of variables, functions, attributes, keywords and loops. By default all names of

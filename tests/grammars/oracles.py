@@ -15,6 +15,7 @@ __all__ = [
     "iso8601",
     "mermaid",
     "python",
+    "python_module",
     "regular_expression",
     "smiles",
     "sqlite",
@@ -26,6 +27,10 @@ Oracle = Callable[[str], object]
 
 def python(text: str) -> None:
     ast.parse(text, mode="eval")
+
+
+def python_module(text: str) -> None:
+    ast.parse(text)
 
 
 def arithmetic(text: str) -> None:
