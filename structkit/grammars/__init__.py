@@ -22,6 +22,7 @@ from structkit.grammars.python_calls import python_calls
 from structkit.grammars.regular_expression import regular_expression
 from structkit.grammars.smiles import smiles
 from structkit.grammars.sqlite import sqlite_select
+from structkit.grammars.toml import toml
 from structkit.grammars.unified_diff import unified_diff
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "regular_expression",
     "smiles",
     "sqlite_select",
+    "toml",
     "unified_diff",
 ]

@@ -8,6 +8,12 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
+from unittest import mock
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # pytest requires it on Python 3.10
+    import tomli as tomllib
 
 __all__ = [
     "arithmetic",
@@ -19,6 +25,7 @@ __all__ = [
     "regular_expression",
     "smiles",
     "sqlite",
+    "toml",
     "unified_diff",
 ]
 
@@ -130,6 +137,15 @@ def mermaid(text: str) -> None:
         else:
             assert re.fullmatch(chain, statement), statement
     assert not open_subgraphs
+
+
+def toml(text: str) -> None:
+    """Read a text as `tomllib` does, without its memory of the keys before."""
+    parser = tomllib._parser  # type: ignore[attr-defined]
+    nest = mock.patch.object(parser.NestedDict, "get_or_create_nest", side_effect=lambda *_, **__: {})
+    tables = mock.patch.object(parser.NestedDict, "append_nest_to_list")
+    with nest, tables, mock.patch.object(parser.Flags, "is_", return_value=False):
+        tomllib.loads(text)
 
 
 def unified_diff(text: str) -> None:

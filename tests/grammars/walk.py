@@ -10,7 +10,7 @@ import numpy as np
 import structkit as sk
 from structkit.testing import byte_vocabulary
 
-__all__ = ["VOCABULARY", "accepts", "random_text"]
+__all__ = ["VOCABULARY", "accepts", "mutant", "random_text"]
 
 VOCABULARY = byte_vocabulary()
 END = VOCABULARY.eos_token_ids[0]
@@ -53,3 +53,11 @@ def accepts(guide: sk.Guide, text: str) -> bool:
     except sk.TokenRejected:
         return False
     return cursor.is_accepting
+
+
+def mutant(text: str, source: random.Random) -> str:
+    """Return a text in which up to two characters are replaced or another one is inserted."""
+    start = source.randrange(len(text) + 1)
+    end = start + source.choice([0, 1, 2])
+    characters = source.choices(text + " \n\"'#=[]{},._-+0aeTZ:|/\\%~()", k=2)
+    return text[:start] + source.choice(["", *characters]) + text[end:]
