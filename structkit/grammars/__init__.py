@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from structkit.grammars.arithmetic import arithmetic
 from structkit.grammars.csv import csv
+from structkit.grammars.hcl import hcl
 from structkit.grammars.iso8601 import iso8601
+from structkit.grammars.lark_grammar import lark_grammar
 from structkit.grammars.mermaid import mermaid_flowchart
 from structkit.grammars.python import python_expression, python_module
 from structkit.grammars.python_calls import python_calls
@@ -28,7 +30,9 @@ from structkit.grammars.unified_diff import unified_diff
 __all__ = [
     "arithmetic",
     "csv",
+    "hcl",
     "iso8601",
+    "lark_grammar",
     "mermaid_flowchart",
     "python_calls",
     "python_expression",

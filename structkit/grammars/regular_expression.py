@@ -6,10 +6,9 @@ from string import ascii_lowercase, ascii_uppercase, digits
 
 from structkit.targets.grammar import Grammar
 
-__all__ = ["regular_expression"]
+__all__ = ["counts", "pattern_rules", "ranges", "regular_expression"]
 
-_GRAMMAR = r"""
-start: alternation
+_RULES = r"""
 alternation: sequence ("|" sequence)*
 sequence: item*
 item: ANCHOR | (character | group) QUANTIFIER?
@@ -18,25 +17,33 @@ character: PLAIN | "." | ESCAPE | "[" "^"? member+ "]"
 member: RANGE | MEMBER | ESCAPE | MEMBER_ESCAPE
 ANCHOR: "^" | "$" | "\\b" | "\\B"
 LOOKAROUND: "?=" | "?!"
-PLAIN: /[^\\.^$*+?{}[\]|()\x00-\x1f\x7f]/
+PLAIN: /[^EXCEPT\\.^$*+?{}[\]|()\x00-\x1f\x7f]/
 ESCAPE: /\\[dDwWsSnrt\\.^$*+?{}[\]|()\/]/
-MEMBER: /[^\\[\]^\-&~|\x00-\x1f\x7f]/
+MEMBER: /[^EXCEPT\\[\]^\-&~|\x00-\x1f\x7f]/
 MEMBER_ESCAPE: /\\[\-&~]/
 QUANTIFIER: /(?:[*+?]|COUNTS)\??/
 RANGE: /RANGES/
 """
 
 
-def _ranges() -> str:
-    """Return a pattern of the ranges of a character class whose ends are in order."""
+def ranges(between: str = "-") -> str:
+    """Return a pattern of the ranges of letters or digits whose ends are in order."""
     alphabets = (ascii_lowercase, ascii_uppercase, digits)
-    return "|".join(f"{first}-[{first}-{alphabet[-1]}]" for alphabet in alphabets for first in alphabet)
+    return "|".join(
+        f"{first}{between}[{first}-{alphabet[-1]}]" for alphabet in alphabets for first in alphabet
+    )
 
 
-def _counts() -> str:
-    """Return a pattern of `{m}`, `{m,}`, and `{m,n}` with one digit in m, up to two in n, and m <= n."""
-    pairs = "|".join(f"{low},(?:[{low}-9]|[1-9][0-9])" for low in digits)
-    return rf"\{{(?:[1-9]?[0-9],?|{pairs})\}}"
+def counts(between: str = ",") -> str:
+    """Return a pattern of `m,n` with one digit in m, up to two in n, and m <= n."""
+    return "|".join(f"{low}{between}(?:[{low}-9]|[1-9][0-9])" for low in digits)
+
+
+def pattern_rules(excluded: str = "") -> str:
+    """Return the rules of `alternation`, a pattern of `re`, without some characters that are not escaped."""
+    quantifier = rf"\{{(?:[1-9]?[0-9],?|{counts()})\}}"
+    text = _RULES.replace("EXCEPT", excluded)
+    return text.replace("COUNTS", quantifier).replace("RANGES", ranges())
 
 
 def regular_expression() -> Grammar[str]:
@@ -51,4 +58,4 @@ def regular_expression() -> Grammar[str]:
     >>> sk.extract(ScriptedModel([r"[A-Z]{2}\d+"]), "Two letters and a number?", sk.grammars.regular_expression())
     '[A-Z]{2}\\d+'
     """
-    return Grammar(_GRAMMAR.replace("COUNTS", _counts()).replace("RANGES", _ranges()))
+    return Grammar(f"start: alternation\n{pattern_rules()}")

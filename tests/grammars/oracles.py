@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from unittest import mock
 
+import pytest
+from lark import load_grammar
+
 try:
     import tomllib
 except ModuleNotFoundError:  # pytest requires it on Python 3.10
@@ -18,7 +21,9 @@ except ModuleNotFoundError:  # pytest requires it on Python 3.10
 __all__ = [
     "arithmetic",
     "csv_of",
+    "hcl",
     "iso8601",
+    "lark_grammar",
     "mermaid",
     "python",
     "python_module",
@@ -81,6 +86,23 @@ def iso8601(text: str) -> None:
             continue
         return
     raise AssertionError(text)
+
+
+def hcl(text: str) -> None:
+    pytest.importorskip("hcl2", reason="needs python-hcl2").parses(text)
+
+
+def lark_grammar(text: str) -> None:
+    """Read a grammar as Lark does before it looks for the definitions of names."""
+    tree = load_grammar._parse_grammar(text, "<text>")
+    for token in tree.scan_values(lambda value: getattr(value, "type", None) in ("STRING", "REGEXP")):
+        re.compile(load_grammar._literal_to_pattern(token).to_regexp())
+    builder = load_grammar.GrammarBuilder()
+    for statement in tree.children:
+        if statement.data == "import":
+            builder._unpack_import(statement, "<text>")
+        elif statement.data in ("rule", "term"):
+            builder._unpack_definition(statement, None)
 
 
 def csv_of(header: Sequence[str], readers: Sequence[Callable[[str], object]], newline: str) -> Oracle:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
+from importlib.resources import files
 from typing import Literal
 
 import pytest
@@ -49,7 +50,9 @@ LANGUAGES: dict[str, tuple[Callable[[], sk.Grammar[str]], oracles.Oracle]] = {
         lambda: grammars.csv({"a": int | None}),
         oracles.csv_of(["a"], [nothing_or(int)], "\n"),
     ),
+    "hcl": (grammars.hcl, oracles.hcl),
     "iso8601": (grammars.iso8601, oracles.iso8601),
+    "lark": (grammars.lark_grammar, oracles.lark_grammar),
     "mermaid": (grammars.mermaid_flowchart, oracles.mermaid),
     "python": (grammars.python_expression, oracles.python),
     "python-names": (lambda: grammars.python_expression(names=["item", "items", "f"]), oracles.python),
@@ -135,6 +138,12 @@ def _is_read(oracle: oracles.Oracle, text: str) -> bool:
     except Exception:
         return False
     return True
+
+
+def test_the_grammar_of_lark_is_in_its_language() -> None:
+    own = files("lark").joinpath("grammars", "lark.lark").read_text(encoding="utf-8")
+    assert accepts(guide("lark"), own)
+    assert not accepts(guide("lark"), own.replace("?alias: expansion", "?alias expansion"))
 
 
 def test_every_date_of_the_calendar_is_in_the_language() -> None:
