@@ -26,6 +26,7 @@ __all__ = [
     "lark_grammar",
     "mermaid",
     "python",
+    "python_block_of",
     "python_module",
     "regular_expression",
     "smiles",
@@ -43,6 +44,33 @@ def python(text: str) -> None:
 
 def python_module(text: str) -> None:
     ast.parse(text)
+
+
+def python_block_of(functions: Sequence[str], fence: str | None = None) -> Oracle:
+    """Return the oracle of blocks that only call functions, with literals by name."""
+
+    def check(text: str) -> None:
+        if fence is not None:
+            assert text.startswith(f"```{fence}\n")
+            assert text.endswith("\n```")
+            text = text.removeprefix(f"```{fence}\n").removesuffix("\n```")
+        statements = ast.parse(text).body
+        assert len(statements) == text.count("\n") + 1
+        for statement in statements:
+            assert isinstance(statement, ast.Expr | ast.Assign)
+            if isinstance(statement, ast.Assign):
+                (target,) = statement.targets
+                assert isinstance(target, ast.Name)
+                assert target.id not in functions
+            call = statement.value
+            assert isinstance(call, ast.Call)
+            assert isinstance(call.func, ast.Name)
+            assert call.func.id in functions
+            assert not call.args
+            for argument in call.keywords:
+                ast.literal_eval(argument.value)
+
+    return check
 
 
 def arithmetic(text: str) -> None:

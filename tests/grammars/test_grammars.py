@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 import zlib
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -41,7 +42,16 @@ READERS: list[Callable[[str], object]] = [
     ["m", "a,b", 'c"d', "3", "true"].index,
 ]
 
-LANGUAGES: dict[str, tuple[Callable[[], sk.Grammar[str]], oracles.Oracle]] = {
+
+def look() -> str:
+    return "out"
+
+
+def find(words: list[str], limit: int = 3, exact: bool | None = None) -> int:
+    return limit
+
+
+LANGUAGES: dict[str, tuple[Callable[[], sk.Grammar[Any]], oracles.Oracle]] = {
     "arithmetic": (lambda: grammars.arithmetic(names=["x", "xy"]), oracles.arithmetic),
     "numbers": (grammars.arithmetic, oracles.arithmetic),
     "csv": (lambda: grammars.csv(COLUMNS), oracles.csv_of(list(COLUMNS), READERS, "\n")),
@@ -56,6 +66,11 @@ LANGUAGES: dict[str, tuple[Callable[[], sk.Grammar[str]], oracles.Oracle]] = {
     "mermaid": (grammars.mermaid_flowchart, oracles.mermaid),
     "python": (grammars.python_expression, oracles.python),
     "python-names": (lambda: grammars.python_expression(names=["item", "items", "f"]), oracles.python),
+    "python-block": (lambda: grammars.python_block(look, find), oracles.python_block_of(["look", "find"])),
+    "python-fence": (
+        lambda: grammars.python_block(find, fence="tool_code"),
+        oracles.python_block_of(["find"], "tool_code"),
+    ),
     "python-module": (grammars.python_module, oracles.python_module),
     "python-module-names": (lambda: grammars.python_module(names=["item", "f"]), oracles.python_module),
     "regex": (grammars.regular_expression, oracles.regular_expression),
@@ -73,7 +88,7 @@ FEW = {"python-module", "python-module-names"}
 
 
 @lru_cache
-def grammar(language: str) -> sk.Grammar[str]:
+def grammar(language: str) -> sk.Grammar[Any]:
     return LANGUAGES[language][0]()
 
 
@@ -146,6 +161,20 @@ def test_the_grammar_of_lark_is_in_its_language() -> None:
     assert not accepts(guide("lark"), own.replace("?alias: expansion", "?alias expansion"))
 
 
+def test_the_value_of_a_block_has_the_names_and_the_calls() -> None:
+    for seed in range(cases(20, of=100)):
+        made = sk.generate(RandomModel(seed=seed), "x", grammar("python-block"), max_tokens=30 + 3 * seed)
+        statements = ast.parse(made.text).body
+        assert len(statements) == len(made.value)
+        for (name, call), statement in zip(made.value, statements, strict=True):
+            assert isinstance(statement, ast.Assign | ast.Expr)
+            assert isinstance(statement.value, ast.Call)
+            assert name == (ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else None)
+            written = {each.arg: ast.literal_eval(each.value) for each in statement.value.keywords}
+            assert call.name == ast.unparse(statement.value.func)
+            assert written.items() <= dict(call.arguments).items()
+
+
 def test_every_date_of_the_calendar_is_in_the_language() -> None:
     dates = sk.compile(grammars.iso8601("date"), VOCABULARY, cache=False)
     for year in (1, 4, 100, 400, 1900, 2000, 2023, 2024, 9999):
@@ -181,6 +210,9 @@ def test_any_name_can_be_a_table_or_a_column() -> None:
         (lambda: grammars.python_module(names=[]), ValueError, "names is empty"),
         (lambda: grammars.python_module(names=["if"]), ValueError, "'if' is not a name"),
         (lambda: grammars.arithmetic(names=["if"]), ValueError, "'if' is not a name"),
+        (grammars.python_block, sk.SchemaError, "at least one function"),
+        (lambda: grammars.python_block(look, fence="a b"), ValueError, "fence must be one word"),
+        (lambda: grammars.python_block(look, look), sk.SchemaError, "two functions are named look"),
         (lambda: grammars.smiles(0), ValueError, "max_open_rings"),
         (lambda: grammars.sqlite_select({}), ValueError, "at least one table"),
         (lambda: grammars.sqlite_select({"a": []}), ValueError, "at least one column"),

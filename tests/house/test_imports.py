@@ -100,6 +100,7 @@ FOLDERS = {
     "generate": ["sample", "output", "input", "threads", "decode", "correct", "schedule", "run"],
     "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
+    "grammars": ["", "configuration"],
 }
 """The folders of a component, upstream first; the empty name stands for files directly in the component."""
 
