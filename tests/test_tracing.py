@@ -26,6 +26,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import StatusCode
 
+from tests.shared import cases
+
 SECRET = "Zanzibar"
 """A word of prompts, answers, arguments and results."""
 
@@ -336,7 +338,7 @@ def test_contents_are_recorded_on_request(spans: Spans, monkeypatch: pytest.Monk
         assert SECRET not in spans.everything()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(cases(6, of=20)))
 def test_random_runs_have_a_span_for_each_step_and_call(spans: Spans, seed: int) -> None:
     def divide(a: int, b: int) -> float:
         if not b % 2:

@@ -10,6 +10,7 @@ import pytest
 import structkit as sk
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.testing import RandomModel, ScriptedModel
+from tests.shared import cases
 
 
 def call(name: str, /, **arguments: object) -> str:
@@ -43,7 +44,7 @@ def test_a_step_can_be_the_result() -> None:
     assert (step.message, step.calls, step.value, step.finish_reason) == (Answer(content="7"), (), 7, "stop")
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(cases(8, of=30)))
 def test_a_loop_of_steps_is_a_run(seed: int) -> None:
     """A random model generates the same messages in the loop of the agent and in a loop of the caller."""
     counted: list[int] = []

@@ -7,12 +7,13 @@ import pytest
 from structkit.testing import small_vocabulary
 from tests.hostile.case import Case
 from tests.hostile.cases import BEYOND, CASES
+from tests.shared import ALL
 
 probe = pytest.importorskip("tests.hostile.probe", exc_type=ImportError)
 
 VOCABULARY = small_vocabulary()
 
-_SAMPLE = [case for case in CASES if f"{case.kind}: {case.name}" not in BEYOND][::5]
+_SAMPLE = [case for case in CASES if f"{case.kind}: {case.name}" not in BEYOND][:: 5 if ALL else 15]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -16,6 +16,7 @@ from structkit.guide.guide import Guide
 from structkit.regex.labels import without_labels
 from structkit.regex.nodes import EMPTY, CharClass, LiteralText, Network, Node, ReturnLabel, RuleRef, Rules
 from structkit.vocabulary.vocabulary import Vocabulary
+from tests.shared import cases
 
 _TOKENS = [b"a", b"b", b"ab", b"ba", b"aab", b"bb", b"abab", b"bba", b"ca", b"c", b"acb"]
 V = Vocabulary(tokens=[*_TOKENS, b"<end>"], eos_token_ids={len(_TOKENS)})
@@ -96,7 +97,7 @@ def _allowed(guide: Guide, text: bytes) -> set[int]:
     return found | ({len(_TOKENS)} if start.is_accepting else set())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(cases(20, of=60)))
 def test_labels_are_what_rules_without_them_say(seed: int) -> None:
     rules = _Random(seed).rules()
     plain = without_labels(rules)
@@ -111,7 +112,7 @@ def _parts(node: Node) -> list[Node]:
     return [part for _, part, _ in node.moves] if isinstance(node, Network) else []
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(15, of=40)))
 def test_masks_of_labelled_rules_are_exact(seed: int) -> None:
     rules = _Random(seed).rules()
     guide, single = Guide(link(rules), V), Guide(link(without_labels(rules)), _SINGLE)
@@ -131,7 +132,7 @@ def test_masks_of_labelled_rules_are_exact(seed: int) -> None:
             text += _TOKENS[token]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(15, of=40)))
 def test_a_budget_is_kept(seed: int) -> None:
     guide = Guide(link(_Random(seed).rules()), V)
     draw = random.Random(seed)
@@ -148,7 +149,7 @@ def test_a_budget_is_kept(seed: int) -> None:
         assert cursor.is_accepting
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(cases(10, of=30)))
 def test_the_rest_after_a_text(seed: int) -> None:
     rules = _Random(seed).rules()
     automaton = link(rules)
