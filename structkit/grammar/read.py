@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from structkit.errors import GrammarError, LimitExceeded
+from structkit.grammar.findings.finding import GrammarFinding
+from structkit.grammar.findings.search import findings_of
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.rules.constrain import UnseparatedTerminals
 from structkit.grammar.rules.layout import UnbalancedIndent
@@ -112,6 +114,11 @@ class GrammarSource:
     def unused(self) -> tuple[str, ...]:
         """The names that no text uses."""
         return self.lark.unused if self.syntax == "lark" else ()
+
+    @property
+    def findings(self) -> tuple[GrammarFinding, ...]:
+        """What the author of a Lark grammar may not expect."""
+        return findings_of(self.lark) if self.syntax == "lark" else ()
 
     @property
     def fingerprint(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from structkit.errors import PatternError, UnsupportedKeyword
+from structkit.grammar.findings.finding import GrammarFinding
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.ir.descend import format_step
@@ -61,11 +62,13 @@ class Explanation:
         name: The name of the target.
         rows: The keywords, in the order of the schema.
         cost: The size of the automaton; `None` if a keyword is refused.
+        findings: What the author of a Lark grammar may not expect, such as texts that a conflict loses.
     """
 
     name: str
     rows: tuple[KeywordRow, ...]
     cost: Cost | None
+    findings: tuple[GrammarFinding, ...] = ()
 
     @property
     def enforced(self) -> bool:
@@ -78,10 +81,18 @@ class Explanation:
         return f"<Explanation of {self.name}: {shown or 'no keywords'}>"
 
     def _repr_html_(self) -> str:
-        return draw_table(f"What is enforced of {self.name}", *self._cells(), note=self._cost_line())
+        more = ""
+        if self.findings:
+            header = ("line", "column", "kind", "name", "reason", "example")
+            cells = ([getattr(found, name) for name in header] for found in self.findings)
+            rows = [["" if cell is None else str(cell) for cell in row] for row in cells]
+            more = draw_table("What the author of the grammar may not expect", header, rows)
+        return draw_table(
+            f"What is enforced of {self.name}", *self._cells(), note=self._cost_line(), more=more
+        )
 
     def __str__(self) -> str:
-        """Format the rows and the cost as a table."""
+        """Format the rows as a table, with the findings and the cost below."""
         header, rows = self._cells()
         cells = [header, *rows]
         widths = [min(max(len(row[column]) for row in cells), 60) for column in range(len(header) - 1)]
@@ -91,7 +102,7 @@ class Explanation:
             ).rstrip()
             for row in cells
         ]
-        return "\n".join([*lines, *filter(None, [self._cost_line()])])
+        return "\n".join([*lines, *map(str, self.findings), *filter(None, [self._cost_line()])])
 
     def _cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return the header and the rows of a table; only explanations for a text model have a column `server`."""
@@ -164,10 +175,13 @@ def explain_target(
         if not isinstance(target, JsonSchema):
             unenforced_status = "refused"
     rows = tuple(_rows(schema, unenforced, unenforced_status))
+    findings: tuple[GrammarFinding, ...] = ()
     if isinstance(target, Grammar):
+        findings = target.source.findings
         unused = ", ".join(target.source.unused)
         rows = (KeywordRow("$", "grammar", "enforced", f"never used: {unused}" if unused else ""),)
-    return Explanation(name, rows, None if any(row.how == "refused" for row in rows) else cost)
+    is_refused = any(row.how == "refused" for row in rows)
+    return Explanation(name, rows, None if is_refused else cost, findings)
 
 
 def _cost(rules: Rules, limits: Limits, start_time: float) -> Cost:

@@ -93,7 +93,7 @@ FOLDERS = {
     "schema": ["ir", "markers", "algebra", "json_schema", "view", "python"],
     "regex": ["", "pattern"],
     "automaton": ["core", "construct", "distance", "runtime", ""],
-    "grammar": ["rules", "syntax", ""],
+    "grammar": ["rules", "syntax", "findings", ""],
     "lowering": ["numbers", "strings", "containers", ""],
     "index": ["disk", "distance", "rows", ""],
     "models": ["native", "", "text", "servers", "hosted", "llama_cpp", "transformers", "names"],

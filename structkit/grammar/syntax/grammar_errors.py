@@ -32,6 +32,10 @@ class GrammarErrors:
         place = found[-1 if last else 0].start() if found else 0
         return self._in(message, place)
 
+    def at_text(self, message: str, text: str) -> GrammarError:
+        """Return an error at the first place of a text in the grammar."""
+        return self._in(message, max(self.text.find(text), 0))
+
     def _in(self, message: str, place: int) -> GrammarError:
         line = self.text.count("\n", 0, place) + 1
         return self.at(message, line, place - self.text.rfind("\n", 0, place))

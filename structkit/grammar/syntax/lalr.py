@@ -17,7 +17,7 @@ from structkit.grammar.rules.lexing import Scanner
 if TYPE_CHECKING:
     from lark import Lark
 
-__all__ = ["NamedProduction", "ParserTable", "Token", "basic_scanner"]
+__all__ = ["NamedProduction", "ParserTable", "Token", "basic_scanner", "first_state", "tokens_of"]
 
 
 _MAX_EXPANDED = 20_000
@@ -175,8 +175,36 @@ class ParserTable:
         return found
 
 
-def _analyzed(lark: Lark, start: str) -> Any:
-    """Return Lark's analysis of a grammar: its states, their moves and their lookaheads."""
+def first_state(lark: Lark, start: str, *, lookaheads: bool) -> Any:
+    """Return the first state of Lark's analysis of a grammar, from which the others are reached.
+
+    Raises:
+        lark.exceptions.GrammarError: Two reductions conflict, and `lookaheads` are asked for.
+        LimitExceeded: The parser has too many states.
+    """
+    return _analyzed(lark, start, lookaheads=lookaheads).lr0_start_states[start]
+
+
+def tokens_of(lark: Lark, text: str) -> list[tuple[str, str]]:
+    """Return the terminal and the text of each token that Lark reads, with the one that an LALR parser refuses."""
+    from lark.exceptions import UnexpectedInput
+
+    frontend: Any = lark.parser
+    if lark.options.parser == "lalr":
+        tokens = lark.parse_interactive(text).iter_parse()
+    else:
+        tokens = frontend._make_lexer_thread(text).lex(None)
+    found = []
+    try:
+        for token in tokens:
+            found.append((token.type, str(token)))
+    except (UnexpectedInput, AssertionError, LookupError):  # the last two are those of an indenter
+        pass
+    return found
+
+
+def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
+    """Return Lark's analysis of a grammar: its states, their moves and, if asked for, their `lookaheads`."""
     from lark.common import ParserConf
     from lark.parsers.lalr_analysis import LALR_Analyzer
 
@@ -192,7 +220,10 @@ def _analyzed(lark: Lark, start: str) -> Any:
             return super().expand_rule(*arguments)
 
     analyzer = BoundedAnalyzer(ParserConf(lark.rules, {}, [start]))
-    analyzer.compute_lalr()  # type: ignore[no-untyped-call]
+    if lookaheads:
+        analyzer.compute_lalr()  # type: ignore[no-untyped-call]
+    else:
+        analyzer.compute_lr0_states()
     return analyzer
 
 

@@ -26,7 +26,7 @@ from structkit.grammar.syntax.expansions import (
 from structkit.grammar.syntax.grammar_errors import GrammarErrors
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
 from structkit.grammar.syntax.indenter import indenter_fault, indenter_of
-from structkit.grammar.syntax.lalr import NamedProduction, ParserTable, Token, basic_scanner
+from structkit.grammar.syntax.lalr import NamedProduction, ParserTable, Token, basic_scanner, tokens_of
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import EMPTY, CharClass
@@ -378,6 +378,10 @@ class LarkGrammar:
         lark = self.lark
         with _loading:
             return _built(lark)
+
+    def tokens(self, text: str) -> list[tuple[str, str]]:
+        """Return the terminal and the text of each token that Lark reads, with the one that its LALR parser refuses."""
+        return tokens_of(self._parser, text)
 
     def derivations(self, rules: Iterable[str]) -> DerivationParser:
         """Return a parser that gives derivations of texts of the start or of other rules."""
