@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
+from typing import cast
 
 import numpy as np
 
@@ -109,8 +110,8 @@ class LengthBounds:
         example = rules.example(name) if isinstance(rules, LazyRules) else None
         if example is not None:
             return example
-        rule, label = self._owners.get(name, (name, None))
-        return resolve_labels(rules[rule], label, self._owners)
+        owner = self._owners.get(name)
+        return rules[name] if owner is None else resolve_labels(rules[owner[0]], owner[1], self._owners)
 
     def _resolve(self, rules: Iterable[str]) -> None:
         """Compute the bounds of rules and of the rules they need; a rule is retried once other bounds are known."""
@@ -198,7 +199,7 @@ class LengthBounds:
         if network in self._networks:
             return self._networks[network]
         needed: set[str] = set()
-        length = self._shortest_path(network, needed)
+        length = self._shortest_path(cast("Network", resolve_labels(network, None, self._owners)), needed)
         if needed:
             missing |= needed
         elif length < UNREACHABLE and not any(isinstance(node, RuleRef) for _, node, _ in network.moves):
