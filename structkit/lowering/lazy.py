@@ -8,15 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from math import floor
 
+from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
 from structkit.lowering.containers.notation import Notation
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE
+from structkit.lowering.strings.raw_text import raw_language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
 from structkit.lowering.strings.strings import MAX_LAZY_LENGTH
 from structkit.lowering.usage import differ_at_the_start
 from structkit.regex.json_string import json_text, with_separators
-from structkit.regex.nodes import NEVER, LiteralText, Node, RuleRef, seq
+from structkit.regex.nodes import (
+    NEVER,
+    CharClass,
+    Choice,
+    Intersection,
+    LiteralText,
+    Node,
+    Repeat,
+    RuleRef,
+    Seq,
+    seq,
+)
+from structkit.regex.size_bound import is_small_string
+from structkit.regex.walk import exceeds_size
+from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.string_oracle import UNDECIDED
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -56,8 +76,8 @@ _FEW_STATES, _RANGE_STATES, _MANY_STATES = 20, 500, 2_000
 _MAX_EXAMPLE_LENGTH = 10_000
 """Largest length, in characters, of an example."""
 
-_SMALL_BOUND = 10**15
-"""Exclusive limit of the bounds of an integer range, in magnitude, whose automaton is small."""
+_SMALL_BOUND, _MAX_BOUND_DIGITS = 10**15, 20
+"""Exclusive limit of the bounds of a range of numbers, in magnitude, and of their digits, if its automaton is small."""
 
 _MAX_CONSTANT_LENGTH = 100
 """Largest length, in characters, of a small name or constant."""
@@ -65,8 +85,8 @@ _MAX_CONSTANT_LENGTH = 100
 _MAX_CHOICE_LENGTH = 20_000
 """Largest total length, in characters, of the constants of a small choice."""
 
-_MAX_REPETITIONS = 64
-"""Largest count of items of a small array."""
+_MAX_REPETITIONS, _MAX_REPEATED_STATES = 64, 8_000
+"""Largest count of items of a small array, and the states of one with more items if they are written out."""
 
 _MAY_BE_LARGE = frozenset({Const, Object, Array, Union, Integer, Number})
 
@@ -100,6 +120,7 @@ class Summaries:
         comma: Separator of items and entries.
         colon: Separator of a key and its value.
         limits: Bounds the states of deferred rules.
+        python: Whether patterns are in pydantic's dialect.
     """
 
     def __init__(
@@ -110,7 +131,10 @@ class Summaries:
         comma: str,
         colon: str,
         limits: Limits = Limits(),  # noqa: B008
+        *,
+        python: bool = False,
     ) -> None:
+        self._limits, self._python = limits, python
         # A state has at most 256 transitions. Half of each limit is a margin: the bounds on states are estimates.
         self._max_states = min(limits.states, limits.nfa_states, limits.transitions // 256) // 2
         self._lowered = lowered
@@ -138,6 +162,8 @@ class Summaries:
         """Return the summary of a schema without subschemas."""
         match schema:
             case String():
+                if schema.patterns:
+                    return _pattern(schema, self._python, self._limits)
                 return _STRING if schema == _FREE_STRING else _string(schema)
             case Ref(name):
                 return self._reference(name)
@@ -154,20 +180,18 @@ class Summaries:
             case Anything():
                 return _ZERO
             case Number():
-                return _ZERO if schema == _ANY_NUMBER else None
+                return _ZERO if schema == _ANY_NUMBER else _number(schema)
             case _:
                 return None
 
     def _composite(self, schema: Object | Array | Union) -> Summary | None:
-        if not is_small(schema):
-            return None
         match schema:
             case Object():
-                return self._object(schema)
+                return self._object(schema) if is_small(schema) else None
             case Array():
                 return self._array(schema)
             case Union(branches):
-                return self._union(branches)
+                return self._union(branches) if is_small(schema) else None
 
     def _reference(self, name: str) -> Summary | None:
         """Return the summary of a reference; `None` if the definition is empty, or large and not a rule."""
@@ -211,18 +235,22 @@ class Summaries:
         return _summary(size, states + names, total, _OPEN_BRACE, example, _CLOSE_BRACE)
 
     def _array(self, schema: Array) -> Summary | None:
-        parts = [self.of(part) for part in (*schema.prefix, schema.items)]
-        if schema.unique_items or None in parts:
+        has_items = not isinstance(schema.items, Never)
+        schemas = (*schema.prefix, schema.items) if has_items else schema.prefix
+        found = [part for each in schemas if (part := self.of(each)) is not None]
+        if schema.unique_items or schema.contains or not schemas or len(found) < len(schemas):
             return None
-        found = [part for part in parts if part is not None]
-        sizes, states = zip(*map(self._within, (*schema.prefix, schema.items), found), strict=True)
+        if not has_items and schema.min_items > len(schemas):
+            return None
+        sizes, states = zip(*map(self._within, schemas, found), strict=True)
         total = sum([part.total for part in found], 1)
+        count = max(schema.min_items, schema.max_items or 0, 1)
+        bound = (_FEW_STATES + sum(states)) * count
+        if count > _MAX_REPETITIONS and bound > _MAX_REPEATED_STATES:
+            return None
         found += [found[-1]] * (schema.min_items - len(found))
         example = [each for part in found[: schema.min_items] for each in (self._comma, part.example)]
-        count = max(schema.min_items, schema.max_items or 0, 1)
-        return _summary(
-            1 + sum(sizes), (_FEW_STATES + sum(states)) * count, total, _OPEN_BRACKET, example, _CLOSE_BRACKET
-        )
+        return _summary(1 + sum(sizes), bound, total, _OPEN_BRACKET, example, _CLOSE_BRACKET)
 
     def _union(self, branches: Sequence[Schema]) -> Summary | None:
         parts = [self.of(branch) for branch in branches]
@@ -302,6 +330,81 @@ def _string(schema: String) -> Summary | None:
         )
     is_simple = given.name in FORMAT_EXAMPLES and schema == String(format=given)
     return _leaf(f'"{FORMAT_EXAMPLES[given.name]}"', _MANY_STATES) if is_simple else None
+
+
+@lru_cache(maxsize=256)
+def _pattern(schema: String, python: bool, limits: Limits) -> Summary | None:
+    """Return the summary of a string with patterns; an error is raised where it is lowered."""
+    lengths = String(min_length=schema.min_length, max_length=schema.max_length, patterns=schema.patterns)
+    if schema != lengths or schema.min_length > MAX_LAZY_LENGTH:
+        return None
+    try:
+        body = raw_language(schema, python=python, limits=limits)
+    except (PatternError, LimitExceeded):
+        return None
+    # An intersection may be empty.
+    if isinstance(body, Intersection) or not is_small_string(body):
+        return None
+    text = _shortest_text(body)
+    if text is None or not text.isascii():
+        return None
+    states = _FEW_STATES if exceeds_size(body, _MAX_INLINE_NODES) else _states(body)
+    return Summary(1, states, 1, LiteralText(json_text(text)))
+
+
+_MAX_INLINE_NODES = 10
+"""Fewest nodes of a pattern, without escapes, that surely becomes a rule."""
+
+
+def _shortest_text(node: Node) -> str | None:
+    """Return a text of a pattern; `None` if none is found."""
+    match node:
+        case LiteralText(value):
+            return value
+        case CharClass(ranges):
+            return chr(ranges[0][0]) if ranges else None
+        case Repeat(part, min_count):
+            text = _shortest_text(part) if min_count else ""
+            return None if text is None else text * min_count
+        case Seq(parts):
+            texts = [_shortest_text(part) for part in parts]
+            return None if None in texts else "".join(text for text in texts if text is not None)
+        case Choice(parts):
+            return next((text for part in parts if (text := _shortest_text(part)) is not None), None)
+        case _:
+            return None
+
+
+def _states(node: Node) -> int:
+    """Return a bound on the states of a small pattern, in which characters may be escaped."""
+    match node:
+        case LiteralText(value):
+            return _FEW_STATES + 6 * len(value)
+        case CharClass(ranges):
+            return _FEW_STATES + 20 * len(ranges)
+        case Repeat(part, min_count, max_count):
+            return max(min_count, max_count or 1) * _states(part)
+        case Seq(parts) | Choice(parts):
+            return sum(map(_states, parts))
+        case _:
+            return _MANY_STATES
+
+
+def _number(schema: Number) -> Summary | None:
+    """Return the summary of a range that contains an integer."""
+    bounds = [bound.value for bound in (schema.minimum, schema.maximum) if bound is not None]
+    if not is_small(schema) or not all(map(_is_short, bounds)):
+        return None
+    nearest = [floor(bound) + step for bound in bounds for step in (-1, 0, 1)]
+    inside = (each for each in (0, *nearest) if contains_value(schema, each, UNDECIDED))
+    example = next(inside, None)
+    return None if example is None else _leaf(str(example), _RANGE_STATES)
+
+
+def _is_short(bound: Decimal) -> bool:
+    return (
+        bound.is_finite() and abs(bound) < _SMALL_BOUND and len(bound.as_tuple().digits) <= _MAX_BOUND_DIGITS
+    )
 
 
 def _integer(schema: Integer) -> Summary | None:

@@ -175,7 +175,9 @@ class _Lowering:
         self.pending: list[str] = []
         self.notation = notation
         self.postponed: dict[str, Summary] = {}
-        self.summaries = Summaries(self.lowered, self.postponed, notation, self.comma, self.colon, limits)
+        self.summaries = Summaries(
+            self.lowered, self.postponed, notation, self.comma, self.colon, limits, python=document.bounded
+        )
         self.keywords = False
         self.depth = 0
         self.max_depth = 0

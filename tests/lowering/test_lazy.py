@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from functools import reduce
 from typing import cast
 
@@ -28,11 +29,14 @@ from structkit.schema.ir.nodes import (
     Anything,
     Array,
     Boolean,
+    Bound,
     Const,
     Document,
     Format,
     Integer,
+    Never,
     Null,
+    Number,
     Object,
     Property,
     Ref,
@@ -108,7 +112,14 @@ def test_deferred_definitions_count_toward_the_limit() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        String(patterns=("^a$",)),
+        String(patterns=("^(a|b)*a(a|b){20}$",)),
+        String(patterns=("^a+b+$",), max_length=3),
+        String(patterns=("^(?!a)$",)),
+        String(patterns=("^[\ud800-\udfff]$",)),
+        Number(Bound(Decimal("0.1")), Bound(Decimal("0.9"))),
+        Number(maximum=Bound(Decimal("1e30"))),
+        Array((Null(),), items=Never("none"), min_items=2),
+        Array(items=Object((Property("a", Integer()),)), max_items=1_000),
         String(format=Format("unheard-of")),
         String(format=Format("python:date", (("high", "2023-01-01"), ("low", "2024-01-01")))),
         String(min_length=1_000),
@@ -126,6 +137,30 @@ def test_unsupported_or_large_schemas_are_not_deferred(value: Schema) -> None:
     summaries = lazy.Summaries({}, {}, JSON, ", ", ": ")
     assert summaries.of(Object((*others, Property("last", value)))) is None
     assert summaries.of(Object((*others, Property("last", String())))) is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (String(patterns=("^[a-f]{2,8}(-x)?$",)), '"aa"'),
+        (String(patterns=("b",)), '"b"'),
+        (String(patterns=(r"^\"\n",)), r'"\"\n"'),
+        (String(patterns=("^a{1,3}$",), min_length=2, max_length=2), '"aa"'),
+        (Number(Bound(Decimal(0), exclusive=True), Bound(Decimal("1.5"))), "1"),
+        (Number(Bound(Decimal("-2.5")), Bound(Decimal(-1), exclusive=True)), "-2"),
+        (Number(Bound(Decimal("-2.5"))), "0"),
+        (Array((Null(),), items=Never("none"), min_items=1), "[null]"),
+        (Array(items=Integer(), max_items=100), "[]"),
+    ],
+)
+@pytest.mark.parametrize("bounded", [False, True])
+def test_patterns_ranges_and_counts_are_deferred(value: Schema, text: str, *, bounded: bool) -> None:
+    others = [Property(f"p{each}", Null(), required=False) for each in range(8)]
+    inner = Object((*others, Property("last", value)))
+    rules = lower(Document(Object((Property("a", inner),)), bounded=bounded))
+    assert isinstance(rules.rules, LazyRules) and "#$.a" not in rules.rules.lowered
+    assert rules.rules.example("#$.a") == LiteralText(f'{{"last": {text}}}')
+    assert Reader(link(rules)).accepts(f'{{"a": {{"last": {text}}}}}'.encode())
 
 
 def test_a_value_that_calls_an_empty_or_large_definition_is_not_deferred() -> None:
