@@ -329,7 +329,7 @@ def test_a_server_that_restarts_during_a_call(monkeypatch: pytest.MonkeyPatch) -
             result = agent_of(server, call("add", a=1), call("die", code=3), call("add", a=4)).run("Go.")
         first, died, last = result.calls
         assert (first.tool_result, last.tool_result) == (2, 5)
-        assert "may or may not have been executed\n  the connection is open again" in (died.error or "")
+        assert "may or may not have been executed; the connection is open again" in (died.error or "")
     finally:
         watching.join()
         for process in started:
