@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import structkit as sk
-from benchmarks.outcome import CLOCKS, Clock
+from benchmarks.verdict import CLOCKS, Clock
 from structkit.agent.run import driver
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState

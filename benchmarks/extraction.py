@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from benchmarks.generation import Setting
-from benchmarks.outcome import CLOCKS
+from benchmarks.verdict import CLOCKS
 from structkit.generate.input.prompt import build_prompt
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import read_target

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pydantic import BaseModel, Field
 
 import structkit as sk
-from benchmarks.outcome import CLOCKS, Clock
+from benchmarks.verdict import CLOCKS, Clock
 from structkit.models.transformers.model import TransformersModel
 
 PEOPLE = (

@@ -27,7 +27,7 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from benchmarks.data import read_tokenizer
-from benchmarks.outcome import CLOCKS, Clock
+from benchmarks.verdict import CLOCKS, Clock
 from structkit.models.transformers.model import TransformersModel
 
 Word = Annotated[str, MaxLen(20)]

@@ -31,8 +31,8 @@ import numpy as np
 
 import structkit as sk
 from benchmarks.data import read_tokenizer
-from benchmarks.outcome import CLOCKS, Clock
 from benchmarks.plot import Panel, draw
+from benchmarks.verdict import CLOCKS, Clock
 from structkit.testing import RandomModel
 
 __all__ = ["KEYWORDS", "Point", "curves", "main", "sizes_of", "table"]

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import TextIO
 
 from benchmarks.data import Case, read_cases
-from benchmarks.outcome import CLOCKS, Outcome
 from benchmarks.plot import draw
 from benchmarks.report import failures_of, panels, report
+from benchmarks.verdict import CLOCKS, Outcome
 from benchmarks.worker import Worker
 
 WARM = "structkit, warm"

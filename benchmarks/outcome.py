@@ -1,204 +1,200 @@
-"""The outcome of one schema with one engine: the verdicts on its instances, and the times."""
+"""Right answers: fields and whole answers right, valid, tokens and seconds, of structkit and of other ways.
+
+```
+python -m benchmarks.outcome --count 20 --limit 300
+python -m benchmarks.outcome --model FOLDER --sets schemas --arms "structkit; free, parsed"
+```
+
+Every arm is greedy and reads the same texts. An arm that fails has no right field in that text. Free answers are
+parsed: a code fence or the first JSON value counts. Other engines run in the loop of transformers, with structkit's
+prompt and with the JSON Schema in the prompt, as their documentation does. A field is right if it has the expected
+value at the expected path. Shares have a 95 % bootstrap interval over the texts; tokens and seconds of processor time
+are medians per text, with the 10th and the 90th percentile. Sets near the training data of the demo model and others
+are told apart. The arms take turns, so that other load affects all of them, and `--limit` bounds the processor time of
+a set, for all arms together.
+"""
 
 from __future__ import annotations
 
-import gc
-import resource
-import signal
+import argparse
+import random
+import sys
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
-from typing import Literal, TypeAlias
+from statistics import quantiles
+from typing import TypeAlias, cast
+from xml.sax.saxutils import escape
 
-from tokenizers import Tokenizer
+import structkit as sk
+from benchmarks.outcome_arms import ARMS, Bench, installed
+from benchmarks.outcome_sets import SETS, Grade, Task, make_set
+from structkit.models.transformers.model import TransformersModel
 
-from benchmarks.data import Case, Instance
-from benchmarks.engines import Engine, Guide, Rejected
+__all__ = ["Column", "draw", "main", "measure"]
 
-__all__ = ["CLOCKS", "Clock", "Kind", "Outcome", "Verdict", "measure", "peak_bytes"]
+Measure: TypeAlias = Callable[[Sequence[Grade]], float]
 
-Kind = Literal["passed", "too loose", "too strict", "refused", "timeout", "crashed"]
-
-
-Clock: TypeAlias = Callable[[], float]
-
-CLOCKS: Mapping[str, Clock] = {"wall": time.perf_counter, "cpu": time.process_time}
-"""Seconds so far: wall time, or, for a busy machine, processor time of all threads."""
-
-_CHECK_INTERVAL = 0.5
-"""Seconds of wall time between checks of the limit."""
+_RESAMPLES = 400
+"""Samples of the bootstrap."""
 
 
-@dataclass(slots=True)
-class Verdict:
-    """The outcome of an instance.
+@dataclass
+class Column:
+    """What one arm did on one set."""
 
-    Attributes:
-        valid: Whether the instance is valid.
-        accepted: Whether the engine accepts it.
-        tokens: Number of tokens of the instance.
-        stopped: Position of the rejected token, or `tokens` if the end was rejected; -1 if the instance was accepted.
-        reason: Explanation of a wrong verdict.
-    """
+    grades: list[Grade] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
-    valid: bool
-    accepted: bool
-    tokens: int
-    stopped: int
-    reason: str = ""
+    def add(self, grade: Grade, tokens: int, seconds: float) -> None:
+        """Add an answer."""
+        self.grades.append(grade)
+        self.tokens.append(tokens)
+        self.seconds.append(seconds)
 
+    def share(self, measure: Measure) -> tuple[float, float, float]:
+        """Return a share of the answers, and its 95 % bootstrap interval over the texts."""
+        rng, shares = random.Random(0), []
+        for _ in range(_RESAMPLES):
+            shares.append(measure(rng.choices(self.grades, k=len(self.grades))))
+        shares.sort()
+        tail = _RESAMPLES // 40
+        return measure(self.grades), shares[tail], shares[-1 - tail]
 
-@dataclass(slots=True)
-class Outcome:
-    """The outcome of a schema.
-
-    Attributes:
-        name: The id of the schema.
-        kind: The outcome.
-        tested: Whether the schema has instances.
-        group: For a rejection, the reason reported by the engine; for a crash, the exception.
-        reason: The message or traceback.
-        first_mask: Seconds from the schema to the first mask, or to the rejection.
-        steps: Seconds of one mask and one advance, for each token.
-        memory: Growth of the process in bytes up to the first mask.
-        verdicts: Verdicts on the instances that were reached.
-    """
-
-    name: str
-    kind: Kind
-    tested: bool
-    group: str = ""
-    reason: str = ""
-    first_mask: float | None = None
-    steps: list[float] = field(default_factory=list)
-    memory: int = 0
-    verdicts: list[Verdict] = field(default_factory=list)
+    def row(self) -> str:
+        """Return the cells of a Markdown row."""
+        if not self.grades:
+            return "not reached | | | | | 0"
+        shares = [self.share(measure) for measure in (fields_right, whole_right, valid)]
+        cells = [f"{share:.1%} [{low:.0%}, {high:.0%}]" for share, low, high in shares]
+        for values, form in ((self.tokens, ".0f"), (self.seconds, ".3f")):
+            tenths = quantiles([*values, *values], n=10, method="inclusive")
+            cells.append(f"{tenths[4]:{form}} [{tenths[0]:{form}}, {tenths[8]:{form}}]")
+        failed = f" ({len(self.errors)} errors: {', '.join(sorted(set(self.errors)))})" if self.errors else ""
+        return " | ".join([*cells, f"{len(self.grades)}{failed}"])
 
 
-class _Timeout(BaseException):
-    """The limit has passed; not an `Exception`, so that no engine catches it."""
+def fields_right(grades: Sequence[Grade]) -> float:
+    """Return the share of right fields."""
+    return sum(each.right for each in grades) / max(1, sum(each.fields for each in grades))
 
 
-def measure(engine: Engine, tokenizer: Tokenizer, case: Case, limit: float, clock: Clock) -> Outcome:
-    """Compile a schema and walk its instances, for at most `limit` seconds."""
-    outcome = Outcome(case.name, "passed", bool(case.instances))
-    encoded = [(instance, _encode(tokenizer, instance)) for instance in case.instances]
-    gc.collect()
-    begin = clock()
-    try:
-        with _limited(limit, clock):
-            guide = _first_mask(engine, case, outcome, clock)
-            walk = _Walk(guide, tokenizer, engine.end_id, clock)
-            for instance, tokens in encoded:
-                outcome.verdicts.append(walk.verdict(instance, tokens, outcome.steps))
-            guide.finish()
-    except _Timeout:
-        outcome.kind = "timeout"
-        outcome.group = "first mask" if outcome.first_mask is None else "instances"
-        outcome.reason = f"after {clock() - begin:.1f} s\n{traceback.format_exc(limit=-12)}"
-    except Rejected as error:
-        outcome.kind, outcome.group, outcome.reason = "refused", error.group, str(error)
-        outcome.first_mask = clock() - begin
-    except Exception as error:
-        outcome.kind, outcome.group, outcome.reason = (
-            "crashed",
-            type(error).__name__,
-            traceback.format_exc(limit=-12),
-        )
-    else:
-        outcome.kind = _kind(outcome.verdicts)
-    return outcome
+def whole_right(grades: Sequence[Grade]) -> float:
+    """Return the share of answers without a wrong, missing or additional field."""
+    return sum(each.is_exact for each in grades) / len(grades)
 
 
-def peak_bytes() -> int:
-    """Return the peak memory of this process."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def valid(grades: Sequence[Grade]) -> float:
+    """Return the share of valid answers."""
+    return sum(each.is_valid for each in grades) / len(grades)
 
 
-def _first_mask(engine: Engine, case: Case, outcome: Outcome, clock: Clock) -> Guide:
-    before = _resident()
-    begin = clock()
-    guide = engine.compile(case.schema)
-    guide.sequence().fill_mask()
-    outcome.first_mask = clock() - begin
-    outcome.memory = _resident() - before
-    return guide
+def measure(bench: Bench, tasks: Sequence[Task], arms: Sequence[str], limit: float) -> dict[str, Column]:
+    """Run all arms on each task; no task begins after `limit` seconds of processor time."""
+    columns = {name: Column() for name in arms}
+    for name in arms:  # a warm-up
+        with suppress(Exception):
+            ARMS[name][1](bench, tasks[0])
+    begun = time.process_time()
+    for task in tasks:
+        if time.process_time() - begun > limit:
+            break
+        for name in arms:
+            start = time.process_time()
+            try:
+                answer = ARMS[name][1](bench, task)
+            except Exception as error:  # an engine that refuses a schema has no answer to it
+                columns[name].errors.append(type(error).__name__)
+                columns[name].add(Grade(0, task.score(None)[1], False, False), 0, time.process_time() - start)
+                continue
+            columns[name].add(task.grade(answer.text), answer.tokens, time.process_time() - start)
+    return columns
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """A guide, with the data to walk a text and to report the rejected position."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the tables."""
+    options = _parser().parse_args(arguments)
+    import torch
 
-    guide: Guide
-    tokenizer: Tokenizer
-    end_id: int
-    clock: Clock
-
-    def verdict(self, instance: Instance, tokens: list[int], steps: list[float]) -> Verdict:
-        """Walk the tokens of an instance; the seconds of each step are appended to `steps`."""
-        now, sequence = self.clock, self.guide.sequence()
-        for position, token in enumerate(tokens):
-            begin = now()
-            mask = sequence.fill_mask()
-            masked = now()
-            if not mask[token >> 5] >> (token & 31) & 1:
-                return self._rejected(instance, tokens, position)
-            resumed = now()
-            accepted = sequence.advance(token)
-            steps.append(now() - resumed + masked - begin)
-            if not accepted:
-                raise RuntimeError(
-                    f"the mask allows token {token} ({position} of {instance.text:.200}), but advance rejects it"
-                )
-        if not sequence.fill_mask()[self.end_id >> 5] >> (self.end_id & 31) & 1:
-            return self._rejected(instance, tokens, len(tokens))
-        return Verdict(instance.valid, True, len(tokens), -1, "" if instance.valid else instance.text[:2000])
-
-    def _rejected(self, instance: Instance, tokens: list[int], position: int) -> Verdict:
-        if not instance.valid:
-            return Verdict(False, False, len(tokens), position)
-        before, token, after = (
-            self.tokenizer.decode(tokens[max(0, start) : end], skip_special_tokens=False)
-            for start, end in ((position - 30, position), (position, position + 1), (position, position + 8))
-        )
-        return Verdict(
-            True, False, len(tokens), position, f"rejects {token or 'the end'!r} in …{before} ⟂ {after}…"
-        )
+    torch.set_num_threads(1)
+    loaded = sk.load() if options.model is None else sk.load(options.model)
+    bench = Bench(cast("TransformersModel", loaded), options.max_tokens)
+    available = installed()
+    arms = available if options.arms is None else _read_names(options.arms, available, "arm")
+    measured: dict[str, dict[str, Column]] = {}
+    for name in SETS if options.sets is None else _read_names(options.sets, list(SETS), "set"):
+        tasks = make_set(name, options.seed, options.count)
+        relation = "near" if SETS[name][0] == "near" else "not near"
+        if not tasks:
+            print(f"\n{name}: left out, its data is not in ../shared/data")
+            continue
+        columns = measured[name] = measure(bench, tasks, arms, options.limit)
+        print(f"\n**{name}**, {relation} the demo model's training, seed {options.seed}\n")
+        print("| arm | fields right | whole right | valid | tokens | CPU seconds | texts |")
+        print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+        for arm, column in columns.items():
+            print(f"| {arm} | {column.row()} |", flush=True)
+    if options.svg:
+        options.svg.write_text(draw(measured))
+    return 0
 
 
-def _kind(verdicts: list[Verdict]) -> Kind:
-    if any(verdict.accepted and not verdict.valid for verdict in verdicts):
-        return "too loose"
-    return "too strict" if any(verdict.valid and not verdict.accepted for verdict in verdicts) else "passed"
+def _read_names(text: str, known: Sequence[str], what: str) -> list[str]:
+    """Return the names in a list; exit if one is unknown."""
+    names = [name.strip() for name in text.split(";")]
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"there is no {what} {name!r} here; there are: " + "; ".join(known))
+    return names
 
 
-def _encode(tokenizer: Tokenizer, instance: Instance) -> list[int]:
-    ids: list[int] = tokenizer.encode(instance.text, add_special_tokens=False).ids
-    return ids
+def draw(measured: Mapping[str, Mapping[str, Column]]) -> str:
+    """Return an SVG with a panel for each set: a bar of the fields right for each arm, with its interval."""
+    parts, top, wide, left = [], 10, 300, 270
+    for name, columns in measured.items():
+        parts.append(f'<text x="10" y="{top + 14}" font-weight="bold">{escape(name)}</text>')
+        top += 24
+        for arm, column in columns.items():
+            share, low, high = column.share(fields_right) if column.grades else (0.0, 0.0, 0.0)
+            color = "#00796b" if arm.startswith("structkit") else "#d95f02"
+            middle = top + 7
+            parts.append(
+                f'<text x="{left - 8}" y="{top + 11}" text-anchor="end">{escape(arm)}</text>'
+                f'<rect x="{left}" y="{top}" width="{wide * share:.1f}" height="13" fill="{color}"/>'
+                f'<path d="M{left + wide * low:.1f} {middle}H{left + wide * high:.1f}" stroke="#16302b"/>'
+                f'<text x="{left + wide + 8}" y="{top + 11}">{share:.0%}</text>'
+            )
+            top += 17
+        top += 14
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide + 50} {top}" font-family="sans-serif" '
+        f'font-size="11" fill="#16302b"><rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>\n'
+    )
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.outcome", description=__doc__)
+    parser.add_argument("--model", type=Path, help="a model folder; by default the demo model")
+    parser.add_argument("--sets", help="names, separated by semicolons; by default all: " + "; ".join(SETS))
+    parser.add_argument("--arms", help="names, separated by semicolons; by default those that are installed")
+    parser.add_argument("--count", type=_positive, default=30, help="texts of each set")
+    parser.add_argument("--limit", type=float, default=120, help="processor seconds for each set")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--max-tokens", type=_positive, default=200)
+    parser.add_argument("--svg", type=Path, help="the file of the plot")
+    return parser
 
 
-@contextmanager
-def _limited(seconds: float, clock: Clock) -> Iterator[None]:
-    """Raise `_Timeout` after some seconds; compiled code delays it to the next line of Python."""
-    begin = clock()
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+    return number
 
-    def check_limit(signum: int, frame: FrameType | None) -> None:
-        # A timer of processor time would reduce the clock to the scheduler's resolution.
-        if clock() - begin >= seconds:
-            raise _Timeout
 
-    old = signal.signal(signal.SIGALRM, check_limit)
-    signal.setitimer(signal.ITIMER_REAL, seconds, _CHECK_INTERVAL)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
+if __name__ == "__main__":
+    sys.exit(main())

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 import structkit as sk
 from benchmarks.data import read_tokenizer
-from benchmarks.outcome import CLOCKS, Clock
+from benchmarks.verdict import CLOCKS, Clock
 
 __all__ = ["Entry", "main", "source_of"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from benchmarks.outcome import Kind, Outcome
 from benchmarks.plot import Panel
+from benchmarks.verdict import Kind, Outcome
 
 __all__ = ["PERCENTILES", "failures_of", "panels", "report", "spread"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.data import Case, read_tokenizer
 from benchmarks.engines import ENGINES
-from benchmarks.outcome import CLOCKS, Outcome, measure, peak_bytes
+from benchmarks.verdict import CLOCKS, Outcome, measure, peak_bytes
 
 __all__ = ["Worker"]
 
