@@ -9,9 +9,10 @@ Every arm is greedy and reads the same texts. An arm that fails has no right fie
 parsed: a code fence or the first JSON value counts. Other engines run in the loop of transformers, with structkit's
 prompt and with the JSON Schema in the prompt, as their documentation does. A field is right if it has the expected
 value at the expected path. Shares have a 95 % bootstrap interval over the texts; tokens and seconds of processor time
-are medians per text, with the 10th and the 90th percentile. Sets near the training data of the demo model and others
-are told apart. The arms take turns, so that other load affects all of them, and `--limit` bounds the processor time of
-a set, for all arms together.
+are medians per text, with the 10th and the 90th percentile. The last column is the share of answers that are those of
+the plain decode, which draws each token alone. Sets near the training data of the demo model and others are told apart.
+The arms take turns, so that other load affects all of them, and `--limit` bounds the processor time of a set, for all
+arms together.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ from typing import TypeAlias, cast
 from xml.sax.saxutils import escape
 
 import structkit as sk
-from benchmarks.outcome_arms import ARMS, Bench, installed
+from benchmarks.outcome_arms import ARMS, Answer, Bench, installed
 from benchmarks.outcome_sets import SETS, Grade, Task, make_set
 from structkit.models.transformers.model import TransformersModel
 
 __all__ = ["Column", "draw", "main", "measure"]
 
 Measure: TypeAlias = Callable[[Sequence[Grade]], float]
+
+_NO_ANSWER = Answer("", 0)
 
 _RESAMPLES = 400
 """Samples of the bootstrap."""
@@ -46,14 +49,16 @@ class Column:
     """What one arm did on one set."""
 
     grades: list[Grade] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def add(self, grade: Grade, tokens: int, seconds: float) -> None:
+    def add(self, grade: Grade, answer: Answer, seconds: float) -> None:
         """Add an answer."""
         self.grades.append(grade)
-        self.tokens.append(tokens)
+        self.texts.append(answer.text)
+        self.tokens.append(answer.tokens)
         self.seconds.append(seconds)
 
     def share(self, measure: Measure) -> tuple[float, float, float]:
@@ -65,17 +70,21 @@ class Column:
         tail = _RESAMPLES // 40
         return measure(self.grades), shares[tail], shares[-1 - tail]
 
-    def row(self) -> str:
-        """Return the cells of a Markdown row."""
+    def row(self, plain: Column | None) -> str:
+        """Return the cells of a Markdown row; the last is the share of answers that are those of the plain decode."""
         if not self.grades:
-            return "not reached | | | | | 0"
+            return "not reached | | | | | 0 | "
         shares = [self.share(measure) for measure in (fields_right, whole_right, valid)]
         cells = [f"{share:.1%} [{low:.0%}, {high:.0%}]" for share, low, high in shares]
         for values, form in ((self.tokens, ".0f"), (self.seconds, ".3f")):
             tenths = quantiles([*values, *values], n=10, method="inclusive")
             cells.append(f"{tenths[4]:{form}} [{tenths[0]:{form}}, {tenths[8]:{form}}]")
         failed = f" ({len(self.errors)} errors: {', '.join(sorted(set(self.errors)))})" if self.errors else ""
-        return " | ".join([*cells, f"{len(self.grades)}{failed}"])
+        cells.append(f"{len(self.grades)}{failed}")
+        if plain is not None:
+            same = sum(mine == other for mine, other in zip(self.texts, plain.texts, strict=True))
+            cells.append(f"{same / len(self.texts):.1%}")
+        return " | ".join(cells)
 
 
 def fields_right(grades: Sequence[Grade]) -> float:
@@ -104,14 +113,15 @@ def measure(bench: Bench, tasks: Sequence[Task], arms: Sequence[str], limit: flo
         if time.process_time() - begun > limit:
             break
         for name in arms:
-            start = time.process_time()
+            start, answer = time.process_time(), _NO_ANSWER
+            grade = Grade(0, task.score(None)[1], False, False)
             try:
                 answer = ARMS[name][1](bench, task)
             except Exception as error:  # an engine that refuses a schema has no answer to it
                 columns[name].errors.append(type(error).__name__)
-                columns[name].add(Grade(0, task.score(None)[1], False, False), 0, time.process_time() - start)
-                continue
-            columns[name].add(task.grade(answer.text), answer.tokens, time.process_time() - start)
+            else:
+                grade = task.grade(answer.text)
+            columns[name].add(grade, answer, time.process_time() - start)
     return columns
 
 
@@ -134,10 +144,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         columns = measured[name] = measure(bench, tasks, arms, options.limit)
         print(f"\n**{name}**, {relation} the demo model's training, seed {options.seed}\n")
-        print("| arm | fields right | whole right | valid | tokens | CPU seconds | texts |")
-        print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+        plain = columns.get("structkit, plain decode")
+        heads = ["arm", "fields right", "whole right", "valid", "tokens", "CPU seconds", "texts"]
+        heads += ["as the plain decode"] * (plain is not None)
+        print("|", " | ".join(heads), "|\n| ---", "| ---: " * (len(heads) - 1) + "|")
         for arm, column in columns.items():
-            print(f"| {arm} | {column.row()} |", flush=True)
+            print(f"| {arm} | {column.row(plain)} |", flush=True)
     if options.svg:
         options.svg.write_text(draw(measured))
     return 0

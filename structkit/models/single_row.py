@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar, cast, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import ModelError, StructkitError
-from structkit.models.protocols import Batch, ChecksText, Logits, LogitsModel, Session, SupportsBatching
+from structkit.models.protocols import (
+    Batch,
+    ChecksText,
+    Logits,
+    LogitsModel,
+    Session,
+    SupportsBatching,
+    SupportsLookahead,
+)
 
-__all__ = ["SingleRowBatch", "call_model", "checked_logits", "log_probability", "new_batch"]
+__all__ = [
+    "SingleRowBatch",
+    "call_model",
+    "checked_logits",
+    "log_probability",
+    "new_batch",
+    "supports_lookahead",
+]
 
 R = TypeVar("R")
 
@@ -20,6 +36,22 @@ def new_batch(model: LogitsModel) -> Batch:
     """Start a batch of a model, with many rows if the model supports batching; see `SupportsBatching`."""
     rows = model.batch() if isinstance(model, SupportsBatching) else None
     return SingleRowBatch(model) if rows is None else rows
+
+
+def supports_lookahead(model: LogitsModel) -> bool:
+    """Whether the batches of a model return the logits of several tokens at once; see `SupportsLookahead`."""
+    if not isinstance(model, SupportsBatching):
+        return False
+    try:
+        if model not in _LOOKAHEAD:
+            _LOOKAHEAD[model] = isinstance(model.batch(), SupportsLookahead)
+        return _LOOKAHEAD[model]
+    except TypeError:  # the model is not hashable, or has no weak references
+        return isinstance(model.batch(), SupportsLookahead)
+
+
+_LOOKAHEAD: WeakKeyDictionary[LogitsModel, bool] = WeakKeyDictionary()
+"""What a model's batches support; a batch is not made for each sequence."""
 
 
 def call_model(call: Callable[[], R], location: str | None = None, *, subject: str = "the model") -> R:

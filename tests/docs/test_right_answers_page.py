@@ -119,6 +119,7 @@ def test_the_table_and_the_plot_have_every_arm(tmp_path, capsys) -> None:
     rows = {cells[1].strip(): cells for cells in (line.split("|") for line in lines if line.startswith("| "))}
     assert [*rows][2:] == arms
     assert rows["structkit"][4].strip().startswith("100.0%")
+    assert rows["structkit"][-2].strip() == "100.0%"
     assert set(arms) <= set(ElementTree.fromstring(plot.read_text(encoding="utf-8")).itertext())
 
 

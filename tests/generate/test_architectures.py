@@ -14,6 +14,7 @@ import structkit as sk
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 
+from structkit.generate.run import request  # noqa: E402
 from tests.models.transformers.test_kv_batch import ARCHITECTURES, SHAPE  # noqa: E402
 
 KINDS = ["llama", "gpt2", "qwen3", "mistral", "gemma2", "gemma3_text", "bloom"]
@@ -104,6 +105,23 @@ def test_drafts_and_confidence_do_not_change_the_tokens(model) -> None:
         choices = result.confidence["size" if target is Item else "$"].choices
         assert choices is None or sum(choices.values()) == pytest.approx(1, abs=1e-5)
         assert result.confidence["$"].logprob == pytest.approx(sum(token.logprob for token in result.events))
+
+
+@pytest.mark.parametrize("options", [{}, {"prompt_lookup": False}, {"max_tokens": 16}], ids=str)
+def test_forced_text_does_not_change_the_answers(
+    model, monkeypatch: pytest.MonkeyPatch, options: dict[str, object]
+) -> None:
+    """A random model spells forced text in tokens that no tokenizer would choose, and continues it accordingly."""
+    plain = _generate_each(model, **options | {"fast_forward": False, "prompt_lookup": False})
+    monkeypatch.setattr(request, "count_healed_tokens", lambda *_: 0)  # the plain decode heals no prompt
+    forced = _generate_each(model, **options)
+    assert [each.text for each in forced] == [each.text for each in plain]
+    assert [each.finish_reason for each in forced] == [each.finish_reason for each in plain]
+    together = sk.generate_many(model, PROMPTS, TARGETS, batch_size=3, **(OPTIONS | options))
+    assert [each.text for each in together] == [each.text for each in plain]
+    assert sum(each.usage.forced_tokens for each in forced) > 20
+    items = [each for each, target in zip(forced, TARGETS, strict=True) if target is Item]
+    assert any(list(each.token_ids) != model.encode(each.text) for each in items)
 
 
 def test_samples_do_not_depend_on_the_batch_size(model) -> None:

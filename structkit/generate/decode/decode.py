@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.error_notes import add_location, add_note
-from structkit.errors import BudgetTooSmall, GenerationError, ModelError, ScriptError, TokenRejected
+from structkit.errors import BudgetTooSmall, GenerationError, ModelError, ScriptError
 from structkit.generate.decode.choice_scores import ChoiceScorer
 from structkit.generate.decode.config import (
     Decoded,
@@ -28,8 +28,9 @@ from structkit.generate.decode.config import (
     Validate,
 )
 from structkit.generate.decode.field_budget import FieldBudgets
+from structkit.generate.decode.forced import ForcedText, model_spells, usual_spelling, with_forced
 from structkit.generate.decode.rejected import RejectedTexts
-from structkit.generate.decode.retokenize import Retokenizer, complete_characters
+from structkit.generate.decode.retokenize import Retokenizer
 from structkit.generate.decode.speculate import AssistantDrafter, Drafter, DrafterFactory, PromptLookupDrafter
 from structkit.generate.input.request import Request
 from structkit.generate.input.validator import ValidateOutput
@@ -102,6 +103,8 @@ class Attempt:
         self.retokenizer = Retokenizer(request.logits_model.encode_text, vocabulary)
         self.pending_bytes = len(cursor.pending_prompt)
         self.drafter: Drafter | None = None
+        self.forced = ForcedText(vocabulary.tokens)
+        self.model_spells = model_spells(request)
         self.rejected_texts = previous.rejected_texts.for_retry() if previous else RejectedTexts()
         self.rejected_paths: dict[int, Path] = {}
         self.rejected = [*previous.rejected] if previous else []
@@ -221,6 +224,8 @@ class Attempt:
             if token is None:
                 sampled = yield from self.sample()
                 token, score = self.receive(sampled), (sampled.logprob, sampled.masked_probability)
+                if self.forced.contains(token):  # the model chooses the spelling, not the text
+                    score, forced = (0.0, 0.0), True
             if token in self.vocabulary.eos_token_ids:
                 return True
             self.cursor.advance(token)
@@ -292,6 +297,7 @@ class Attempt:
             candidates=candidates,
             location=self.location,
             draft=self.draft if self.can_draft and not candidates else None,
+            forced_ids=() if candidates else tuple(self.forced.token_ids),
         )
         self.read_tokens += len(self.unread)
         self.unread, self.rollback_count, self.reread_count = [], 0, 0
@@ -320,8 +326,12 @@ class Attempt:
                 PromptLookupDrafter if model is None else partial(AssistantDrafter, model)
             )
             self.drafter = create_drafter(self.prompt_ids, self.vocabulary, self.retokenizer)
-        max_tokens = min(max_tokens, self.settings.prompt_lookup, self.remaining - 1)
-        draft = self.drafter.draft(self.cursor, max_tokens)
+        forced = self.forced.token_ids
+        max_tokens = max(0, min(max_tokens, self.settings.prompt_lookup, self.remaining - 1 - len(forced)))
+        for token_id in forced:
+            self.cursor.advance(token_id)
+        draft = with_forced(forced, self.drafter.draft(self.cursor, max_tokens))
+        self.cursor.rollback(len(forced))
         # The scheduler drafts within the time of the model, which does not count. Drafting without a model counts.
         self.started_at -= time.perf_counter() - started - draft.seconds
         return draft
@@ -341,42 +351,28 @@ class Attempt:
         return sampled.token_id
 
     def fast_forward(self) -> None:
-        """Append the tokens of forced text that no later text can retokenize."""
-        forced = self.cursor.forced_bytes()
-        if len(forced) == self.pending_bytes or self.rejected_texts.matches(
-            self.generated.text, forced[self.pending_bytes :]
+        """Append the tokens of forced text, or draft them if the model chooses their spelling."""
+        if self.forced or not self.settings.fast_forward:
+            return
+        text = self.cursor.forced_bytes()
+        if len(text) == self.pending_bytes or self.rejected_texts.matches(
+            self.generated.text, text[self.pending_bytes :]
         ):
             return
-        ids = self.retokenize(forced)[: self.remaining]
-        count = 0
-        try:
-            for token_id in ids:
-                self.cursor.advance(token_id)
-                count += 1
-        except TokenRejected:
-            self.cursor.rollback(count)
+        ids = usual_spelling(self.cursor, text, self.retokenizer, self.remaining)
+        for token_id in ids:
+            self.cursor.advance(token_id)
+        if self.model_spells and not self.cursor.is_finished:  # at the end, no text depends on the spelling
+            self.cursor.rollback(len(ids))
+            self.forced.start(ids)
             return
-        if not self.cursor.is_finished:  # later text may retokenize the last tokens
-            stable = min(max(0, count - 1), self.retokenizer.stable_count(complete_characters(forced)))
-            self.cursor.rollback(count - stable)
-            count = stable
-        while count and not self.cursor.fits(self.remaining - count):
-            self.cursor.rollback(1)
-            count -= 1
-        self.append(ids[:count], (0.0, 0.0), forced=True)
-
-    def retokenize(self, forced: bytes) -> list[int]:
-        """Encode forced bytes with the tokenizer of the model; an empty list if it cannot encode them."""
-        text = complete_characters(forced)
-        # For one byte, the model chooses the token.
-        if not self.settings.fast_forward or len(forced) < 2 or not text:
-            return []
-        return self.retokenizer.encode(text)
+        self.append(ids, (0.0, 0.0), forced=True)
 
     def append(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Append tokens by which the cursor has advanced."""
         generated = self.generated
         self.unread += token_ids
+        self.forced.advance(token_ids)
         for token_id in token_ids:
             token = self.vocabulary.tokens[token_id]
             text = token[self.pending_bytes :]
@@ -430,6 +426,7 @@ class Attempt:
         if self.shortened_at is not None and self.shortened_at >= count:
             self.shortened_at = None
         self.cursor.rollback(removed)
+        self.forced.start([])
         self.remaining += 0 if self.settings.charge_discarded else removed
         generated.truncate(count, length, self.rejected_paths.get(start, ()))
         for each in (self.choice_scorer, self.field_budgets):

@@ -82,10 +82,11 @@ class CommonOptions(TypedDict, total=False):
     its own start. For a text model, `finish` decides how the value ends. Default: no timeout."""
 
     fast_forward: bool
-    """Whether text that has only one continuation is appended without sampling, in the tokenizer's own tokens; the
-    default is true. If false, the model chooses the tokens of such text too. The end of a plain-text prompt (no chat
-    template) counts as such text: its last tokens are generated again, together with the start of the answer (token
-    healing)."""
+    """Whether the model reads text that has only one continuation in one forward pass, in the tokenizer's own tokens;
+    the default is true. Greedy decoding keeps the model's tokens for this text where it prefers others, so the answer
+    is that of `False`, which generates the text token by token; sampling, logits processors and models that read one
+    token at a time keep the tokenizer's. The end of a plain-text prompt (no chat template) counts as such text: its
+    last tokens are generated again, together with the start of the answer (token healing)."""
 
     prompt_lookup: bool | int
     """Maximum number of tokens of a draft that is copied from the prompt and checked in one forward pass; `True`, the

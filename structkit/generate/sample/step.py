@@ -27,11 +27,13 @@ class Draft:
         token_ids: The tokens, starting at the position of the request.
         is_guess: For each token, whether it is a guess; the others follow from the tokens before them.
         seconds: Time that the assistant model took.
+        forced_count: How many of the first tokens spell forced text; they do not count as drafted.
     """
 
     token_ids: list[int] = field(default_factory=list)
     is_guess: list[bool] = field(default_factory=list)
     seconds: float = 0.0
+    forced_count: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +54,8 @@ class SampleRequest:
         candidates: With `with_logprobs`, tokens whose unmasked log-probability is computed.
         location: Path of the step, for errors.
         draft: Function of a maximum length to a draft, which starts with the token requested.
+        forced_ids: The usual spelling of the text that is the only one to follow, with which a draft starts. The model
+            reads it in the same step and chooses each token, so it can spell the text otherwise.
     """
 
     token_ids: list[int]
@@ -66,6 +70,7 @@ class SampleRequest:
     candidates: tuple[int, ...] = ()
     location: str | None = None
     draft: Callable[[int], Draft] | None = None
+    forced_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,7 @@ class Row(Generic[R]):
         draft: The draft that follows the request; `None` before it is made.
         draft_ids: The draft tokens that the model has read and the flow has not requested.
         is_guess: For each of `draft_ids`, whether it is a guess.
+        forced_count: How many of the first of `draft_ids` spell forced text.
         logits_index: The position of the logits before `draft_ids` among those of the last step.
         has_started: Whether the flow has started.
         is_suspect: Whether a step with this row failed, so that it is read alone.
@@ -175,6 +176,7 @@ class Row(Generic[R]):
         self.draft: Draft | None = None
         self.draft_ids: list[int] = []
         self.is_guess: list[bool] = []
+        self.forced_count = 0
         self.logits_index = 0
         self.has_started = False
         self.is_suspect = False
@@ -195,7 +197,8 @@ class Row(Generic[R]):
         if not self.unread and self.draft is not None:
             room = width - len(tokens)
             self.draft_ids, self.is_guess = self.draft.token_ids[:room], self.draft.is_guess[:room]
-            self.drafted_tokens += len(self.draft_ids)
+            self.forced_count = min(self.draft.forced_count, len(self.draft_ids))
+            self.drafted_tokens += len(self.draft_ids) - self.forced_count
         tokens = tokens + self.draft_ids
         self.read_ids += tokens
         self.fed_tokens += len(tokens)
@@ -210,9 +213,12 @@ class Row(Generic[R]):
                 (at for at, (a, b) in enumerate(pairs) if a != b),
                 min(len(request.token_ids), len(self.draft_ids)),
             )
-        wrong = same < min(len(request.token_ids), len(self.draft_ids))
+        # A wrong token that is no guess is another spelling, which says nothing about guesses.
+        wrong = same < min(len(request.token_ids), len(self.draft_ids)) and self.is_guess[same]
         acceptance.update(sum(self.is_guess[:same]), int(wrong))
-        self.accepted_tokens += same
+        forced = min(same, self.forced_count)
+        self.accepted_tokens += same - forced
+        self.forced_count -= forced
         self.logits_index += same
         self.request, self.unread, self.draft = request, request.token_ids[same:], None
         self.draft_ids, self.is_guess = self.draft_ids[same:], self.is_guess[same:]

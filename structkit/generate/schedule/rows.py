@@ -303,16 +303,22 @@ class Rows:
         self._drop_ended()
 
     def _draft(self) -> None:
-        """Draft tokens for the rows, if that pays off."""
-        if self._lookahead is not None and self._acceptance.pays_off(len(self.active), self._batch.overhead):
-            for row in self.active:
-                if row.request is not None and row.draft is None:
-                    try:
-                        row.draft = row.job.draft(row.request, self._batch.overhead)
-                        row.seconds += 0.0 if row.draft is None else row.draft.seconds
-                    except Exception as error:  # an error of a drafter ends only its flow
-                        self._fail(row, error)
-            self._drop_ended()
+        """Draft tokens for the rows: forced text always, guesses if they pay off."""
+        if self._lookahead is None:
+            return
+        pays_off = self._acceptance.pays_off(len(self.active), self._batch.overhead)
+        for row in self.active:
+            ask = row.request
+            if ask is None or row.draft is not None or not (pays_off or ask.forced_ids):
+                continue
+            try:
+                row.draft = row.job.draft(ask, self._batch.overhead) if pays_off else None
+            except Exception as error:  # an error of a drafter ends only its flow
+                self._fail(row, error)
+                continue
+            row.draft = row.draft or _forced_draft(ask)
+            row.seconds += 0.0 if row.draft is None else row.draft.seconds
+        self._drop_ended()
 
     def _feed(self, token_ids: Sequence[Sequence[int]], ahead: int) -> Logits:
         """Return float[rows, 1 + ahead, width], the logits after the last tokens of each row."""
@@ -461,6 +467,11 @@ class Rows:
         self.active = rows
         for number, row in enumerate(rows):
             row.number = number
+
+
+def _forced_draft(request: SampleRequest) -> Draft | None:
+    ids = list(request.forced_ids)
+    return Draft(ids, [False] * len(ids), forced_count=len(ids)) if ids else None
 
 
 def _most_tokens(rows: Sequence[AnyRow]) -> int:
