@@ -128,6 +128,7 @@ def _use_kernels() -> None:
             guide.precompute()
             guide.parser.advance_bytes(guide.parser.start, b"a")
             guide.cursor().min_tokens_to_end()
+            guide.fill_masks([guide.cursor()], out.reshape(1, -1))
             for temperature in (0.0, 1.0):
                 sk.generate(model, "", target, max_tokens=400, temperature=temperature, seed=0)
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from html import escape
 from operator import index
 from threading import Lock
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.configurations import Outdated
-from structkit.errors import LimitExceeded, TokenRejected, VocabularyError
+from structkit.error_notes import add_location
+from structkit.errors import LimitExceeded, StructkitError, TokenRejected, VocabularyError
 from structkit.export.residual import Residual, residual
 from structkit.guide.parser import Parser
 from structkit.guide.picture import automaton_graph
@@ -84,6 +85,95 @@ class Guide:
     def _repr_html_(self) -> str:
         """Draw the automaton of the first rule."""
         return f"<p>{escape(repr(self))}</p>{draw_graph(automaton_graph(self.automaton))}"
+
+    def fill_masks(
+        self,
+        cursors: Sequence[Cursor | None],
+        out: NDArray[np.uint32],
+        budgets: Sequence[int | None] | None = None,
+        *,
+        return_exceptions: bool = False,
+    ) -> dict[int, StructkitError]:
+        """Write the masks of a batch, one row for each cursor, as `Cursor.fill_mask` writes one.
+
+        The cursors may follow other guides over the same vocabulary. Rows are independent of each other: the error of
+        one changes no other row. A row with an error is zeros, so that no token is allowed.
+
+        The interpreter lock is released while the rows are written, and while the part of a mask that is seen for the
+        first time is computed. It is held while the known parts are looked up, about 0.3 µs for each row. Threads may
+        call this method at the same time with other cursors and another `out`.
+
+        Args:
+            cursors: One for each row; `None` for a row that nothing constrains, which receives all bits.
+            out: uint32[rows, ceil(vocabulary.size / 32)], receives the masks.
+            budgets: The budget of each row; see `Cursor.fill_mask`.
+            return_exceptions: Whether to return the errors of rows. Otherwise the first is raised, after all other
+                rows are written.
+
+        Returns:
+            The error of each row that has one.
+
+        Raises:
+            ValueError: `out` or `budgets` has the wrong shape or dtype, or a cursor has another vocabulary.
+            StructkitError: A row has an error, and `return_exceptions` is false.
+
+        >>> from structkit.testing import byte_vocabulary
+        >>> import structkit as sk
+        >>> guide = sk.compile(bool, byte_vocabulary())
+        >>> cursors = [guide.cursor(), guide.cursor()]
+        >>> cursors[1].advance(ord("t"))
+        >>> out = np.empty((2, guide.vocabulary.mask_words), np.uint32)
+        >>> guide.fill_masks(cursors, out)
+        {}
+        >>> [bytes(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()) for row in out]
+        [b'ft', b'r']
+        """
+        expected = (len(cursors), len(self.eos_mask))
+        if out.dtype != _UINT32 or out.shape != expected:
+            raise ValueError(f"out must be uint32{list(expected)}, not {out.dtype}{list(out.shape)}")
+        if budgets is not None and len(budgets) != len(cursors):
+            raise ValueError(f"there are {len(budgets)} budgets for {len(cursors)} cursors")
+        masks = out if type(out) is np.ndarray and out.flags.carray else np.empty(expected, _UINT32)
+        alone: list[int] = []
+        for parser, rows in self._rows_by_parser(cursors, budgets, masks, alone).items():
+            configurations = [cast(Cursor, cursors[row])._configurations[-1] for row in rows]
+            limits = None if budgets is None else [budgets[row] for row in rows]
+            alone += parser.fill_masks(configurations, limits, rows, masks)
+        errors: dict[int, StructkitError] = {}
+        for row in alone:
+            try:
+                cast(Cursor, cursors[row]).fill_mask(masks[row], None if budgets is None else budgets[row])
+            except StructkitError as error:
+                masks[row] = 0
+                add_location(error, f"row {row}")
+                errors[row] = error
+        if masks is not out:
+            out[:] = masks
+        if errors and not return_exceptions:
+            raise errors[min(errors)]
+        return errors
+
+    def _rows_by_parser(
+        self,
+        cursors: Sequence[Cursor | None],
+        budgets: Sequence[int | None] | None,
+        masks: NDArray[np.uint32],
+        alone: list[int],
+    ) -> dict[Parser, list[int]]:
+        """Return the rows of each parser; write rows without a cursor, and add rows that need Python to `alone`."""
+        groups: dict[Parser, list[int]] = {}
+        for row, cursor in enumerate(cursors):
+            if cursor is None:
+                masks[row] = 0xFFFFFFFF
+                continue
+            if cursor.guide is not self and cursor.guide.vocabulary is not self.vocabulary:
+                raise ValueError(f"the cursor of row {row} has another vocabulary than the guide")
+            budget = None if budgets is None else budgets[row]
+            if cursor._terminated or (budget is not None and budget <= 0) or cursor.pending_prompt:
+                alone.append(row)
+            else:
+                groups.setdefault(cursor._parser, []).append(row)
+        return groups
 
     def precompute(self, max_states: int = 10_000) -> int:
         """Compute the masks of all states reachable by tokens, up to `max_states` states.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,14 @@ from structkit.guide.state import State, States, masks_of
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.mask_builder import MaskBuilder, vocabulary_memory
 from structkit.index.rows.mask import write_union
-from structkit.index.rows.mask_kernels import write_mask
+from structkit.index.rows.mask_kernels import (
+    CONFIGURATION,
+    LIMIT,
+    OUT_ROW,
+    PLAN_COLUMNS,
+    RESULT,
+    write_mask,
+)
 from structkit.index.rows.row_kernels import DONE, SLOTS
 
 __all__ = ["Parser"]
@@ -101,11 +109,8 @@ class Parser:
 
     def fill_mask(self, configuration: int, budget: int | None, out: NDArray[np.uint32]) -> None:
         """Write the mask of the allowed tokens, with the end tokens if the text may end; see `Cursor.fill_mask`."""
-        # A budget that cannot be counted is none: some values need more tokens than that.
-        is_limited = budget is not None and budget < UNREACHABLE - 1
-        remaining = budget - 1 if budget is not None and is_limited else self._unlimited
-        # Distances that are not exact count twice, as in `Budgets`.
-        limit = remaining if self._is_exact else remaining // 2
+        remaining = self._remaining(budget)
+        limit = self._limit(remaining)
         if write_mask(self._context, configuration, limit, out) == DONE:
             return
         if self._masks.write(configuration, limit, out) == DONE:
@@ -119,6 +124,44 @@ class Parser:
         if state.is_accepting:
             for token in self._index.vocabulary.eos_token_ids:
                 out[token >> 5] |= np.uint32(1 << (token & 31))
+
+    def fill_masks(
+        self,
+        configurations: Sequence[int],
+        budgets: Sequence[int | None] | None,
+        rows: Sequence[int],
+        out: NDArray[np.uint32],
+    ) -> list[int]:
+        """Write the masks of a batch that need no new rows and no counts of tokens.
+
+        Args:
+            configurations: One for each mask.
+            budgets: As in `fill_mask`, one for each mask.
+            rows: The row of `out` that receives each mask.
+            out: uint32[rows, words], C-contiguous.
+
+        Returns:
+            The rows that are not written; `fill_mask` writes them.
+        """
+        plan = np.empty((len(configurations), PLAN_COLUMNS), np.int64)
+        plan[:, CONFIGURATION] = configurations
+        plan[:, OUT_ROW] = rows
+        if budgets is None:
+            plan[:, LIMIT] = self._limit(self._unlimited)
+        else:
+            plan[:, LIMIT] = [self._limit(self._remaining(budget)) for budget in budgets]
+        self._masks.write_many(plan, out)
+        failed = plan[:, RESULT] != DONE
+        return plan[failed, OUT_ROW].tolist() if failed.any() else []
+
+    def _remaining(self, budget: int | None) -> int:
+        """Return the tokens that may follow the next one."""
+        # A budget that cannot be counted is none: some values need more tokens than that.
+        return budget - 1 if budget is not None and budget < UNREACHABLE - 1 else self._unlimited
+
+    def _limit(self, remaining: int) -> int:
+        """Return the cost that a mask may have; distances that are not exact count twice, as in `Budgets`."""
+        return remaining if self._is_exact else remaining // 2
 
     def has_continuation(self, configuration: int) -> bool:
         """Return whether a token other than an end token is allowed."""

@@ -15,7 +15,7 @@ from structkit.index.index import Index
 from structkit.index.rows import row_kernels as kernels
 from structkit.index.rows.arena import ARENA_SIZE, COLUMNS
 from structkit.index.rows.mask import MAX_SPARSE_WORDS
-from structkit.index.rows.mask_kernels import write_mask
+from structkit.index.rows.mask_kernels import find_masks, write_found, write_mask
 from structkit.index.rows.scratch import exit_capacity
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -26,6 +26,9 @@ _ROWS, _WORDS, _BASES, _BUCKETS = 64, 512, 16, 1024
 
 _MAX_WALKS = 4096
 """Maximum number of rows of one mask that the kernel finds; Python computes a mask of more rows."""
+
+_ROWS_PER_MASK = 16
+"""Rows for each mask of a batch, on average; `write` writes the masks of the last rows if there are more."""
 
 _NO_WORDS = np.empty(0, np.int64), np.empty(0, np.uint32)
 
@@ -83,6 +86,25 @@ class MaskBuilder:
                 self._configurations.resolve(result)
             else:
                 return result
+
+    def write_many(self, plan: NDArray[np.int64], out: NDArray[np.uint32]) -> None:
+        """Write the masks of a batch whose rows are known; `write` writes the others.
+
+        The interpreter lock is held while the rows are found, and released while they are written.
+
+        Args:
+            plan: int64[masks, PLAN_COLUMNS], see `structkit.index.rows.mask_kernels`; receives the results.
+            out: uint32[rows, words], C-contiguous, receives the masks.
+        """
+        found = np.empty(_ROWS_PER_MASK * len(plan), np.int64)
+        find_masks(self._context, plan, found)
+        # Arrays only grow: those taken now contain all rows that were found, and live until the masks are written.
+        memory = self._memory
+        rows, words, values = memory[kernels.ROWS], memory[kernels.WORDS], memory[kernels.VALUES]
+        ends, end_values = memory[kernels.EOS_WORDS], memory[kernels.EOS_VALUES]
+        saved = np.empty(MAX_SPARSE_WORDS, np.uint32)
+        arrays = rows, words, values.view(np.uint32), memory[kernels.BASES], ends, end_values
+        write_found(plan, found, *arrays, saved, out)
 
     def _add_row(self) -> None:
         requests = self._memory[kernels.REQUESTS].tolist()

@@ -11,7 +11,7 @@ from __future__ import annotations
 # ruff: noqa: D417
 import numpy as np
 
-from structkit.automaton.core.jit import exclusive_kernel, helper
+from structkit.automaton.core.jit import exclusive_kernel, helper, kernel
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.core.memory import (
     bool_array,
@@ -306,3 +306,80 @@ def write_mask(context, configuration, remaining, out):
         for i in range(len(words)):
             out[words[i]] |= values[i]
     return np.int64(DONE)
+
+
+CONFIGURATION, LIMIT, OUT_ROW, RESULT, END, PLAN_COLUMNS = range(6)
+"""Columns of a plan, one row for each mask of a batch: the configuration, the tokens that may follow the next one, the
+row of the array that receives the mask, the result as of `write_mask`, and the end of its rows in `found`."""
+
+
+@exclusive_kernel
+def find_masks(context, plan, found):
+    """Find the rows of the masks of a batch; nothing is written to the masks.
+
+    Args:
+        plan: int64[masks, PLAN_COLUMNS], receives `RESULT` and `END`.
+        found: int64[...], receives the numbers of the rows; a mask for which it has no room has the result `COMPUTE`.
+    """
+    walks = int32_matrix(context, WALKS)
+    has_distinct = int32_array(context, COUNTERS)[HAS_DISTINCT]
+    size = np.int64(0)
+    for i in range(len(plan)):
+        plan[i, RESULT], plan[i, END] = COMPUTE, size
+        if has_distinct:
+            continue
+        count, cost = find_rows(context, np.int64(plan[i, CONFIGURATION]), walks)
+        if count < 0:
+            plan[i, RESULT] = count
+        elif cost > plan[i, LIMIT]:
+            plan[i, RESULT] = TIGHT
+        elif size + count <= len(found):
+            for j in range(count):
+                found[size + j] = walks[j, 2]
+            size += count
+            plan[i, RESULT], plan[i, END] = DONE, size
+
+
+@kernel
+def write_found(plan, found, rows, words, values, bases, ends, end_values, saved, out):
+    """Write the masks of a plan. Releases the interpreter lock: rows that were found do not change, and the caller keeps
+    the arrays alive that contain them.
+
+    Args:
+        plan: As `find_masks` left it; masks whose result is not `DONE` are left out.
+        found: int64[...], the numbers of the rows.
+        rows: int32[...], the slot `ROWS`; the slots `WORDS`, `VALUES`, `BASES`, `EOS_WORDS` and `EOS_VALUES` follow.
+        saved: uint32[...], scratch, as many as a row has words.
+        out: uint32[rows, words], receives the masks.
+    """
+    size = np.int64(out.shape[1])
+    start = np.int64(0)
+    for i in range(len(plan)):
+        end, target = np.int64(plan[i, END]), np.int64(plan[i, OUT_ROW])
+        if plan[i, RESULT] != DONE:
+            continue
+        for word in range(0 if end > start and rows[found[start] * ROW_COLUMNS + BASE] >= 0 else size):
+            out[target, word] = 0
+        for item in range(start, end):
+            at = np.int64(found[item]) * ROW_COLUMNS
+            base = np.int64(rows[at + BASE])
+            first, last = np.int64(rows[at + FIRST_WORD]), np.int64(rows[at + LAST_WORD])
+            if base >= 0:
+                dense = uint32_at(bases[base], size)
+                # The words of a row replace those of its dense mask.
+                for j in range(first, last):
+                    saved[j - first] = out[target, words[j]] if item > start else np.uint32(0)
+                if item == start:
+                    for word in range(size):
+                        out[target, word] = dense[word]
+                else:
+                    for word in range(size):
+                        out[target, word] |= dense[word]
+                for j in range(first, last):
+                    out[target, words[j]] = saved[j - first]
+            for j in range(first, last):
+                out[target, words[j]] |= values[j]
+        if plan[i, CONFIGURATION] & 1:
+            for j in range(len(ends)):
+                out[target, ends[j]] |= end_values[j]
+        start = end
