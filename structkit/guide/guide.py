@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 _UINT32 = np.dtype(np.uint32)
 
+_MIN_ROWS = 8
+"""Rows of one guide that `fill_masks` writes together; fewer take less time one by one."""
+
 
 class Guide:
     """A compiled language over a vocabulary, shared by any number of sequences and threads.
@@ -99,9 +102,9 @@ class Guide:
         The cursors may follow other guides over the same vocabulary. Rows are independent of each other: the error of
         one changes no other row. A row with an error is zeros, so that no token is allowed.
 
-        The interpreter lock is released while the rows are written, and while the part of a mask that is seen for the
-        first time is computed. It is held while the known parts are looked up, about 0.3 µs for each row. Threads may
-        call this method at the same time with other cursors and another `out`.
+        The interpreter lock is released while the rows of a guide are written, if it has at least eight. It is held
+        while the known parts of masks are looked up. Threads may call this method at the same time with other cursors
+        and another `out`.
 
         Args:
             cursors: One for each row; `None` for a row that nothing constrains, which receives all bits.
@@ -136,6 +139,9 @@ class Guide:
         masks = out if type(out) is np.ndarray and out.flags.carray else np.empty(expected, _UINT32)
         alone: list[int] = []
         for parser, rows in self._rows_by_parser(cursors, budgets, masks, alone).items():
+            if len(rows) < _MIN_ROWS:
+                alone += rows
+                continue
             configurations = [cast(Cursor, cursors[row])._configurations[-1] for row in rows]
             limits = None if budgets is None else [budgets[row] for row in rows]
             alone += parser.fill_masks(configurations, limits, rows, masks)

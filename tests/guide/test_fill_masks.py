@@ -19,7 +19,7 @@ V = small_vocabulary()
 class Tree(BaseModel):
     name: Annotated[str, Field(max_length=30)]
     size: int
-    children: list["Tree"]
+    children: list[Tree]
 
 
 TARGETS: list[object] = [
@@ -49,7 +49,7 @@ def test_each_row_is_the_mask_of_its_cursor(seed: int) -> None:
     # New guides, so that rows are written both when they are new and when they are known.
     guides = [sk.compile(target, V, cache=False) for target in TARGETS]  # type: ignore[call-overload]
     cursors = [
-        _walk(guides[random.integers(len(guides))], random, int(random.integers(30))) for _ in range(24)
+        _walk(guides[random.integers(len(guides))], random, int(random.integers(30))) for _ in range(80)
     ]
     cursors += [HealedCursor(guides[0], b'{"na'), HealedCursor(guides[0], b"")]
     budgets = [None if random.random() < 0.5 else int(random.integers(40)) for _ in cursors]
@@ -74,10 +74,10 @@ def test_a_row_without_a_cursor_allows_everything() -> None:
 
 def test_other_layouts_are_written_too() -> None:
     guide = sk.compile(Tree, V)
-    cursors = [_walk(guide, np.random.default_rng(seed), 9) for seed in range(4)]
-    expected = np.empty((4, V.mask_words), np.uint32)
+    cursors = [_walk(guide, np.random.default_rng(seed), 9) for seed in range(9)]
+    expected = np.empty((9, V.mask_words), np.uint32)
     guide.fill_masks(cursors, expected)
-    for out in (np.empty((8, V.mask_words), np.uint32)[::2], np.empty((V.mask_words, 4), np.uint32).T):
+    for out in (np.empty((18, V.mask_words), np.uint32)[::2], np.empty((V.mask_words, 9), np.uint32).T):
         guide.fill_masks(cursors, out)
         assert (out == expected).all()
 
