@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from structkit.automaton.core.dfa import ENTER, EXIT, NO_OP, node_of
-from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
+from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Below, Frame
 from structkit.errors import LimitExceeded
@@ -131,17 +131,25 @@ class _Rest:
             node = RuleRef(name)
         moves: list[tuple[int, Node, int]] = [(_START, node, 2)]
         for state, label in enumerate(labels, 3):
-            moves += [(2, ReturnLabel(label), state), (state, self.below(frame.below, label), _END)]
+            moves += [
+                (2, ReturnLabel(label, is_return=True), state),
+                (state, self.below(frame.below, label), _END),
+            ]
         return Network(3 + len(labels), tuple(moves))
 
     def labels(self, rule: int) -> list[int]:
         """Return the labels with which a rule ends."""
-        automaton = self._automaton
-        first, stop = automaton.state_range(rule)
-        calls = range(automaton.call_first.item(first), automaton.call_first.item(stop))
-        behind = {automaton.call_next.item(call) for call in calls if automaton.call_rule.item(call) >= 0}
-        states = set(range(first, stop)) - behind
-        return sorted({label for state in states for label in automaton.return_labels(state)})
+        ends = self._automaton.builder.built[rule].label_distance
+        return (
+            [] if ends is None else [label for label, to_end in enumerate(ends) if to_end.min() < UNREACHABLE]
+        )
+
+    def label(self, rule: int, state: int, number: int) -> ReturnLabel:
+        """Return a label with which a rule ends in a state, or which it finds there behind a call."""
+        ends = self._automaton.builder.built[rule].label_distance
+        first = self._automaton.state_range(rule)[0]
+        is_end = ends is not None and number < len(ends) and ends[number, state - first] == 0
+        return ReturnLabel(number, is_return=not is_end)
 
     def below(self, below: Below, label: int | None = None) -> Node:
         """Return the rest after the rule above ends."""
@@ -269,7 +277,7 @@ class _Rest:
             ]
             for call in range(automaton.call_first.item(source), automaton.call_first.item(source + 1)):
                 number = automaton.call_rule.item(call)
-                callee = self.callee(number) if number >= 0 else ReturnLabel(-1 - number)
+                callee = self.callee(number) if number >= 0 else self.label(rule, source, -1 - number)
                 leaving.append((callee, automaton.call_operation.item(call), automaton.call_next.item(call)))
                 if number < 0 and automaton.final[automaton.call_next.item(call)]:
                     found[automaton.call_next.item(call)] = []

@@ -23,7 +23,7 @@ def automaton_graph(automaton: Automaton, rule: int = 0) -> Graph:
     >>> from structkit.automaton.link import link
     >>> from structkit.targets.targets import read_target
     >>> automaton_graph(link(read_target(bool).rules())).edges
-    (Edge(start=0, end=4, label='false'), Edge(start=0, end=4, label='true'))
+    (Edge(start=0, end=8, label='false'), Edge(start=0, end=8, label='true'))
     """
     start = automaton.start_state(rule)
     first, stop = automaton.state_range(rule)

@@ -26,7 +26,8 @@ def without_labels(rules: Rules) -> Rules:
     >>> from structkit.regex.nodes import LiteralText
     >>> a, b = LiteralText("a"), LiteralText("b")
     >>> inner = Network(4, ((0, a, 2), (0, b, 3), (2, ReturnLabel(0), 1), (3, ReturnLabel(1), 1)))
-    >>> start = Network(5, ((0, RuleRef("x"), 2), (2, ReturnLabel(0), 3), (2, ReturnLabel(1), 1), (3, b, 1)))
+    >>> moves = (0, RuleRef("x"), 2), (2, ReturnLabel(0, True), 3), (2, ReturnLabel(1, True), 1), (3, b, 1)
+    >>> start = Network(5, moves)
     >>> list(without_labels(Rules(start, {"x": inner})).rules)
     ['x:0', 'x:1']
     """
@@ -83,12 +84,11 @@ def _moves(
     """Yield the moves of a rule that ends with a label; new names of the rules that it calls are added to `owners`."""
     labels: dict[int, list[tuple[int, int]]] = {}
     for source, node, target in network.moves:
-        if isinstance(node, ReturnLabel):
+        if isinstance(node, ReturnLabel) and node.is_return:
             labels.setdefault(source, []).append((node.number, target))
-    behind_calls = {target for _, node, target in network.moves if isinstance(node, RuleRef)}
     for source, node, target in network.moves:
         if isinstance(node, ReturnLabel):
-            if source not in behind_calls and node.number == label:
+            if not node.is_return and node.number == label:
                 yield source, EMPTY, _END
         elif isinstance(node, RuleRef) and target in labels:
             for number, after in labels[target]:

@@ -216,9 +216,11 @@ class ReturnLabel:
 
     Attributes:
         number: The label, at most `structkit.automaton.core.kernels.MAX_LABEL`.
+        is_return: Whether it is a move behind a call. Behind a call of a rule without labels, there can be an end.
     """
 
     number: int
+    is_return: bool = False
 
 
 @cached_hash

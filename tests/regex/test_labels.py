@@ -30,7 +30,7 @@ class _Random:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.labels = {name: self.random.randint(1, 3) for name in "xyz"}
+        self.labels = {name: self.random.randint(0, 3) for name in "xyz"}
 
     def rules(self) -> Rules:
         rules: dict[str, Node] = {name: self._rule(labels) for name, labels in self.labels.items()}
@@ -58,9 +58,11 @@ class _Random:
             callee = self.random.choice("xyz")
             behind = state()
             moves.append((source, RuleRef(callee), behind))
+            if not self.labels[callee]:
+                tree(behind, depth - 1, may_call=True)
             for label_number in range(self.labels[callee]):
                 after = state()
-                moves.append((behind, ReturnLabel(label_number), after))
+                moves.append((behind, ReturnLabel(label_number, is_return=True), after))
                 tree(after, depth - 1, may_call=True)
 
         def step(source: int, depth: int) -> None:
@@ -173,7 +175,9 @@ def test_what_follows_is_no_part_of_the_language() -> None:
             (3, first, 1),
         ),
     )
-    start = Network(4, ((0, RuleRef("x"), 2), (2, ReturnLabel(0), 3), (3, LiteralText("b"), 1)))
+    start = Network(
+        4, ((0, RuleRef("x"), 2), (2, ReturnLabel(0, is_return=True), 3), (3, LiteralText("b"), 1))
+    )
     rules = Rules(start, {"x": inner})
     assert _accepted(rules, 4) == _accepted(without_labels(rules), 4) == {b"ab", b"aab", b"aaab"}
     mask = np.zeros(V.mask_words, np.uint32)

@@ -374,10 +374,8 @@ class Run:
             ready = self._by_name.get(part.name)
             call = None if ready is None else ready.parse(part.arguments, self._validation_context)
             if isinstance(call, Rejected):
-                raise AgentError(
-                    f"invalid arguments of {part.id} in the state: {call.message}; pass the state unchanged",
-                    place="state",
-                ) from call.cause
+                fault = f"invalid arguments of {part.id} in the state: {call.message}"
+                raise AgentError(f"{fault}; pass the state unchanged", place="state") from call.cause
             if ready is None or call is None:
                 raise AgentError(
                     f"the state calls {part.name}, which is not a tool of this agent; "

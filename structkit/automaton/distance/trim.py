@@ -75,16 +75,15 @@ def measure_labelled(dfa: Dfa, length: Callable[[RuleKey, int | None], int]) -> 
         dfa: The rule's automaton.
         length: Returns the bytes that are enough for a text of a rule that ends with a label.
     """
-    numbers = {index: key.number for index, key in enumerate(dfa.callees) if isinstance(key, ReturnLabel)}
     calls = dfa.calls.tolist()
-    behind = {after for _, callee, after, _ in calls if callee not in numbers}
     returns: dict[int, list[tuple[int, int]]] = {}
     own: dict[int, list[int]] = {}
     for state, callee, after, _ in calls:
-        if callee in numbers and state in behind:
-            returns.setdefault(state, []).append((numbers[callee], after))
-        elif callee in numbers:
-            own.setdefault(numbers[callee], []).append(state)
+        key = dfa.callees[callee]
+        if isinstance(key, ReturnLabel) and key.is_return:
+            returns.setdefault(state, []).append((key.number, after))
+        elif isinstance(key, ReturnLabel):
+            own.setdefault(key.number, []).append(state)
     rows: list[tuple[int, int, int, int]] = []
     lengths: list[int] = []
     for state, callee, after, operation in calls:

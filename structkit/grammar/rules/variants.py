@@ -370,7 +370,7 @@ class Variants:
                     if behind_call is None:
                         behind_call = returned[target, chosen] = result.state()
                         result.moves += [
-                            (behind_call, _label(number), after)
+                            (behind_call, _label(number, is_return=True), after)
                             for number, end in enumerate(chosen)
                             for after in behind[target][end]
                         ]
@@ -378,8 +378,8 @@ class Variants:
         return result
 
 
-def _label(number: int) -> Terminal:
-    return Terminal("", ReturnLabel(number))
+def _label(number: int, *, is_return: bool = False) -> Terminal:
+    return Terminal("", ReturnLabel(number, is_return))
 
 
 def _indented(explored: Mapping[Entry, Explored]) -> set[Entry]:

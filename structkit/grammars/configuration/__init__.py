@@ -1,1 +1,3 @@
 """Grammars of configuration languages."""
+
+from __future__ import annotations
