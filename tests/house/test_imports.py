@@ -107,6 +107,7 @@ FOLDERS = {
 IMPORTERS = {
     "griffe": {"functions/docstring.py"},
     "pydantic": {
+        "integrations/langchain.py",
         "schema/python/calls.py",
         "schema/python/serialize.py",
         "schema/python/generator.py",

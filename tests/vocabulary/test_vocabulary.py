@@ -33,7 +33,7 @@ def test_ids_are_positions_and_end_tokens_are_not_text() -> None:
         ([b"a"], ["1"], "invalid token id '1'"),
         ([b"a"], [2**30], "invalid token id 1073741824"),
         ([b"a"], [1.0], r"invalid token id 1\.0"),
-        ([b"a", "b"], [2], r"at `tokens\[1\]`:\n  'b' is not bytes"),
+        ([b"a", "b"], [2], r"at `tokens\[1\]`:\n  the token 'b' is not bytes"),
     ],
 )
 def test_invalid_arguments_are_rejected(tokens, ends, message) -> None:

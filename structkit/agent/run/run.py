@@ -377,11 +377,8 @@ class Run:
                 fault = f"invalid arguments of {part.id} in the state: {call.message}"
                 raise AgentError(f"{fault}; pass the state unchanged", place="state") from call.cause
             if ready is None or call is None:
-                raise AgentError(
-                    f"the state calls {part.name}, which is not a tool of this agent; "
-                    "resume with the agent that made the state",
-                    place="state",
-                )
+                fault = f"the state calls {part.name}, which is not a tool of this agent"
+                raise AgentError(f"{fault}; resume with the agent that made the state", place="state")
             due.append(self._prepare_call(part, ready, call))
         return due
 

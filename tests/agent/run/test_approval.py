@@ -175,7 +175,7 @@ def test_wrong_states_are_refused() -> None:
     other = sk.Agent(ScriptedModel([]), tools=[sk.tool(pay, requires_approval=True)])
     with pytest.raises(sk.AgentError, match="other tools or another output type"):
         other.resume(state, approvals=True)
-    with pytest.raises(sk.AgentError, match=r"call_7 is not a pending call.*call_1"):
+    with pytest.raises(sk.AgentError, match=r"(?s)call_7 is not a pending call.*call_1"):
         run.resume(state, approvals={"call_7": True})
     with pytest.raises(sk.AgentError, match="pending calls of the state are not"):
         run.resume(replace(state, pending=()), approvals=True)

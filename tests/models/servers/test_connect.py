@@ -79,7 +79,7 @@ def test_no_server() -> None:
 def test_a_site_that_is_no_api() -> None:
     with (
         serve(ONE, is_html=True) as server,
-        pytest.raises(ModelError, match="is the address that of the API"),
+        pytest.raises(ModelError, match="or the address of the API"),
     ):
         sk.connect(server.url)
     with serve(ONE, is_html=True) as server:
