@@ -378,7 +378,7 @@ def test_no_server(server: Any, options: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("server", "options", "message"),
     [
-        ("python server.py", {}, "is not a URL\n  a command is a list"),
+        ("python server.py", {}, "is not a URL; a command is a list"),
         ([], {}, "a command is a list of strings"),
         ("http://localhost/mcp", {"env": {}}, "env and cwd are for a command"),
         (["python"], {"headers": {}}, "headers are for a URL"),

@@ -342,8 +342,10 @@ def find_masks(context, plan, found):
 
 @kernel
 def write_found(plan, found, rows, words, values, bases, ends, end_values, saved, out):
-    """Write the masks of a plan. Releases the interpreter lock: rows that were found do not change, and the caller keeps
-    the arrays alive that contain them.
+    """Write the masks of a plan.
+
+    The interpreter lock is released: rows that were found do not change, and the caller keeps the arrays that contain
+    them.
 
     Args:
         plan: As `find_masks` left it; masks whose result is not `DONE` are left out.

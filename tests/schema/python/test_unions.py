@@ -168,7 +168,7 @@ def cancel(id: int) -> None: ...
 )
 def test_refused_with_the_place_and_a_remedy(target: Any, place: str) -> None:
     with pytest.raises(
-        sk.SchemaError, match=r"no text is read as .* give both a (field|parameter) that differs"
+        sk.SchemaError, match=r"no text is read as .*\n  give both a (field|parameter) that differs"
     ) as caught:
         sk.extract(ScriptedModel([]), "x", target)
     assert caught.value.place == place
