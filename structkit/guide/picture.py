@@ -22,13 +22,8 @@ def automaton_graph(automaton: Automaton, rule: int = 0) -> Graph:
 
     >>> from structkit.automaton.link import link
     >>> from structkit.targets.targets import read_target
-<<<<<<< HEAD
-    >>> automaton_graph(link(read_target(bool).rules())).edges
-    (Edge(start=0, end=8, label='false'), Edge(start=0, end=8, label='true'))
-=======
     >>> [edge.label for edge in automaton_graph(link(read_target(bool).rules())).edges]
     ['false', 'true']
->>>>>>> 134c7f0f (Tests: the last messages on lines)
     """
     start = automaton.start_state(rule)
     first, stop = automaton.state_range(rule)
