@@ -45,11 +45,28 @@ def build(folder: Path | None = None) -> int:
 
         objects = SHIPPED if folder is None else ObjectCode(folder)
         sources = list(_sources())
-        if objects.is_current(sources):
-            return 0
-        SHIPPED.disable()
-        _use_kernels()
-        return objects.save(_kernels(), sources)
+        count = 0
+        if not objects.is_current(sources):
+            SHIPPED.disable()
+            _use_kernels()
+            count = objects.save(_kernels(), sources)
+        _build_formats(objects.folder)
+        return count
+
+
+def _build_formats(folder: Path) -> None:
+    """Store the automata of the formats of JSON Schema, unless they are up to date."""
+    from structkit.automaton.construct.compile_rule import rule_dfa
+    from structkit.automaton.construct.stored import FORMATS, StoredAutomata
+    from structkit.limits import Limits
+    from structkit.lowering.strings.raw_text import format_body
+    from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
+    from structkit.schema.ir.nodes import Format
+
+    stored = StoredAutomata(folder / FORMATS.path.name)
+    if not stored.names:
+        built = {name: rule_dfa(format_body(Format(name)), Limits()) for name in FORMAT_EXAMPLES}
+        stored.save({name: dfa for name, dfa in built.items() if not dfa.callees})
 
 
 def _sources() -> Iterator[Path]:

@@ -125,7 +125,9 @@ def lower(
     rules, deferred = lowering.rules, lowering.deferred
     return Rules(
         start,
-        LazyRules(rules, deferred, lowering.examples, lowering.lower_deferred) if deferred else rules,
+        LazyRules(rules, deferred, lowering.examples, lowering.lower_deferred, formats=lowering.formats)
+        if deferred
+        else rules,
         unenforced,
         lowering.lazy,
     )
@@ -160,6 +162,7 @@ class _Lowering:
         self.comma, self.colon = _SEPARATORS[whitespace]
         self.rules: dict[str, Node] = {}
         self.lazy: set[str] = set()
+        self.formats: set[str] = set()
         self.small = True
         self.size = 0
         self.definitions = document.definitions

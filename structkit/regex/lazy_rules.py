@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from structkit.errors import SchemaError
 from structkit.regex.nodes import Node
@@ -20,6 +20,7 @@ class LazyRules(Mapping[str, Node]):
         lower: Lowers one deferred rule.
         resolve: For rules that defer ever more rules, so that they cannot all be lowered: returns the name of a rule
             from the name of its caller and the name in the node of the caller.
+        formats: The rules that are the formats of their names, whose automata may be stored.
     """
 
     def __init__(
@@ -29,11 +30,14 @@ class LazyRules(Mapping[str, Node]):
         examples: Mapping[str, Node],
         lower: Callable[[str], None],
         resolve: Callable[[str, str], str] | None = None,
+        *,
+        formats: Collection[str] = (),
     ) -> None:
         self.lowered = lowered
         self._deferred = deferred
         self._examples = examples
         self._lower = lower
+        self.formats = formats
         self._resolve = resolve
 
     @property

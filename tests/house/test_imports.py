@@ -85,7 +85,7 @@ UPSTREAM = {
     "doctor": {"vocabulary", "index", "compile", "models", "generate", "agent"},
     "cli": {"targets", "models", "generate", "testing", "api", "doctor"},
     "__main__": {"cli"},
-    "build_kernels": {"automaton"},
+    "build_kernels": {"automaton", "lowering", "schema"},
 }
 """The components that each component may import, besides itself and `SHARED`. Only `cli` imports `api`."""
 

@@ -33,7 +33,7 @@ from structkit.lru_cache import LruCache
 from structkit.regex.json_string import is_substring
 from structkit.regex.nodes import Choice, Intersection, LiteralText, Node, Seq, Substring
 
-__all__ = ["AmbiguousIteration", "build_rule", "nfa_of", "regular_dfa", "rule_dfa"]
+__all__ = ["AmbiguousIteration", "allows", "build_rule", "nfa_of", "regular_dfa", "rule_dfa"]
 
 
 def rule_dfa(node: Node, limits: Limits) -> Dfa:
@@ -46,7 +46,7 @@ def rule_dfa(node: Node, limits: Limits) -> Dfa:
     if is_substring(node):
         return build_rule(node, limits)
     known = _built.get(node)
-    if known is None or not _allows(limits, known[0]):
+    if known is None or not allows(limits, known[0]):
         known = limits, build_rule(node, limits)
         _built.put(node, known)
     return known[1]
@@ -56,7 +56,7 @@ _built: LruCache[Node, tuple[Limits, Dfa]] = LruCache(max_size=1024)
 """Automata of rules, with the limits under which they were built."""
 
 
-def _allows(limits: Limits, built: Limits) -> bool:
+def allows(limits: Limits, built: Limits) -> bool:
     """Return whether what was built under some limits is also built under others."""
     return limits.iterations == built.iterations and all(
         getattr(built, name) <= getattr(limits, name)

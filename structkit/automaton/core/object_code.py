@@ -29,7 +29,7 @@ from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps, loads
 
-__all__ = ["MANIFEST", "KernelCache", "ObjectCode"]
+__all__ = ["MANIFEST", "KernelCache", "ObjectCode", "is_private"]
 
 MANIFEST = "manifest.json"
 """The name of the file that describes all others."""
@@ -102,7 +102,7 @@ class ObjectCode:
         """Return the parts of a compiled kernel; empty if the file does not have the expected hash."""
         path = self.folder / name
         try:
-            content = path.read_bytes() if self._is_private(path) else b""
+            content = path.read_bytes() if is_private(path) else b""
         except OSError:
             content = b""
         if hashlib.sha256(content).hexdigest() != expected:
@@ -160,7 +160,7 @@ class ObjectCode:
         """The manifest; empty if there is none, or if it does not belong to this Python and these sources."""
         path = self.folder / MANIFEST
         try:
-            if not (self._is_private(self.folder) and self._is_private(path)):
+            if not (is_private(self.folder) and is_private(path)):
                 self._ignore(
                     f"another user owns {self.folder} or can write to it (run `chmod -R go-w` on it)"
                 )
@@ -198,13 +198,6 @@ class ObjectCode:
             return True
         self._ignore(f"{self.folder} was built for another processor")
         return False
-
-    def _is_private(self, path: Path) -> bool:
-        """Return whether only this user or root can write to a file or folder."""
-        if sys.platform == "win32":  # modes have no meaning
-            return True
-        about = path.lstat()
-        return about.st_uid in (0, os.getuid()) and not about.st_mode & _OTHERS_WRITE
 
     def _ignore(self, reason: str) -> None:
         if not self._reported:
@@ -270,6 +263,14 @@ def _without_bitcode(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 _EMPTY_MODULE: bytes = llvmlite.binding.parse_assembly("").as_bitcode()
+
+
+def is_private(path: Path) -> bool:
+    """Return whether only this user or root can write to a file or folder."""
+    if sys.platform == "win32":  # modes have no meaning
+        return True
+    about = path.lstat()
+    return about.st_uid in (0, os.getuid()) and not about.st_mode & _OTHERS_WRITE
 
 
 def _file_name(function: Callable[..., object], signature: object) -> str:

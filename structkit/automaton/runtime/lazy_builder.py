@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
+from structkit.automaton.construct.stored import FORMATS
 from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
 from structkit.automaton.core.tables import TableBuilder, Tables
 from structkit.automaton.distance.bounds import LengthBounds
@@ -69,7 +70,7 @@ class LazyBuilder:
         key = self.keys[rule]
         with self.naming(key):
             # The start is a target's own, so that to look for it among the rules of others would be lost time.
-            dfa = build_rule(node_of(self.rules, key), self.limits) if key is None else self._dfa_of(key)
+            dfa = build_rule(self.rules.start, self.limits) if key is None else self._dfa_of(key)
             self._name_callees(key, dfa)
             if any(isinstance(key, ReturnLabel) for key in dfa.callees):
                 self.has_labels = True
@@ -84,10 +85,14 @@ class LazyBuilder:
         return self.tables
 
     def _dfa_of(self, key: RuleKey) -> Dfa:
-        """Return the automaton of a rule, with the callees' own names."""
-        dfa = rule_dfa(node_of(self.rules, key), self.limits)
+        """Return the automaton of a rule, with the callees' own names; that of a format may be stored."""
         rules = self.rules.rules
-        if not isinstance(rules, LazyRules) or not rules.is_unbounded or not isinstance(key, str):
+        if not isinstance(rules, LazyRules) or not isinstance(key, str):
+            return rule_dfa(node_of(self.rules, key), self.limits)
+        if key in rules.formats and (stored := FORMATS.get(key, self.limits)) is not None:
+            return stored
+        dfa = rule_dfa(rules[key], self.limits)
+        if not rules.is_unbounded:
             return dfa
         names = [rules.callee(key, callee) if isinstance(callee, str) else callee for callee in dfa.callees]
         return replace(dfa, callees=tuple(names))

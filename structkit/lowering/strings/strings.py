@@ -7,6 +7,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Protocol, cast
 
+from structkit.automaton.construct.stored import FORMATS
 from structkit.errors import UnsupportedKeyword
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.holes import with_prefix
@@ -76,6 +77,7 @@ class StringLowering(Protocol):
     deferred: dict[str, tuple[Schema | Format, str]]
     examples: dict[str, Node]
     lazy: set[str]
+    formats: set[str]
 
     def node(self, schema: Schema, path: str) -> Node:
         """Lower one schema."""
@@ -148,6 +150,8 @@ class StringLowerer:
                 lowering.deferred[rule] = given, "$"
                 lowering.examples[rule] = LiteralText(f'{FORMAT_EXAMPLES[given.name]}"')
                 lowering.lazy.add(rule)
+                if rule in FORMATS.names:
+                    lowering.formats.add(rule)
             return seq(QUOTE, RuleRef(rule))
         text = format_body(given, canonical=canonical)
         if text is NEVER:

@@ -1,0 +1,119 @@
+"""Stored automata: those that would be built, and ignored unless everything matches."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from structkit.automaton.construct import stored
+from structkit.automaton.construct.compile_rule import rule_dfa
+from structkit.automaton.construct.stored import FORMATS, StoredAutomata
+from structkit.automaton.core.dfa import Dfa
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
+from structkit.limits import Limits
+from structkit.lowering.strings.raw_text import format_body
+from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
+from structkit.regex.lazy_rules import LazyRules
+from structkit.schema.ir.nodes import Format
+from structkit.targets.targets import read_target
+
+NAMES = "ipv4", "email", "uuid"
+
+
+def _built(name: str) -> Dfa:
+    return rule_dfa(format_body(Format(name)), Limits())
+
+
+@pytest.fixture
+def automata(tmp_path: Path) -> StoredAutomata:
+    StoredAutomata(tmp_path / "formats.bin").save({name: _built(name) for name in NAMES})
+    return StoredAutomata(tmp_path / "formats.bin")
+
+
+def _are_equal(left: Dfa | None, right: Dfa) -> bool:
+    return left is not None and (left.fingerprint, left.min_count, left.max_count, left.work) == (
+        right.fingerprint,
+        right.min_count,
+        right.max_count,
+        right.work,
+    )
+
+
+def test_a_stored_automaton_is_the_one_that_was_built(automata: StoredAutomata) -> None:
+    assert automata.names == {*NAMES}
+    assert all(_are_equal(automata.get(name, Limits()), _built(name)) for name in NAMES)
+    assert automata.get("email", Limits()) is automata.get("email", Limits())
+    assert automata.get("uri", Limits()) is None
+
+
+@pytest.mark.parametrize("name", FORMAT_EXAMPLES)
+def test_the_installed_automata_are_those_of_the_formats(name: str) -> None:
+    if not FORMATS.names:
+        pytest.skip("python -m structkit.build_kernels builds them")
+    assert _are_equal(FORMATS.get(name, Limits()), _built(name))
+
+
+def test_a_format_is_not_lowered_where_its_automaton_is_stored(
+    automata: StoredAutomata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("automaton.runtime.lazy_builder", "lowering.strings.strings"):
+        monkeypatch.setattr(f"structkit.{module}.FORMATS", automata)
+    schema: dict[str, object] = {"items": {"type": "string", "format": "email"}}
+    rules = read_target(schema).rules()
+    assert isinstance(rules.rules, LazyRules)
+    reader = Reader(link(rules))
+    assert reader.accepts(b'["ana@example.com"]') and not reader.accepts(b'["ana@"]')
+    assert "email" not in rules.rules.lowered
+    assert _are_equal(_built("email"), rule_dfa(rules.rules["email"], Limits()))
+
+
+def test_an_automaton_is_not_used_under_lower_limits(automata: StoredAutomata) -> None:
+    assert automata.get("email", replace(Limits(), states=1_000)) is None
+    assert automata.get("email", replace(Limits(), states=1_000_000)) is not None
+
+
+def _flip(offset: int) -> Callable[[Path], object]:
+    def flip(path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        content[offset] ^= 1
+        path.write_bytes(content)
+
+    return flip
+
+
+FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "another file": (_flip(0), "damaged"),
+    "damaged description": (_flip(40), "damaged"),
+    "damaged automaton": (_flip(-1), "damaged"),
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:-1]), "damaged"),
+    "empty": (lambda path: path.write_bytes(b""), "buffer"),
+    "file others can write": (lambda path: path.chmod(0o666), "another user"),
+    "folder others can write": (lambda path: path.parent.chmod(0o777), "another user"),
+    "no file": (lambda path: path.unlink(), ""),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_file_that_does_not_match_is_ignored(
+    fault: str, automata: StoredAutomata, caplog: pytest.LogCaptureFixture
+) -> None:
+    if "others" in fault and sys.platform == "win32":
+        pytest.skip("Windows has no modes")
+    spoil, reason = FAULTS[fault]
+    spoil(automata.path)
+    with caplog.at_level(logging.WARNING, "structkit"):
+        assert [automata.get("uuid", Limits()) for _ in range(2)] == [None, None]
+    assert reason in caplog.text and caplog.text.count("not used") == bool(reason)
+
+
+def test_automata_of_other_sources_are_ignored(
+    automata: StoredAutomata, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(stored, "_source_hash", lambda: "another")
+    assert not automata.names and not caplog.text
