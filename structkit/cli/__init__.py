@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import structkit
@@ -139,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "extract": _extract,
         "doctor": _doctor,
         "init": init,
-        "completion": lambda parsed: print_completion(parsed, parser),
+        "completion": partial(print_completion, parser=parser),
     }.get(parsed.command, _run_target_command)
     try:
         output, status = run(parsed)

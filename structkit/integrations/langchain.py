@@ -33,6 +33,7 @@ from structkit.generate.run.batch import run
 from structkit.generate.run.events import TextDelta
 from structkit.lru_cache import LruCache
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
+from structkit.models.protocols import Message as PromptMessage
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import AnyTarget, read_target
 
@@ -360,10 +361,10 @@ def _with_raw(invoke: Callable[[], AIMessage]) -> dict[str, object]:
     return {"raw": message, "parsed": _parsed(message), "parsing_error": None}
 
 
-def _prompt(messages: Sequence[BaseMessage]) -> list[dict[str, str]]:
+def _prompt(messages: Sequence[BaseMessage]) -> list[PromptMessage]:
     """Return messages as `structkit.extract` takes them; calls and outputs are written as JSON."""
     instructions, conversation = _read(messages)
-    found = [{"role": "system", "content": instructions}] if instructions else []
+    found: list[PromptMessage] = [{"role": "system", "content": instructions}] if instructions else []
     for message in conversation:
         match message:
             case User(content=content):

@@ -83,7 +83,9 @@ def test_downloads_are_disabled(pytester: pytest.Pytester, monkeypatch: pytest.M
     monkeypatch.delenv("STRUCTKIT_DOWNLOADS", raising=False)
     result = _run(pytester, REFUSED, "--strict-markers")
     result.assert_outcomes(passed=3, errors=1)
-    result.stdout.fnmatch_lines(["*ModelError: at `organization/model`:*", "*downloads from the Hub are disabled*"])
+    result.stdout.fnmatch_lines(
+        ["*ModelError: at `organization/model`:*", "*downloads from the Hub are disabled*"]
+    )
 
 
 ELSEWHERE = """
