@@ -69,7 +69,7 @@ def report_fault(error: BaseException, case: Callable[[], str]) -> None:
     add_note(
         error,
         "structkit does not expect this error. If the arguments are right, it is a fault of structkit: please report "
-        "it, with the traceback and this case, as https://pypi.org/project/structkit-llm/ says:\n" + lines,
+        "it, with the traceback and this case, at https://pypi.org/project/structkit-llm/\n" + lines,
     )
     error._is_reported = True  # type: ignore[attr-defined]
 
