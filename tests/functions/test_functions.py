@@ -183,7 +183,7 @@ def test_annotations_of_local_types_are_found() -> None:
     def lost(it: Lost) -> None:  # type: ignore[name-defined]  # noqa: F821
         """Lose it."""
 
-    with pytest.raises(sk.SchemaError, match=r"Local.*top of its module"):
+    with pytest.raises(sk.SchemaError, match=r"(?s)Local.*top of its module"):
         read_signature(take)  # no closure references it, so the function does not lead to it
     take.__annotations__["it"] = Local  # what is returned may be anything
     assert sk.extract(ScriptedModel(['{"it": {"x": 1}}']), "x", take).call() == Local(x=1)
