@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -136,14 +136,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     parsed = parser.parse_args(arguments)
-    run = {
+    commands: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {
         "extract": _extract,
         "doctor": _doctor,
         "init": init,
         "completion": partial(print_completion, parser=parser),
-    }.get(parsed.command, _run_target_command)
+    }
     try:
-        output, status = run(parsed)
+        output, status = commands.get(parsed.command, _run_target_command)(parsed)
     except structkit.StructkitError as error:
         return _fail(str(error))
     except KeyboardInterrupt:

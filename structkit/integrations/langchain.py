@@ -49,6 +49,7 @@ try:
         ToolMessage,
     )
     from langchain_core.messages.ai import UsageMetadata
+    from langchain_core.messages.tool import tool_call_chunk
     from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
     from langchain_core.runnables import Runnable, RunnableLambda
     from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -121,7 +122,7 @@ class ChatStructkit(BaseChatModel):
         if isinstance(tool_choice, Mapping):  # {"type": "function", "function": {"name": ...}}
             tool_choice = cast("Mapping[str, Any]", tool_choice["function"])["name"]
         found = [convert_to_openai_tool(tool) for tool in tools]
-        return self.bind(tools=found, tool_choice=tool_choice, **kwargs)  # type: ignore[return-value]
+        return self.bind(tools=found, tool_choice=tool_choice, **kwargs)
 
     def with_structured_output(
         self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
@@ -178,7 +179,7 @@ class ChatStructkit(BaseChatModel):
             (generation,) = self._generate(messages, stop, run_manager, **kwargs).generations
             message = cast("AIMessage", generation.message)
             calls = [
-                {"name": call["name"], "args": json.dumps(call["args"]), "id": call["id"], "index": index}
+                tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
                 for index, call in enumerate(message.tool_calls)
             ]
             yield ChatGenerationChunk(
@@ -344,9 +345,12 @@ def _cut(text: str, stop: Sequence[str] | None) -> str:
 
 def _usage(usage: Usage) -> UsageMetadata:
     written = usage.written_tokens
-    return UsageMetadata(
-        input_tokens=usage.prompt_tokens, output_tokens=written, total_tokens=usage.prompt_tokens + written
-    )
+    found = {
+        "input_tokens": usage.prompt_tokens,
+        "output_tokens": written,
+        "total_tokens": usage.prompt_tokens + written,
+    }
+    return cast("UsageMetadata", found)
 
 
 def _parsed(message: AIMessage) -> object:

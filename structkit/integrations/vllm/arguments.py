@@ -101,6 +101,8 @@ def _json_schema(value: object) -> AnyTarget:
             raise SchemaError(f"structkit_json is not JSON: {error}") from None
     if not isinstance(value, (Mapping, bool)):
         raise SchemaError(f"structkit_json must be a JSON Schema, not {type(value).__name__}")
+    if isinstance(value, bool):
+        value = {} if value else {"not": {}}
     return JsonSchema(value)
 
 
