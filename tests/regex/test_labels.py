@@ -187,3 +187,17 @@ def test_what_follows_is_no_part_of_the_language() -> None:
         b"ab",
         b"aab",
     ]
+
+
+def test_a_rule_ends_with_a_label_behind_a_call_of_a_rule_without_labels() -> None:
+    a, b, c = (LiteralText(letter) for letter in "abc")
+    plain = Network(3, ((0, a, 2), (2, EMPTY, 1)))
+    inner = Network(4, ((0, RuleRef("x"), 2), (2, ReturnLabel(0), 1), (0, b, 3), (3, ReturnLabel(1), 1)))
+    behind = (2, ReturnLabel(0, is_return=True), 3), (2, ReturnLabel(1, is_return=True), 4)
+    start = Network(5, ((0, RuleRef("y"), 2), *behind, (3, b, 1), (4, c, 1)))
+    rules = Rules(start, {"x": plain, "y": inner})
+    assert _accepted(rules, 3) == _accepted(without_labels(rules), 3) == {b"ab", b"bc"}
+    cursor = Guide(link(rules), V).cursor()
+    cursor.advance(_TOKENS.index(b"a"))
+    assert cursor.min_tokens_to_end() == 1
+    assert cursor.residual().to_regex() == "b"
