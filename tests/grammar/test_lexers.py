@@ -22,7 +22,7 @@ from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.grammar.test_against_lark import IGNORED, PATTERNS, accepts, lark_accepts, shortest_rest
-from tests.shared import cases
+from tests.shared import ROOT, cases
 
 LEXERS = [("earley", "basic"), ("lalr", "basic"), ("lalr", "contextual")]
 TEXTS = ["".join(letters) for length in range(6) for letters in product("abc ", repeat=length)]
@@ -75,6 +75,36 @@ def test_the_table_of_lexers(grammar: str, text: str, expected: str, monkeypatch
         except sk.GrammarError:  # no text is in the language
             found = False
         assert found == (answer == "y"), (parser, lexer)
+
+
+def documented_rows() -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the grammar, the text and the answers of each row of the table in the documentation."""
+    page = (ROOT / "docs/reference/grammars.md").read_text(encoding="utf-8")
+    for line in page.split("| Grammar | Text |")[1].splitlines()[2:]:
+        if not line.startswith("| "):
+            return
+        parts = line.split("`")
+        rest = [cell.strip() for cell in parts[-1].split("|")[1:-1]]
+        yield "\n".join(parts[1:-2:2]), parts[-2], rest
+
+
+@pytest.mark.parametrize(("grammar", "text", "answers"), [*documented_rows()])
+def test_the_table_of_the_documentation(
+    grammar: str, text: str, answers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lexers = [("earley", "dynamic"), ("earley", "dynamic_complete"), *LEXERS[:1], LEXERS[2], LEXERS[1]]
+    for (parser, lexer), answer in zip(lexers, answers, strict=True):
+        with without_interegular(monkeypatch):
+            reader = Lark(grammar, parser=parser, lexer=lexer)  # type: ignore[arg-type]
+        try:
+            found = accepts(read(grammar, parser, lexer), text)
+        except sk.GrammarError:  # no text is in the language
+            found = False
+        assert [lark_accepts(reader, text), found] == [answer == "yes"] * 2, (parser, lexer)
+
+
+def test_the_table_of_the_documentation_has_rows() -> None:
+    assert len([*documented_rows()]) >= 15
 
 
 def random_grammar(choose: random.Random) -> str:

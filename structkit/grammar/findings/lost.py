@@ -82,12 +82,13 @@ class LostSentences:
         for _ in range(self.steps):
             if not pending:
                 return
-            _, _, pair, number = heapq.heappop(pending)
-            if isinstance(pair, LostSentence):
-                if pair.read not in found:
-                    found.add(pair.read)
-                    yield pair
+            _, _, entry, number = heapq.heappop(pending)
+            if isinstance(entry, LostSentence):
+                if entry.read not in found:
+                    found.add(entry.read)
+                    yield entry
                 continue
+            pair = entry
             if number >= 0:
                 # The steps of a state are added one after another, since most are never needed.
                 self._add_step(pending, numbers, pair, number + 1)

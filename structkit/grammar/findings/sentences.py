@@ -188,9 +188,9 @@ class Sentences:
     def _least_costs(self) -> list[float]:
         """Return at least the length of a text from each state to the end, whatever is below it."""
         sources: list[list[int]] = [[] for _ in self._endings]
-        for state, moves in enumerate(zip(self.table.shifts, self.table.gotos, strict=True)):
-            for target in (target for each in moves for target in each.values()):
-                sources[target].append(state)
+        for state, moves in enumerate(self.table.gotos):
+            for after in (*self.table.shifts[state].values(), *moves.values()):
+                sources[after].append(state)
         users: list[list[tuple[int, int]]] = [[] for _ in self._endings]
         pending: list[tuple[float, int]] = []
         for state, endings in enumerate(self._endings):
@@ -202,8 +202,8 @@ class Sentences:
                 for _ in end.symbols:
                     below = {source for each in below for source in sources[each]}
                 for each in below:
-                    if (target := self.table.gotos[each].get(end.rule)) is not None:
-                        users[target].append((cost, state))
+                    if end.rule in (moves := self.table.gotos[each]):
+                        users[moves[end.rule]].append((cost, state))
         heapq.heapify(pending)
         found = [float("inf")] * len(self._endings)
         while pending:
