@@ -98,9 +98,11 @@ def _json_schema(value: object) -> AnyTarget:
         try:
             value = json.loads(value)
         except json.JSONDecodeError as error:
-            raise SchemaError(f"structkit_json is not JSON: {error}") from None
+            raise SchemaError(
+                f"structkit_json is not JSON: {error}; pass a JSON Schema or its text"
+            ) from None
     if not isinstance(value, (Mapping, bool)):
-        raise SchemaError(f"structkit_json must be a JSON Schema, not {type(value).__name__}")
+        raise SchemaError(f"structkit_json must be a JSON Schema, not {type(value).__name__}; pass a dict")
     if isinstance(value, bool):
         value = {} if value else {"not": {}}
     return JsonSchema(value)
@@ -112,14 +114,14 @@ def _choice(value: object) -> AnyTarget:
         or not isinstance(value, Sequence)
         or not all(isinstance(each, str) for each in value)
     ):
-        raise SchemaError("structkit_choice must be a list of texts")
+        raise SchemaError("structkit_choice is no list of texts; pass one, such as ['yes', 'no']")
     return Choice(value)
 
 
 def _text_of(name: str, make: Callable[[str], AnyTarget]) -> Callable[[object], AnyTarget]:
     def read(value: object) -> AnyTarget:
         if not isinstance(value, str):
-            raise SchemaError(f"{name} must be a text, not {type(value).__name__}")
+            raise SchemaError(f"{name} is no text but {type(value).__name__}; pass a str")
         return make(value)
 
     return read
