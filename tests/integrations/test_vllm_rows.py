@@ -64,7 +64,7 @@ def test_requests_without_a_target_are_not_read() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"structkit_jsno": "{}"}, "unknown argument 'structkit_jsno'; write one of structkit_json"),
+        ({"structkit_jsno": "{}"}, "unknown argument 'structkit_jsno'\n  write one of structkit_json"),
         ({"structkit_json": "{}", "structkit_regex": "a"}, "a request has one target"),
         ({"structkit_json": '{"type":'}, "structkit_json is not JSON"),
         ({"structkit_json": 5}, "must be a JSON Schema, not int"),
