@@ -132,6 +132,7 @@ def _code(text: str) -> str:
 
 
 def _cell(text: str) -> str:
+    text = "; ".join(line.strip() for line in text.splitlines())
     short = text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
     return short.replace("`", "'").replace("|", "\\|").replace("\t", "\\t")
 

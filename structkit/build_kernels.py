@@ -145,7 +145,8 @@ def _use_kernels() -> None:
             guide.precompute()
             guide.parser.advance_bytes(guide.parser.start, b"a")
             guide.cursor().min_tokens_to_end()
-            guide.fill_masks([guide.cursor()], out.reshape(1, -1))
+            cursors = [guide.cursor() for _ in range(8)]
+            guide.fill_masks(cursors, np.zeros((len(cursors), len(out)), np.uint32))
             for temperature in (0.0, 1.0):
                 sk.generate(model, "", target, max_tokens=400, temperature=temperature, seed=0)
 

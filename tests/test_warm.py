@@ -20,7 +20,8 @@ from structkit.errors import LimitExceeded, SchemaError, StructkitError, Vocabul
 from structkit.guide.guide import Cursor, Guide
 from structkit.index.disk import store
 from structkit.index.disk.background import WRITER
-from structkit.index.rows import row, row_files, token_distance
+from structkit.index.distance import token_distance
+from structkit.index.rows import row, row_files
 from structkit.limits import Limits
 from structkit.targets.fingerprint import fingerprint_of
 from structkit.targets.specs import Choice, JsonSchema, Regex

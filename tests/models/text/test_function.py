@@ -306,7 +306,7 @@ def test_a_prompt_over_the_context_is_an_error_before_the_first_call() -> None:
     assert sk.extract(model, "Ana is 34.", Person, include_schema=False) == ANA
     shortest = len('{"name": "", "age": 0}')
     with pytest.raises(
-        sk.GenerationError, match=r"100 bytes .* context of 60.* 62 bytes too long.*context_length="
+        sk.GenerationError, match=r"(?s)100 bytes .* context of 60.* 62 bytes too long.*context_length="
     ) as raised:
         sk.extract(model, "x" * 100, Person, include_schema=False)
     assert (raised.value.place, 100 + shortest - 60, len(called)) == ("prompt", 62, 1)
