@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 import structkit as sk
@@ -128,6 +129,18 @@ def test_labelled_texts(language: str) -> None:
     assert [text for text in invalid if accepts(guide(language), text)] == []
     for text in valid:
         LANGUAGES[language][1](text)
+
+
+@pytest.mark.parametrize("language", VALID)
+def test_a_large_budget_forbids_nothing(language: str) -> None:
+    free, limited = (np.zeros(VOCABULARY.mask_words, np.uint32) for _ in range(2))
+    for text in VALID[language]:
+        cursor = guide(language).cursor()
+        for byte in text.encode():
+            cursor.fill_mask(free)
+            cursor.fill_mask(limited, 100_000)
+            assert free.tolist() == limited.tolist(), (text, byte)
+            cursor.advance(byte)
 
 
 LIMITED = {"toml": re.compile(r"[0-9A-Fa-f_]{14}|[0-9]{9}|[eE][+-]?[0-9]_?[0-9]_?[0-9]")}
