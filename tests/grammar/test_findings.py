@@ -184,6 +184,11 @@ def test_other_syntaxes_and_targets_have_no_findings() -> None:
     assert sk.explain(list[int]).findings == ()
 
 
+def test_the_place_in_a_grammar_whose_lines_are_indented() -> None:
+    (found,) = findings('\n  start: "d" | "a" b "c"\n  b.2 : "c"?\n')
+    assert (found.name, found.line, found.column, found.example) == ("b", 3, 3, "ac")
+
+
 def test_a_name_from_another_file_has_no_place() -> None:
     """`%import` brings the terminals that a terminal needs under names that the text does not have."""
     found = findings('start: INT "." INT | FLOAT\n%import common (INT, FLOAT)')

@@ -26,10 +26,15 @@ class GrammarErrors:
 
     def at_name(self, message: str, name: str, *, last: bool = False) -> GrammarError:
         """Return an error at the definition of a name in the grammar, the last one if `last`, or at its first use."""
-        found = list(re.finditer(rf"^[ \t]*([?!]*{re.escape(name)})(?=[\s.:{{])", self.text, re.MULTILINE))
+        written = re.escape(name)
+        # The lines of a grammar in a program may be indented; a priority or parameters stand before the colon.
+        definition = rf"^[ \t]*(?P<name>[?!]*{written})(?:\.-?\d+|{{[^}}]*}})*\s*:"
+        found = list(re.finditer(definition, self.text, re.MULTILINE))
         if not found:
-            found = list(re.finditer(rf"(?<!\w)({re.escape(name)})(?!\w)", self.text))[:1]
-        place = found[-1 if last else 0].start(1) if found else 0
+            found = list(re.finditer(rf"^(?P<name>[?!]*{written})(?=[\s.:{{])", self.text, re.MULTILINE))
+        if not found:
+            found = list(re.finditer(rf"(?<!\w)(?P<name>{written})(?!\w)", self.text))[:1]
+        place = found[-1 if last else 0].start("name") if found else 0
         return self._in(message, place)
 
     def at_text(self, message: str, text: str) -> GrammarError:
