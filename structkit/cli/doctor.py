@@ -37,7 +37,8 @@ def _checks(arguments: argparse.Namespace) -> Iterator[Check]:
     try:
         model = _model(arguments)
     except (StructkitError, ValueError) as error:
-        yield Check(name="model", status="no", found=str(error))
+        found = error.message if isinstance(error, StructkitError) else str(error)  # one line
+        yield Check(name="model", status="no", found=found)
         return
     if not isinstance(model, TextModel):
         yield from check_logits_model(model)

@@ -53,7 +53,7 @@ def _check_value(model: LogitsModel) -> Check:
     try:
         result = run(request)
     except GenerationError as error:
-        return Check(name="value", status="no", found=str(error), remedy="report it with this output")
+        return Check(name="value", status="no", found=error.message, remedy="report it with this output")
     seconds = time.perf_counter() - started
     tokens = result.usage.generated_tokens
     found = f"{result.text[:60]}, {result.guarantee}, {tokens} tokens, {seconds:.2f} s"

@@ -133,7 +133,7 @@ def _check_value(model: TextModel) -> Check:
         result = run(request)
     except GenerationError as error:
         remedy = "describe the answer in the prompt, or use a larger model"
-        return Check(name="value", status="no", found=str(error), remedy=remedy)
+        return Check(name="value", status="no", found=error.message, remedy=remedy)
     seconds = time.perf_counter() - started
     corrections = result.trace.corrections
     found = f"{result.text[:60]}, {result.guarantee}, {corrections} corrections, {seconds:.2f} s"

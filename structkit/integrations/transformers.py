@@ -141,9 +141,9 @@ class LogitsProcessor:
             except TokenRejected as error:
                 raise TokenRejected(
                     error.token_id,
-                    f"in row {number}, {error}; the mask forbids this token, so something after this processor "
-                    "selected it; put this processor last, use a new one for a new prompt, and pass strict=False for "
-                    "beam search and assisted generation",
+                    f"{error.cause}, so something after this processor selected it; put this processor last, use a new "
+                    "one for a new prompt, and pass strict=False for beam search and assisted generation",
+                    place=f"row {number}, {error.place}",
                 ) from None
 
     def _continues(self, rows: list[tuple[int, ...]]) -> bool:

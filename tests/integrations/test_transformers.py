@@ -135,7 +135,7 @@ def test_a_row_that_another_processor_leads_out_of_the_language_is_an_error(demo
     ids = torch.tensor([[0] * (width - len(row)) + row for row in encoded])
     options = {"max_new_tokens": 20, "pad_token_id": demo.vocabulary.eos_token_ids[0], "do_sample": False}
     processor = sk.LogitsProcessor(guide)
-    with pytest.raises(sk.TokenRejected, match=rf"(?s)in row {rows - 1}, .*'The'.*strict=False") as caught:
+    with pytest.raises(sk.TokenRejected, match=f"(?s)row {rows - 1}, .*'The'.*strict=False") as caught:
         demo.model.generate(ids, logits_processor=[processor, force], **options)
     assert caught.value.token_id == word
     last = sk.LogitsProcessor(

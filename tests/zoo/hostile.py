@@ -295,7 +295,7 @@ class Deep(BaseModel):
 
 
 _UTC = dt.timezone.utc
-_UNHASHABLE = "which is not hashable\n  use a list"
+_UNHASHABLE = "which is not hashable; use a list"
 
 
 def _kind(value: Any) -> str:
