@@ -2,7 +2,7 @@
 
     python scripts/llms_txt.py
 
-tests/docs/test_llms_txt.py compares the file with the output of the script.
+`scripts/docs` runs it before it builds the site.
 """
 
 from __future__ import annotations
