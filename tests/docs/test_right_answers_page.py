@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -121,6 +122,11 @@ def test_the_table_and_the_plot_have_every_arm(tmp_path, capsys) -> None:
     assert rows["structkit"][4].strip().startswith("100.0%")
     assert rows["structkit"][-2].strip() == "100.0%"
     assert set(arms) <= set(ElementTree.fromstring(plot.read_text(encoding="utf-8")).itertext())
+
+
+def test_the_page_has_a_row_for_every_arm_and_every_set(root: Path) -> None:
+    page = (root / "docs/explain/right-answers.md").read_text(encoding="utf-8").replace("`", "")
+    assert not [name for name in (*outcome_arms.ARMS, *SETS) if f"\n| {name} |" not in page]
 
 
 @pytest.mark.parametrize(
