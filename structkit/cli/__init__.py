@@ -120,6 +120,20 @@ examples:
 """,
 )
 
+_SERVE = (
+    "serve a local model to clients of OpenAI",
+    """
+
+The API of OpenAI under /v1, with /health, and /metrics for Prometheus. Every answer to a request with a JSON Schema, a
+regex or a grammar matches it. Needs the extra serve.""",
+    """\
+examples:
+  structkit serve
+  structkit serve Qwen/Qwen3-0.6B --port 9000
+  MY_KEYS=secret structkit serve models/small --host 0.0.0.0 --api-key-env MY_KEYS
+""",
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
@@ -140,6 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "extract": _extract,
         "doctor": _doctor,
         "init": init,
+        "serve": _serve,
         "completion": partial(print_completion, parser=parser),
     }
     try:
@@ -171,6 +186,12 @@ def _doctor(parsed: argparse.Namespace) -> tuple[str, int]:
     return doctor(parsed)
 
 
+def _serve(parsed: argparse.Namespace) -> tuple[str, int]:
+    from structkit.cli.serve import serve
+
+    return serve(parsed)
+
+
 def _run_target_command(parsed: argparse.Namespace) -> tuple[str, int]:
     from structkit.cli.prove import COMMANDS, target_from_arguments
 
@@ -196,6 +217,7 @@ def _parser() -> argparse.ArgumentParser:
         "doctor": (*_DOCTOR, _add_doctor),
         "init": (*_INIT, _add_init),
         "completion": (*_COMPLETION, _add_completion),
+        "serve": (*_SERVE, _add_serve),
     }.items():
         description = f"{help_text[0].upper()}{help_text[1:]}.{details}"
         command = commands.add_parser(
@@ -266,6 +288,52 @@ def _add_init(command: argparse.ArgumentParser) -> None:
 
 def _add_completion(command: argparse.ArgumentParser) -> None:
     command.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+
+
+def _add_serve(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "model", nargs="?", metavar="MODEL", help="a folder, a GGUF file or a name; by default the demo model"
+    )
+    command.add_argument(
+        "--host", default="127.0.0.1", metavar="HOST", help="the address, 127.0.0.1 by default"
+    )
+    command.add_argument("--port", type=int, default=8000, metavar="N", help="the port, 8000 by default")
+    command.add_argument(
+        "--name", metavar="NAME", help="the name of the model in requests; by default its own"
+    )
+    command.add_argument(
+        "--api-key-env",
+        metavar="VARIABLE",
+        help="the environment variable with the key, or with several and commas between them",
+    )
+    command.add_argument(
+        "--allowed-host",
+        action="append",
+        metavar="NAME",
+        help="a name in the header Host that is accepted, such as that of a proxy; can be repeated",
+    )
+    command.add_argument(
+        "--temperature",
+        type=_not_negative,
+        default=1.0,
+        metavar="T",
+        help="that of requests without one, 1 by default",
+    )
+    for name, default, what in (
+        ("--max-running", 32, "maximum number of answers at once"),
+        ("--max-waiting", 256, "maximum number of answers that wait"),
+        ("--max-tokens", 4096, "maximum number of tokens of an answer"),
+    ):
+        command.add_argument(
+            name, type=_positive_int, default=default, metavar="N", help=f"{what}, {default} by default"
+        )
+    command.add_argument(
+        "--timeout",
+        type=_positive_float,
+        default=120.0,
+        metavar="S",
+        help="seconds of a request, 120 by default",
+    )
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
@@ -393,6 +461,13 @@ def _positive_float(text: str) -> float:
     number = float(text)
     if not number > 0:
         raise argparse.ArgumentTypeError(f"must be above 0, not {text}")
+    return number
+
+
+def _not_negative(text: str) -> float:
+    number = float(text)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"must be at least 0, not {text}")
     return number
 
 

@@ -132,12 +132,27 @@ class PromptEncoder:
                 )
             rendered = arguments.restore(rendered)
         elif isinstance(prompt, str):
-            rendered = delimit(messages[0]["content"])
+            return self.encode_plain(prompt)
         else:
             raise ModelError(
                 "the tokenizer has no chat template, so it cannot encode messages; "
                 "pass the prompt as one string, or set tokenizer.chat_template"
             )
+        return self._encode_delimited(rendered, start, end)
+
+    def encode_plain(self, text: str) -> list[int]:
+        """Encode a text without a chat template; see `SupportsPlainText.encode_plain`.
+
+        Raises:
+            ModelError: The text is not Unicode.
+        """
+        _check_unicode(text)
+        if _is_mistral_common(self._tokenizer):
+            return self._with_bos(self.encode_text(text))
+        start, end = _unused_characters(2, text)
+        return self._encode_delimited(self._delimit_controls(text, start, end), start, end)
+
+    def _encode_delimited(self, rendered: str, start: str, end: str) -> list[int]:
         pieces = re.split(f"{start}([^{start}{end}]*){end}|[{start}{end}]", rendered)
         return self._with_bos(self._encode_pieces([piece or "" for piece in pieces]))
 

@@ -56,6 +56,14 @@ class LocalModel(ABC):
         """
         return self._encoder.encode(prompt)
 
+    def encode_plain(self, text: str) -> list[int]:
+        """Encode a text without a chat template; see `SupportsPlainText.encode_plain`.
+
+        Raises:
+            ModelError: The text is not Unicode.
+        """
+        return self._encoder.encode_plain(text)
+
     @property
     def capabilities(self) -> Capabilities:
         """What the model can do."""

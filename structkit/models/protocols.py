@@ -30,6 +30,7 @@ __all__ = [
     "SupportsControlTokens",
     "SupportsLookahead",
     "SupportsMessages",
+    "SupportsPlainText",
     "SupportsShrink",
     "SupportsThinking",
     "SupportsTransfer",
@@ -260,6 +261,18 @@ class SupportsMessages(Protocol):
     @property
     def takes_messages(self) -> bool:
         """Whether the model has a chat template."""
+        ...
+
+
+@runtime_checkable
+class SupportsPlainText(Protocol):
+    """A model that reads text without its chat template; the `encode` of other models is assumed to have none."""
+
+    def encode_plain(self, text: str) -> list[int]:
+        """Encode a text as the tokens that start a sequence; the answer continues the text.
+
+        The beginning-of-sequence token appears exactly once, and control tokens spelled in the text are ordinary text.
+        """
         ...
 
 

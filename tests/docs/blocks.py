@@ -127,6 +127,12 @@ def needs_langchain() -> None:
     pytest.importorskip("langchain_core", reason="pip install 'structkit-llm[langchain]'")
 
 
+def needs_serve() -> None:
+    """Skip the test if the extra `serve` is not installed."""
+    for package in ("openai", "prometheus_client", "starlette", "uvicorn"):
+        pytest.importorskip(package, reason=f"the package {package} is not installed")
+
+
 def needs_clients() -> None:
     """Skip the test if a client of hosted models is missing."""
     for package in ("anthropic", "google.genai", "openai"):

@@ -16,6 +16,7 @@ from tests.docs.blocks import (
     needs_demo,
     needs_langchain,
     needs_pydantic_ai,
+    needs_serve,
     run,
 )
 
@@ -34,6 +35,8 @@ def test_examples(name: str) -> None:
         needs_langchain()
     if name == "structkit.integrations.vllm.processor":
         pytest.importorskip("vllm", reason="needs vllm")
+    if "structkit.serve" in name:
+        needs_serve()
     module = importlib.import_module(name)
     failed, _ = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert not failed

@@ -18,6 +18,7 @@ from tests.docs.blocks import (
     needs_mcp,
     needs_pydantic_ai,
     needs_recipe_packages,
+    needs_serve,
 )
 
 
@@ -32,7 +33,9 @@ def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytes
         needs_demo()
     if any("sk.mcp" in block.source for block in find_blocks(page, "python")):
         needs_mcp()
-    if any("import openai" in block.source for block in find_blocks(page, "python")):
+    if page.name == "serve.md":
+        needs_serve()
+    elif any("import openai" in block.source for block in find_blocks(page, "python")):
         needs_clients()
     if any("pydantic_ai" in block.source for block in find_blocks(page, "python")):
         needs_pydantic_ai()

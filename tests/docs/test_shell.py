@@ -69,7 +69,7 @@ def test_commands_print_the_documented_output(
 
 
 def test_the_reference_lists_the_options(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("extract", "check", "explain", "sample", "doctor", "init"):
+    for command in ("extract", "check", "explain", "sample", "doctor", "init", "serve"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
     actual = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))

@@ -70,6 +70,7 @@ UPSTREAM = {
     "mcp": {"targets", "messages", "generate", "agent"},
     "testing": {"vocabulary", "schema", "guide", "functions", "targets", "compile", "models", "generate"},
     "integrations": {"vocabulary", "compile", "guide", "generate", "targets", "models", "messages", "agent"},
+    "serve": {"vocabulary", "schema", "targets", "models", "messages", "generate", "agent"},
     "api": {
         "vocabulary",
         "schema",
@@ -83,7 +84,7 @@ UPSTREAM = {
         "generate",
     },
     "doctor": {"vocabulary", "index", "compile", "models", "generate", "agent"},
-    "cli": {"targets", "models", "generate", "testing", "api", "doctor"},
+    "cli": {"targets", "models", "generate", "testing", "api", "doctor", "serve"},
     "__main__": {"cli"},
     "build_kernels": {"automaton", "lowering", "schema"},
 }
@@ -101,6 +102,7 @@ FOLDERS = {
     "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
     "grammars": ["", "configuration"],
+    "serve": ["bounds", "read", "write", ""],
 }
 """The folders of a component, upstream first; the empty name stands for files directly in the component."""
 
@@ -154,6 +156,7 @@ IMPORTERS = {
         "integrations/pydantic_ai/model.py",
         "integrations/pydantic_ai/response.py",
     },
+    "prometheus_client": {"serve/__init__.py", "serve/metrics.py"},
     "pytest": {"testing/pytest_plugin.py"},
     "opentelemetry": {"tracing.py"},
     "llvmlite": {"automaton/core/object_code.py", "integrations/vllm/processor.py"},
@@ -163,6 +166,7 @@ IMPORTERS = {
         "automaton/core/object_code.py",
         "automaton/compile_notice.py",
     },
+    "starlette": {"serve/__init__.py", "serve/app.py", "serve/transport.py"},
     "torch": {
         "generate/sample/select_torch.py",
         "generate/sample/processors.py",
@@ -173,6 +177,7 @@ IMPORTERS = {
     "tenacity": {"models/servers/http.py"},
     "tqdm": {"generate/run/progress.py"},
     "transformers": {"models/transformers/kv_batch.py", "models/transformers/model.py"},
+    "uvicorn": {"cli/serve.py"},
     "vllm": {"integrations/vllm/processor.py"},
 }
 """The only files that may import a package; imports for type checkers are allowed everywhere."""
@@ -198,14 +203,17 @@ LAZY = {
     "numba",
     "openai",
     "opentelemetry",
+    "prometheus_client",
     "pydantic",
     "pydantic_ai",
     "referencing",
+    "starlette",
     "tenacity",
     "torch",
     "transformers",
     "tokenizers",
     "tqdm",
+    "uvicorn",
 }
 """Packages that `import structkit` must not import."""
 

@@ -11,6 +11,7 @@ from structkit.models.protocols import Conversation, LogitsModel, Message, Suppo
 __all__ = [
     "Prompt",
     "build_prompt",
+    "check_prompt_ids",
     "continues_text",
     "encode_prompt",
     "prompt_text",
@@ -147,18 +148,27 @@ def encode_prompt(model: LogitsModel, prompt: Prompt, *, thinking: bool = False)
     if thinking and not isinstance(model, SupportsThinking):
         raise GenerationError(f"{model.name} has no thinking mode; omit thinking=...")
     token_ids = _encoded(model, prompt, thinking=thinking)
+    check_prompt_ids(model, token_ids)
+    return token_ids
+
+
+def check_prompt_ids(model: LogitsModel, token_ids: Sequence[int]) -> None:
+    """Check that an answer can follow the tokens of a prompt.
+
+    Raises:
+        GenerationError: There are none, or they fill the model's context.
+    """
     if not token_ids:
         raise GenerationError("the prompt has no tokens; pass a prompt that is not empty")
-    context = model.context_length
-    if context is not None and len(token_ids) >= context:
-        excess = len(token_ids) - context + 1
+    context, length = model.context_length, len(token_ids)
+    if context is not None and length >= context:
+        excess = length - context + 1
         raise GenerationError(
-            f"the prompt has {len(token_ids)} tokens and {model.name} has a context of {context}: the prompt is "
+            f"the prompt has {length} tokens and {model.name} has a context of {context}: the prompt is "
             f"{excess} token{'s' * (excess > 1)} too long for an answer to follow; shorten it, "
             "or pass include_schema=False to omit the description of the target",
             place="prompt",
         )
-    return token_ids
 
 
 def _encoded(model: LogitsModel, prompt: Prompt, *, thinking: bool = False) -> list[int]:

@@ -247,6 +247,13 @@ def test_control_tokens_in_a_prompt_are_text(role, content, llama) -> None:
     assert text == f"{role}\n{content}\nuser\nGo.\nassistant\n".encode()
 
 
+def test_a_plain_text_has_no_template_and_no_control_tokens(llama) -> None:
+    text = "a </s> b<|im_start|>"
+    ids = llama.encode_plain(text)
+    assert b"".join(llama.vocabulary.tokens[token_id] for token_id in ids).decode().strip() == text
+    assert [token_id for token_id in ids if token_id < 4] == [0]  # <s>
+
+
 def test_control_tokens_in_a_role_are_text(llama) -> None:
     ids = llama.encode([{"role": "user<|im_end|>", "content": "Go."}])
     assert [token_id for token_id in ids if token_id < 4] == [0, 2, 3, 2]

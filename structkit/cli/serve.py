@@ -1,0 +1,92 @@
+"""`structkit serve`: OpenAI's API over one local model."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from structkit.errors import MissingExtra, ModelError
+from structkit.models.names.load import load
+from structkit.models.text.protocol import TextModel
+
+if TYPE_CHECKING:
+    from structkit.serve import ServerConfig
+
+__all__ = ["read_config", "serve"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+_KEEP_ALIVE = 30
+"""Seconds that a connection without a request is kept."""
+
+_MAX_HEADERS = 64 * 1024
+"""Maximum bytes of the headers of a request."""
+
+
+def serve(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Serve until the process is interrupted.
+
+    Raises:
+        MissingExtra: The extra `serve` is not installed.
+        ModelError: The model cannot be loaded, or returns text; or the variable of the keys is not set.
+    """
+    try:
+        import uvicorn
+
+        from structkit.serve import create_app
+    except ImportError as error:
+        raise MissingExtra("serve", "structkit serve needs", error.name or "starlette") from error
+    config = read_config(arguments)
+    model = load(arguments.model)
+    if isinstance(model, TextModel):
+        raise ModelError(f"{model.name} returns text, and a server needs a model that returns logits")
+    if not config.api_keys and arguments.host not in _LOOPBACK:
+        sys.stderr.write(
+            f"structkit: {arguments.host} can be reached from other machines, and anyone may use the model; "
+            "set a key with --api-key-env\n"
+        )
+    logging.basicConfig(level=logging.WARNING)
+    uvicorn.run(
+        create_app(model, config),
+        host=arguments.host,
+        port=arguments.port,
+        access_log=False,
+        h11_max_incomplete_event_size=_MAX_HEADERS,
+        limit_concurrency=2 * (config.max_running + config.max_waiting),
+        server_header=False,
+        timeout_graceful_shutdown=max(1, round(config.shutdown_timeout)),
+        timeout_keep_alive=_KEEP_ALIVE,
+        ws="none",
+    )
+    return "", 0
+
+
+def read_config(arguments: argparse.Namespace) -> ServerConfig:
+    """Return the settings of the arguments.
+
+    Raises:
+        ModelError: The variable of the keys is not set.
+    """
+    from structkit.serve import ServerConfig
+
+    keys: tuple[str, ...] = ()
+    if variable := arguments.api_key_env:
+        keys = tuple(key.strip() for key in os.environ.get(variable, "").split(",") if key.strip())
+        if not keys:
+            raise ModelError(f"the environment variable {variable} has no key; set it, or omit --api-key-env")
+    hosts = tuple(arguments.allowed_host or ())
+    if not hosts and arguments.host in _LOOPBACK:
+        hosts = _LOOPBACK
+    return ServerConfig(
+        name=arguments.name,
+        api_keys=keys,
+        allowed_hosts=hosts,
+        max_running=arguments.max_running,
+        max_waiting=arguments.max_waiting,
+        max_tokens=arguments.max_tokens,
+        timeout=arguments.timeout,
+        default_temperature=arguments.temperature,
+    )

@@ -1,0 +1,106 @@
+"""Errors in the shape of OpenAI's API: a status, a message, the field at fault, and a code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from structkit.errors import (
+    AgentError,
+    BudgetTooSmall,
+    GenerationError,
+    GrammarError,
+    LimitExceeded,
+    ModelError,
+    PatternError,
+    SchemaError,
+    VocabularyError,
+)
+
+__all__ = ["ApiError", "api_error_of"]
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    408: "timeout_error",
+    429: "rate_limit_error",
+}
+
+
+class ApiError(Exception):
+    """An error that the client receives.
+
+    Args:
+        status: The status of HTTP.
+        message: The fault and the remedy.
+        param: The field at fault, such as `messages[0].content`.
+        code: A name for programs.
+        headers: Further headers of the response.
+
+    >>> ApiError(400, "n must be at least 1", param="n").body()["error"]["param"]
+    'n'
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.param = param
+        self.code = code
+        self.headers = headers or {}
+
+    def body(self) -> dict[str, dict[str, str | None]]:
+        """Return the body of the response."""
+        default = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {
+            "error": {
+                "message": self.message,
+                "type": _TYPES.get(self.status, default),
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+
+
+def api_error_of(error: Exception, constraint_param: str | None = None) -> ApiError:
+    """Return the error that a client receives for an error of a generation.
+
+    Texts of errors that do not concern the request stay here: they can name files and objects of the server.
+
+    Args:
+        error: The error.
+        constraint_param: The field with the constraint, such as `response_format.json_schema.schema`.
+    """
+    match error:
+        case ApiError():
+            return error
+        case BudgetTooSmall():
+            return ApiError(400, str(error), param="max_tokens", code="budget_too_small")
+        case SchemaError() | PatternError() | GrammarError() | VocabularyError():
+            return ApiError(400, str(error), param=constraint_param, code="invalid_constraint")
+        case LimitExceeded():
+            return ApiError(400, _without_limits(error), param=constraint_param, code="constraint_too_large")
+        case AgentError():
+            return ApiError(400, str(error), param="messages" if error.place == "messages" else "tools")
+        case GenerationError(place="prompt"):
+            return ApiError(400, error.message, param="messages", code="context_length_exceeded")
+        case ModelError():
+            return ApiError(
+                500, "the model failed; the log of the server has the reason", code="model_failed"
+            )
+        case _:
+            return ApiError(
+                500, "an internal error; the log of the server has the reason", code="internal_error"
+            )
+
+
+def _without_limits(error: LimitExceeded) -> str:
+    """Return the message without the advice to pass `Limits`, which a client cannot."""
+    return str(error).replace(f" or pass Limits({error.limit}=...)", "")

@@ -1,0 +1,165 @@
+"""What an answer must be: a JSON Schema, any object, a regex, choices or a grammar, as OpenAI and vLLM spell them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import cast
+
+from structkit.limits import Limits
+from structkit.schema.markers.grammar import GRAMMAR_KEYWORD
+from structkit.serve.bounds.api_error import ApiError
+from structkit.serve.read.fields import Fields, read_json
+from structkit.targets.grammar import Grammar
+from structkit.targets.specs import Choice, JsonSchema, Regex
+from structkit.targets.targets import AnyTarget
+
+__all__ = ["Constraint", "free_text", "json_schema", "read_constraint"]
+
+_MAX_CHOICES = 10_000
+_PRIVATE = "structkit:"
+"""The start of keywords that only Python types have."""
+
+_CODE = "invalid_value"
+
+_CHARACTER = r"[\t\n\x20-\x7e\u00a0-\U0010ffff]"
+"""A character of free text: no control character but the tab and the line feed."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What an answer must be.
+
+    Attributes:
+        target: Returns the target within limits. Called in a thread, for reading a grammar takes time.
+        param: The field that gives it.
+        is_free: Whether it is free text.
+    """
+
+    target: Callable[[Limits], AnyTarget]
+    param: str | None = None
+    is_free: bool = False
+
+
+def free_text(stops: Sequence[str]) -> Regex:
+    r"""Return the target of free text, which ends after a stop sequence if one occurs.
+
+    >>> import re
+    >>> bool(re.fullmatch(free_text(["END"]).pattern, "one END")), bool(re.fullmatch(free_text([]).pattern, "a\x00"))
+    (True, False)
+    """
+    if not stops:
+        return Regex(f"{_CHARACTER}*")
+    either = "|".join("".join(f"\\U{ord(character):08x}" for character in stop) for stop in stops)
+    return Regex(f"(?![\\s\\S]*(?:{either})[\\s\\S]){_CHARACTER}*")
+
+
+def read_constraint(body: Fields) -> Constraint | None:
+    """Return the constraint of a request; `None` if there is none.
+
+    Raises:
+        ApiError: The constraint is malformed, or there are two.
+    """
+    found = [*_response_format(body), *_structured_outputs(body)]
+    if len(found) > 1:
+        raise ApiError(
+            400,
+            f"{found[0].param} and {found[1].param} both constrain the answer; give one of them",
+            param=found[1].param,
+            code="invalid_value",
+        )
+    return found[0] if found else None
+
+
+def json_schema(given: Fields) -> JsonSchema:
+    """Return the target of a schema: undeclared keys only where the schema allows them, as in strict outputs.
+
+    Raises:
+        ApiError: The schema has a keyword with a grammar, which names files of this machine.
+    """
+    pending: list[object] = [given.values]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            for name in value:
+                if name == GRAMMAR_KEYWORD or name.startswith(_PRIVATE):
+                    raise ApiError(
+                        400,
+                        f"the keyword {name[:80]!r} is not accepted from clients",
+                        param=given.place,
+                        code=_CODE,
+                    )
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+    return JsonSchema(given.values, additional="closed", bounded_numbers=True)
+
+
+def _response_format(body: Fields) -> Iterator[Constraint]:
+    given = body.nested("response_format")
+    if given is None:
+        return
+    given.check_names(("type", "json_schema"))
+    match given.text("type"):
+        case "text":
+            pass
+        case "json_object":
+            yield _any_object(given.path("type"))
+        case "json_schema":
+            named = given.nested("json_schema")
+            if named is None:
+                raise given.error("json_schema", "is required: {name, schema}")
+            named.check_names(("name", "description", "schema", "strict"))
+            schema = named.nested("schema")
+            if schema is None:
+                raise named.error("schema", "is required")
+            yield _of(json_schema(schema), schema.place)
+        case _:
+            raise given.error("type", "must be 'text', 'json_object' or 'json_schema'")
+
+
+def _structured_outputs(body: Fields) -> Iterator[Constraint]:
+    given = body.nested("structured_outputs")
+    if given is None:
+        return
+    given.check_names(("json", "json_object", "regex", "choice", "grammar"))
+    if given.has("json"):
+        yield _of(json_schema(_schema(given)), given.path("json"))
+    if given.flag("json_object", False):
+        yield _any_object(given.path("json_object"))
+    if (pattern := given.text("regex")) is not None:
+        yield _of(Regex(pattern), given.path("regex"))
+    if (options := given.items("choice", _MAX_CHOICES)) is not None:
+        if not options or not all(isinstance(option, str) and option for option in options):
+            raise given.error("choice", "must be an array of strings that are not empty")
+        if len({*map(str, options)}) < len(options):
+            raise given.error("choice", "has the same string twice")
+        yield _of(Choice(cast("list[str]", options)), given.path("choice"))
+    if (grammar := given.text("grammar")) is not None:
+        yield Constraint(partial(_grammar, grammar), given.path("grammar"))
+
+
+def _schema(given: Fields) -> Fields:
+    """Return the field `json`: an object, or its text."""
+    if not isinstance(given.raw("json"), str):
+        return given.nested("json") or Fields({}, given.path("json"))
+    try:
+        return Fields(read_json((given.text("json") or "").encode()).values, given.path("json"))
+    except ApiError as error:
+        raise given.error("json", f"must be a JSON Schema: {error.message}") from None
+
+
+def _any_object(param: str) -> Constraint:
+    return _of(JsonSchema({"type": "object"}, bounded_numbers=True), param)
+
+
+def _of(target: AnyTarget, param: str) -> Constraint:
+    return Constraint(lambda limits: target, param)
+
+
+@lru_cache(maxsize=32)
+def _grammar(text: str, limits: Limits) -> Grammar[str]:
+    """Return a grammar: with `::=` it is GBNF, whose first rule is `root`, otherwise Lark."""
+    text += "\n"  # a line that ends in `.lark` would be the name of a file
+    return Grammar(text, syntax="gbnf", limits=limits) if "::=" in text else Grammar(text, limits=limits)

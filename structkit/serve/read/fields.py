@@ -1,0 +1,149 @@
+"""Fields of a JSON body, each read with its type and its place."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar, cast
+
+from structkit.serve.bounds.api_error import ApiError
+
+__all__ = ["Fields", "read_json"]
+
+T = TypeVar("T")
+
+
+def read_json(body: bytes) -> Fields:
+    """Read the body of a request, which is a JSON object.
+
+    Raises:
+        ApiError: It is not JSON, or not an object.
+
+    >>> read_json(b'{"n": 2}').integer("n", 1, 8)
+    2
+    """
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ApiError(400, "the body is nested too deeply", code="invalid_json") from None
+    except ValueError as error:
+        raise ApiError(400, f"the body is not JSON: {error}"[:300], code="invalid_json") from None
+    if not isinstance(value, dict):
+        raise ApiError(400, "the body must be a JSON object", code="invalid_json")
+    return Fields(value)
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON number")
+
+
+class Fields:
+    """The fields of an object.
+
+    `null` is the same as a field that is absent, as in OpenAI's API.
+
+    Args:
+        values: The object.
+        place: Its path in the body; empty for the body.
+    """
+
+    def __init__(self, values: Mapping[str, object], place: str = "") -> None:
+        self.values = values
+        self.place = place
+
+    def path(self, name: str) -> str:
+        """Return the path of a field."""
+        return f"{self.place}.{name}" if self.place else name
+
+    def check_names(self, known: Sequence[str]) -> None:
+        """Refuse unknown fields: what is ignored without a word is believed to have an effect.
+
+        Raises:
+            ApiError: There is an unknown field.
+        """
+        for name in self.values:
+            if name not in known:
+                raise ApiError(
+                    400,
+                    f"unknown field {name[:80]!r}; the fields are {', '.join(known)}",
+                    param=self.path(name[:80]),
+                    code="unknown_field",
+                )
+
+    def has(self, name: str) -> bool:
+        """Whether a field is present and not `null`."""
+        return self.values.get(name) is not None
+
+    def raw(self, name: str) -> object:
+        """Return a field of any type; `None` if it is absent."""
+        return self.values.get(name)
+
+    def text(self, name: str, max_length: int | None = None) -> str | None:
+        """Return a string; `None` if it is absent."""
+        value = self._typed(name, str, "a string")
+        if value is not None and max_length is not None and len(value) > max_length:
+            raise self.error(name, f"must have at most {max_length:,} characters")
+        if value is not None and _has_surrogate(value):
+            raise self.error(name, "has half of a surrogate pair, which is no character")
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Return a boolean."""
+        value = self._typed(name, bool, "a boolean")
+        return default if value is None else value
+
+    def integer(self, name: str, minimum: int, maximum: int) -> int | None:
+        """Return an integer within bounds; `None` if it is absent."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.error(name, "must be an integer")
+        if not minimum <= value <= maximum:
+            raise self.error(name, f"must be from {minimum:,} to {maximum:,}")
+        return value
+
+    def number(self, name: str, minimum: float, maximum: float) -> float | None:
+        """Return a number within bounds; `None` if it is absent."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.error(name, "must be a number")
+        if not minimum <= value <= maximum or not math.isfinite(value):
+            raise self.error(name, f"must be from {minimum:g} to {maximum:g}")
+        return float(value)
+
+    def nested(self, name: str) -> Fields | None:
+        """Return an object; `None` if it is absent."""
+        value = self._typed(name, dict, "an object")
+        return None if value is None else Fields(cast("dict[str, object]", value), self.path(name))
+
+    def items(self, name: str, maximum: int) -> list[object] | None:
+        """Return an array; `None` if it is absent."""
+        value = self._typed(name, list, "an array")
+        if value is not None and len(value) > maximum:
+            raise self.error(name, f"must have at most {maximum:,} items")
+        return cast("list[object] | None", value)
+
+    def objects(self, name: str, maximum: int) -> Iterator[Fields]:
+        """Yield the objects of an array; nothing if it is absent."""
+        for number, item in enumerate(self.items(name, maximum) or ()):
+            if not isinstance(item, dict):
+                raise ApiError(400, "must be an object", param=f"{self.path(name)}[{number}]")
+            yield Fields(cast("dict[str, object]", item), f"{self.path(name)}[{number}]")
+
+    def error(self, name: str, fault: str) -> ApiError:
+        """Return the error of a field."""
+        return ApiError(400, f"{self.path(name)} {fault}", param=self.path(name), code="invalid_value")
+
+    def _typed(self, name: str, kind: type[T], expected: str) -> T | None:
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise self.error(name, f"must be {expected}")
+        return value
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,393 @@
+"""Requests for chat and text completions as values that are checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, cast
+
+from structkit.generate.input.options import ResultOptions
+from structkit.messages import Message
+from structkit.models.protocols import Message as Turn
+from structkit.serve.bounds.api_error import ApiError
+from structkit.serve.bounds.config import ServerConfig
+from structkit.serve.read.constraints import Constraint, free_text, json_schema, read_constraint
+from structkit.serve.read.conversation import read_conversation, read_turns
+from structkit.serve.read.fields import Fields
+from structkit.targets.specs import JsonSchema
+
+__all__ = ["AnyPrompt", "Ask", "ToolAsk", "ToolSpec", "read_chat", "read_completion"]
+
+AnyPrompt: TypeAlias = "str | tuple[int, ...] | list[Turn]"
+"""The messages of a chat, or a text or its tokens for a text completion."""
+
+_CONSTRAINTS = (
+    "response_format",
+    "structured_outputs",
+)
+_SAMPLING = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "seed",
+    "stop",
+    "n",
+    "stream",
+    "stream_options",
+)
+_WITHOUT_EFFECT = ("user", "metadata", "safety_identifier", "prompt_cache_key", "service_tier")
+"""Fields that change no answer."""
+
+_NEUTRAL: Mapping[str, tuple[object, ...]] = {
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "logit_bias": ({},),
+    "store": (False,),
+    "modalities": (["text"],),
+    "best_of": (1,),
+    "echo": (False,),
+    "suffix": ("",),
+}
+"""Fields that are accepted only with the values that have no effect."""
+
+_CHAT = (
+    "model",
+    "messages",
+    *_SAMPLING,
+    "max_completion_tokens",
+    "logprobs",
+    "top_logprobs",
+    *_CONSTRAINTS,
+    "include_schema",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    *_WITHOUT_EFFECT,
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
+    "store",
+    "modalities",
+)
+_COMPLETION = (
+    "model",
+    "prompt",
+    *_SAMPLING,
+    "logprobs",
+    *_CONSTRAINTS,
+    *_WITHOUT_EFFECT,
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
+    "best_of",
+    "echo",
+    "suffix",
+)
+
+_MAX_PROMPTS = 64
+_MAX_PROMPT_TOKENS = 1 << 20
+_MAX_STOPS, _MAX_STOP_LENGTH = 4, 64
+_MAX_TOP_LOGPROBS = 20
+_MAX_TOOLS = 128
+_MAX_PARALLEL_CALLS = 4
+_MAX_SEED = 2**63 - 1
+_COMPLETION_TOKENS = 16
+"""Maximum number of tokens of a text completion without `max_tokens`, as OpenAI defines it."""
+
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool of a request.
+
+    Attributes:
+        name: Its name.
+        description: Its description, or empty.
+        parameters: The target of its arguments.
+    """
+
+    name: str
+    description: str
+    parameters: JsonSchema
+
+
+@dataclass(frozen=True)
+class ToolAsk:
+    """A request that allows or requires calls.
+
+    Attributes:
+        tools: The tools that can be called.
+        choice: Whether there can be a call, or must be one.
+        max_parallel_calls: Maximum number of calls.
+        instructions: The system messages.
+        messages: The other messages.
+    """
+
+    tools: tuple[ToolSpec, ...]
+    choice: Literal["auto", "required", "none"]
+    max_parallel_calls: int
+    instructions: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """A request that is checked.
+
+    Attributes:
+        kind: `chat` or `text`.
+        model: The name of the model in the request.
+        prompts: The prompts, one for each group of `n` answers.
+        constraint: What an answer must be.
+        options: Options of the generation.
+        count: Number of answers to each prompt.
+        stops: The stop sequences.
+        is_streamed: Whether the answers are sent while they are generated.
+        sends_usage: Whether the usage ends a stream.
+        top_logprobs: Number of alternatives to each token; `None` without log-probabilities.
+        tools: The tools, if there are any.
+    """
+
+    kind: Literal["chat", "text"]
+    model: str
+    prompts: tuple[AnyPrompt, ...]
+    constraint: Constraint
+    options: ResultOptions
+    count: int
+    stops: tuple[str, ...]
+    is_streamed: bool
+    sends_usage: bool
+    top_logprobs: int | None
+    tools: ToolAsk | None = field(default=None)
+
+    @property
+    def answers(self) -> int:
+        """Number of answers."""
+        return self.count * len(self.prompts)
+
+    @property
+    def prompt_param(self) -> str:
+        """The field with the prompt."""
+        return "messages" if self.kind == "chat" else "prompt"
+
+
+def read_chat(body: Fields, config: ServerConfig) -> Ask:
+    """Read a request for a chat completion.
+
+    Raises:
+        ApiError: A field is unknown, has the wrong type, or asks for what the server cannot do.
+    """
+    body.check_names(_CHAT)
+    _check_neutral(body)
+    given = read_constraint(body)
+    tools = _tools(body)
+    stops = _stops(body, is_free=given is None and tools is None)
+    limit = body.integer("max_completion_tokens", 1, config.max_tokens)
+    options = _options(body, config, limit, None)
+    top = body.integer("top_logprobs", 0, _MAX_TOP_LOGPROBS)
+    has_logprobs = body.flag("logprobs", False)
+    if top is not None and not has_logprobs:
+        raise body.error("top_logprobs", "needs logprobs: true")
+    if has_logprobs and tools is not None:
+        raise body.error("logprobs", "cannot be combined with tools")
+    turns: list[Turn] = [] if tools is not None else read_turns(body)
+    shows_schema = body.flag("include_schema", True)
+    if tools is None:  # the description is added to the last message of the user
+        shows_schema &= given is not None and any(turn["role"] == "user" for turn in turns)
+    options["include_schema"] = shows_schema
+    return Ask(
+        kind="chat",
+        model=_model(body),
+        prompts=(turns,),
+        constraint=given or _free(stops),
+        options=options,
+        stops=stops,
+        top_logprobs=(top or 0) if has_logprobs else None,
+        tools=tools,
+        count=body.integer("n", 1, config.answers_of_request) or 1,
+        is_streamed=body.flag("stream", False),
+        sends_usage=_sends_usage(body),
+    )
+
+
+def read_completion(body: Fields, config: ServerConfig) -> Ask:
+    """Read a request for a text completion.
+
+    Raises:
+        ApiError: See `read_chat`.
+    """
+    body.check_names(_COMPLETION)
+    _check_neutral(body)
+    given = read_constraint(body)
+    stops = _stops(body, is_free=given is None)
+    options = _options(body, config, None, _COMPLETION_TOKENS if given is None else None)
+    options["include_schema"] = False  # the prompt is what the model reads
+    prompts = _prompts(body)
+    count = body.integer("n", 1, config.answers_of_request) or 1
+    if len(prompts) * count > config.answers_of_request:
+        raise body.error("prompt", f"and n give more than {config.answers_of_request} answers")
+    return Ask(
+        kind="text",
+        model=_model(body),
+        prompts=prompts,
+        constraint=given or _free(stops),
+        options=options,
+        stops=stops,
+        top_logprobs=body.integer("logprobs", 0, _MAX_TOP_LOGPROBS),
+        count=count,
+        is_streamed=body.flag("stream", False),
+        sends_usage=_sends_usage(body),
+    )
+
+
+def _check_neutral(body: Fields) -> None:
+    for name, values in _NEUTRAL.items():
+        if body.has(name) and body.raw(name) not in values:
+            raise body.error(name, f"is not supported; leave it out, or give {json.dumps(values[0])}")
+
+
+def _model(body: Fields) -> str:
+    name = body.text("model")
+    if not name:
+        raise body.error("model", "is required; GET /v1/models lists the models")
+    return name
+
+
+def _sends_usage(body: Fields) -> bool:
+    options = body.nested("stream_options")
+    if options is None:
+        return False
+    if not body.flag("stream", False):
+        raise body.error("stream_options", "needs stream: true")
+    options.check_names(("include_usage", "include_obfuscation"))
+    return options.flag("include_usage", False)
+
+
+def _options(body: Fields, config: ServerConfig, limit: int | None, default: int | None) -> ResultOptions:
+    given = body.integer("max_tokens", 1, config.max_tokens)
+    if given is not None and limit is not None and given != limit:
+        raise body.error("max_tokens", "and max_completion_tokens differ; give one of them")
+    temperature = body.number("temperature", 0, 2)
+    options = ResultOptions(
+        max_tokens=given or limit or default or min(config.max_tokens, 1_024),
+        temperature=config.default_temperature if temperature is None else temperature,
+        limits=config.target_limits,
+        confidence=False,
+        trace_content=False,
+        prompt_lookup=True,
+    )
+    if (top_p := body.number("top_p", 0, 1)) is not None and 0 < top_p < 1:
+        options["top_p"] = top_p
+    if (top_k := body.integer("top_k", -1, 10**9)) is not None and top_k > 0:
+        options["top_k"] = top_k
+    if (min_p := body.number("min_p", 0, 1)) is not None and min_p > 0:
+        options["min_p"] = min_p
+    if (penalty := body.number("repetition_penalty", 0.01, 100)) is not None and penalty != 1:
+        options["repetition_penalty"] = penalty
+    if (seed := body.integer("seed", -_MAX_SEED - 1, _MAX_SEED)) is not None:
+        options["seed"] = seed % 2**63
+    return options
+
+
+def _free(stops: tuple[str, ...]) -> Constraint:
+    return Constraint(lambda limits: free_text(stops), "stop" if stops else None, is_free=True)
+
+
+def _stops(body: Fields, *, is_free: bool) -> tuple[str, ...]:
+    value = body.raw("stop")
+    if value is None or value == []:
+        return ()
+    stops = [value] if isinstance(value, str) else body.items("stop", _MAX_STOPS) or []
+    for stop in stops:
+        if not isinstance(stop, str) or not 0 < len(stop) <= _MAX_STOP_LENGTH:
+            raise body.error("stop", f"must be strings of 1 to {_MAX_STOP_LENGTH} characters")
+        if any("\ud800" <= character <= "\udfff" for character in stop):
+            raise body.error("stop", "has half of a surrogate pair, which is no character")
+    if not is_free:
+        raise body.error("stop", "would cut the answer, which must be complete; leave it out")
+    return tuple(cast("list[str]", stops))
+
+
+def _prompts(body: Fields) -> tuple[AnyPrompt, ...]:
+    """Read one prompt, or an array of prompts: each is a text or an array of tokens."""
+    value = body.raw("prompt")
+    if isinstance(value, str):
+        return (body.text("prompt") or "",)
+    items = body.items("prompt", _MAX_PROMPT_TOKENS)
+    if not items:
+        raise body.error("prompt", "is required: a text, an array of tokens, or an array of either")
+    if isinstance(items[0], int):
+        return (_token_ids(body, items),)
+    if len(items) > _MAX_PROMPTS:
+        raise body.error("prompt", f"must have at most {_MAX_PROMPTS} prompts")
+    return tuple(
+        _token_ids(body, item) if isinstance(item, list) else _prompt_text(body, item) for item in items
+    )
+
+
+def _prompt_text(body: Fields, item: object) -> str:
+    return Fields({"prompt": item}, body.place).text("prompt") or ""
+
+
+def _token_ids(body: Fields, items: list[object]) -> tuple[int, ...]:
+    if not all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in items):
+        raise body.error("prompt", "must have only integers from 0 as tokens")
+    return tuple(cast("list[int]", items))
+
+
+def _tools(body: Fields) -> ToolAsk | None:
+    specs = [_tool(each) for each in body.objects("tools", _MAX_TOOLS)]
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        raise body.error("tools", "has two functions with the same name")
+    if not specs:
+        if body.has("tool_choice") and body.raw("tool_choice") not in ("none", "auto"):
+            raise body.error("tool_choice", "needs tools")
+        return None
+    choice, chosen = _tool_choice(body, specs)
+    instructions, messages = read_conversation(body)
+    parallel = _MAX_PARALLEL_CALLS if body.flag("parallel_tool_calls", True) else 1
+    return ToolAsk(tuple(chosen), choice, parallel, instructions, tuple(messages))
+
+
+def _tool(item: Fields) -> ToolSpec:
+    if item.text("type") != "function":
+        raise item.error("type", "must be 'function'")
+    function = item.nested("function")
+    if function is None:
+        raise item.error("function", "is required")
+    function.check_names(("name", "description", "parameters", "strict"))
+    name = function.text("name") or ""
+    if not _TOOL_NAME.fullmatch(name):
+        raise function.error("name", "must be 1 to 64 letters, digits, underscores and hyphens")
+    parameters = function.nested("parameters")
+    if parameters is None:
+        parameters = Fields({"type": "object", "properties": {}}, function.path("parameters"))
+    return ToolSpec(name, function.text("description") or "", json_schema(parameters))
+
+
+def _tool_choice(
+    body: Fields, specs: list[ToolSpec]
+) -> tuple[Literal["auto", "required", "none"], list[ToolSpec]]:
+    value = body.raw("tool_choice")
+    if value is None or value in ("auto", "none", "required"):
+        return value or "auto", specs
+    named = body.nested("tool_choice") if isinstance(value, dict) else None
+    function = None if named is None else named.nested("function")
+    if named is None or named.text("type") != "function" or function is None:
+        raise body.error(
+            "tool_choice", "must be 'none', 'auto', 'required' or {type: 'function', function: {name}}"
+        )
+    name = function.text("name")
+    chosen = [spec for spec in specs if spec.name == name]
+    if not chosen:
+        raise ApiError(
+            400, f"tool_choice names {str(name)[:80]!r}, which is none of the tools", param="tool_choice"
+        )
+    return "required", chosen

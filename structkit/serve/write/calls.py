@@ -1,0 +1,237 @@
+"""Answers to requests with tools: each is one step of an agent, with calls, text or JSON."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, closing
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from structkit.agent.agent import Agent
+from structkit.agent.run.events import (
+    PartialOutput,
+    PreambleDelta,
+    SingleStepEvent,
+    StepEnd,
+    ToolCallDelta,
+    ToolCallStart,
+)
+from structkit.agent.run.state import AgentStep
+from structkit.agent.tools.tool import Tool
+from structkit.generate.input.options import ValidationOptions
+from structkit.generate.run.events import TextDelta
+from structkit.lru_cache import LruCache
+from structkit.messages import Calls
+from structkit.models.protocols import LogitsModel
+from structkit.serve.bounds.admission import Lease
+from structkit.serve.read.requests import Ask, ToolAsk, ToolSpec
+from structkit.serve.write.pieces import (
+    ArgumentsPiece,
+    CallPiece,
+    EndPiece,
+    FinishReason,
+    Piece,
+    TextPiece,
+)
+from structkit.serve.write.worker import Put, in_worker
+from structkit.targets.fingerprint import cache_key
+from structkit.targets.specs import JsonSchema
+from structkit.targets.targets import AnyTarget
+
+__all__ = ["Agents", "call_pieces"]
+
+_MAX_AGENTS = 16
+_MAX_STEPS = 2**31
+"""Steps and retries of an agent: the client counts its own."""
+
+_OPTIONS = (
+    "max_tokens",
+    "temperature",
+    "limits",
+    "trace_content",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "prompt_lookup",
+    "include_schema",
+    "seed",
+)
+
+
+class Agents:
+    """The agents of a model. Those of equal tools are kept, with their guides and prefix caches. Thread-safe."""
+
+    def __init__(self, model: LogitsModel) -> None:
+        self._model = model
+        self._agents: LruCache[object, Agent[object, object]] = LruCache(_MAX_AGENTS)
+
+    def of(self, ask: Ask, tools: ToolAsk, number: int) -> Agent[object, object]:
+        """Return the agent of a request.
+
+        Raises:
+            StructkitError: See `structkit.Agent`.
+        """
+        options = {name: value for name, value in ask.options.items() if name in _OPTIONS}
+        if number and "seed" in options:
+            options["seed"] = (cast("int", options["seed"]) + number) % 2**63
+        output = _output_type(ask, tools)
+        specs = [[spec.name, spec.description, spec.parameters.schema] for spec in tools.tools]
+        key = (
+            json.dumps([specs, tools.choice, tools.max_parallel_calls, tools.instructions]),
+            output if isinstance(output, type) else cache_key(output),
+            repr(sorted(options.items())),
+        )
+        agent = self._agents.get(key)
+        if agent is None:
+            agent = Agent(
+                self._model,
+                [_agent_tool(spec) for spec in tools.tools] if tools.choice == "auto" else (),
+                output_type=cast("type[object]", output),
+                instructions=tools.instructions or None,
+                max_steps=_MAX_STEPS,
+                max_parallel_calls=tools.max_parallel_calls,
+                on_limit="answer",
+                **cast("ValidationOptions", options),
+            )
+            self._agents.put(key, agent)
+        return agent
+
+
+async def call_pieces(
+    agents: Agents, ask: Ask, tools: ToolAsk, number: int, lease: Lease
+) -> AsyncGenerator[Piece, None]:
+    """Generate one answer that can have calls.
+
+    Raises:
+        StructkitError: See `structkit.Agent.step`.
+    """
+
+    def work(put: Put, cancelled: threading.Event) -> None:
+        agent, answer = agents.of(ask, tools, number), _Answer(tools)
+        with closing(agent.stream_step(tools.messages)) as events:
+            for event in events:
+                if cancelled.is_set():
+                    return
+                for piece in answer.finish(event.step) if isinstance(event, StepEnd) else answer.read(event):
+                    put(piece)
+
+    async with aclosing(in_worker(work, lease)) as pieces:
+        async for piece in pieces:
+            yield cast("Piece", piece)
+
+
+@dataclass
+class _Answer:
+    """Turns the events of a step into pieces.
+
+    Attributes:
+        tools: The tools of the request.
+    """
+
+    tools: ToolAsk
+    _ids: dict[str, int] = field(default_factory=dict)
+    _sent: dict[str, str] = field(default_factory=dict)
+
+    def read(self, event: SingleStepEvent[object]) -> Iterator[Piece]:
+        """Yield the pieces of an event."""
+        result = self._result_tools
+        match event:
+            case PreambleDelta(text) | TextDelta(_, text):
+                yield from self._text(text)
+            case ToolCallStart(id, name):
+                yield self._start(id, name)
+            case ToolCallDelta(id, text):
+                yield from self._arguments(id, text)
+            case PartialOutput(_, text) if not result:
+                yield from self._text(text)
+            case PartialOutput(_, text) if len(result) == 1:
+                if "result" not in self._ids:
+                    yield self._start("result", result[0].name)
+                yield from self._arguments("result", text)
+            case _:
+                pass
+
+    def finish(self, step: AgentStep[object]) -> Iterator[Piece]:
+        """Yield what has not been sent, and the end."""
+        message, result = step.message, self._result_tools
+        calls: list[tuple[str, str, str]] = []
+        text = message.text
+        if isinstance(message, Calls):
+            calls = [(call.id, call.name, call.arguments) for call in message.calls]
+        elif not result:
+            text += message.content
+        elif len(result) == 1:
+            calls = [("result", result[0].name, message.content)]
+        else:
+            value = cast("dict[str, object]", step.value)
+            calls = [("result", str(value["name"]), json.dumps(value["arguments"], ensure_ascii=False))]
+        yield from self._text(text[len(self._sent.get("", "")) :])
+        for id, name, arguments in calls:
+            if id not in self._ids:
+                yield self._start(id, name)
+            yield from self._arguments(id, arguments[len(self._sent.get(id, "")) :])
+        reason: FinishReason = "length" if step.finish_reason == "budget" else "stop"
+        yield EndPiece("tool_calls" if calls else reason, step.usage)
+
+    @property
+    def _result_tools(self) -> tuple[ToolSpec, ...]:
+        return self.tools.tools if self.tools.choice == "required" else ()
+
+    def _start(self, id: str, name: str) -> Piece:
+        number = self._ids[id] = len(self._ids)
+        return CallPiece(number, f"call_{uuid.uuid4().hex[:24]}", name)
+
+    def _text(self, text: str) -> Iterator[Piece]:
+        if text:
+            self._sent[""] = self._sent.get("", "") + text
+            yield TextPiece(text)
+
+    def _arguments(self, id: str, text: str) -> Iterator[Piece]:
+        if text:
+            self._sent[id] = self._sent.get(id, "") + text
+            yield ArgumentsPiece(self._ids[id], text)
+
+
+def _agent_tool(spec: ToolSpec) -> Tool[..., object]:
+    return Tool(
+        function=_not_executed,
+        name=spec.name,
+        description=spec.description,
+        schema=spec.parameters,
+        tool_retries=_MAX_STEPS,
+    )
+
+
+def _output_type(ask: Ask, tools: ToolAsk) -> AnyTarget:
+    if tools.choice == "required":
+        return _required(tools.tools)
+    return str if ask.constraint.is_free else ask.constraint.target(ask.options["limits"])
+
+
+def _required(specs: tuple[ToolSpec, ...]) -> JsonSchema:
+    """Return the target of one call: the arguments of the only tool, or the name and the arguments."""
+    if len(specs) == 1:
+        description = {"description": specs[0].description} if specs[0].description else {}
+        return replace(specs[0].parameters, schema={**description, **specs[0].parameters.schema})
+    members = [
+        {
+            "type": "object",
+            "properties": {
+                "name": {"const": spec.name},
+                "arguments": {"$ref": f"urn:structkit:tool:{spec.name}"},
+            },
+            "required": ["name", "arguments"],
+            **({"description": spec.description} if spec.description else {}),
+        }
+        for spec in specs
+    ]
+    resources = {f"urn:structkit:tool:{spec.name}": spec.parameters.schema for spec in specs}
+    return JsonSchema({"anyOf": members}, additional="closed", resources=resources, bounded_numbers=True)
+
+
+def _not_executed(**arguments: object) -> object:
+    raise RuntimeError("the client executes the calls")

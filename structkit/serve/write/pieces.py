@@ -1,0 +1,239 @@
+"""An answer of text in pieces, as it is generated or at once when it is complete."""
+
+from __future__ import annotations
+
+import codecs
+import threading
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, closing
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, cast
+
+from structkit.errors import GenerationError, ModelError
+from structkit.generate.decode.config import GeneratedTokens, TextView
+from structkit.generate.input.options import ResultOptions, Settings
+from structkit.generate.input.prompt import Prompt, check_prompt_ids
+from structkit.generate.input.request import Request
+from structkit.generate.output.result import Result, Usage
+from structkit.generate.run.batch import run_request, run_steps
+from structkit.generate.run.request import Prepared, compile_request, encode_request
+from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
+from structkit.models.protocols import LogitsModel, SupportsPlainText
+from structkit.serve.bounds.admission import Lease
+from structkit.serve.bounds.api_error import ApiError
+from structkit.serve.read.requests import AnyPrompt, Ask
+from structkit.serve.write.logprobs import TokenRecord, TopRecorder
+from structkit.serve.write.worker import Put, in_worker
+
+__all__ = [
+    "ArgumentsPiece",
+    "CallPiece",
+    "EndPiece",
+    "FinishReason",
+    "Piece",
+    "TextPiece",
+    "answer_pieces",
+    "compile_once",
+]
+
+FinishReason: TypeAlias = Literal["stop", "length", "tool_calls"]
+
+
+@dataclass(frozen=True)
+class TextPiece:
+    """Text is added to the content."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class CallPiece:
+    """A call starts."""
+
+    number: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ArgumentsPiece:
+    """Text is added to the arguments of a call."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class EndPiece:
+    """The answer is complete."""
+
+    finish_reason: FinishReason
+    usage: Usage
+    tokens: tuple[TokenRecord, ...] | None = None
+
+
+Piece: TypeAlias = "TextPiece | CallPiece | ArgumentsPiece | EndPiece"
+
+
+async def compile_once(model: LogitsModel, ask: Ask, lease: Lease) -> None:
+    """Compile the target of a request with several answers, which then find its guide in the cache.
+
+    Raises:
+        StructkitError: See `structkit.compile`.
+    """
+
+    def work(put: Put, cancelled: threading.Event) -> None:
+        compile_request(_request(model, ask, "", 0, None))
+
+    async with aclosing(in_worker(work, lease)) as compiled:
+        async for _ in compiled:
+            pass
+
+
+async def answer_pieces(
+    model: LogitsModel, ask: Ask, prompt: AnyPrompt, number: int, lease: Lease
+) -> AsyncGenerator[Piece, None]:
+    """Generate one answer that is text.
+
+    Args:
+        model: The model.
+        ask: The request.
+        prompt: The prompt.
+        number: The number of the answer, which has its own random numbers.
+        lease: The places of the request.
+
+    Raises:
+        StructkitError: See `structkit.generate`.
+        ApiError: The prompt cannot be encoded, or does not fit into the context.
+    """
+    recorder = None if ask.top_logprobs is None else TopRecorder(ask.top_logprobs)
+
+    def work(put: Put, cancelled: threading.Event) -> None:
+        request = _request(model, ask, prompt, number, recorder)
+        prepared = _prepare(request, ask, prompt)
+        if ask.is_streamed:
+            _stream(request, prepared, ask.stops, put, cancelled)
+        else:
+            result = run_request(request, prepared, None, cancelled)
+            put(result.text[: _end_before_stop(result.text, ask.stops)])
+            put(result)
+
+    async with aclosing(in_worker(work, lease)) as items:
+        async for item in items:
+            if isinstance(item, str):
+                yield TextPiece(item)
+            elif isinstance(item, Result):
+                tokens = None if recorder is None else tuple(recorder.records(item, model.vocabulary))
+                yield EndPiece("length" if item.finish_reason == "budget" else "stop", item.usage, tokens)
+
+
+def _request(
+    model: LogitsModel, ask: Ask, prompt: AnyPrompt, number: int, recorder: TopRecorder | None
+) -> Request:
+    settings = _settings(ask, recorder)
+    return Request(
+        model=model,
+        prompt=cast("Prompt", prompt) if ask.kind == "chat" else "",
+        target=ask.constraint.target(settings.compile_settings.limits),
+        settings=settings,
+        number=number,
+        requested_at=time.perf_counter(),
+    )
+
+
+def _settings(ask: Ask, recorder: TopRecorder | None) -> Settings:
+    options = cast("ResultOptions", dict(ask.options))
+    if recorder is not None:
+        # The alternatives have the distribution of `Token.logprob`: that of the model among the allowed tokens.
+        processors: list[AnyProcessor] = [MASK, recorder]
+        if (penalty := options.pop("repetition_penalty", None)) is not None:
+            processors.append(Penalty(penalty))
+        options["processors"] = processors
+        options["confidence"] = True
+    return Settings.read("generate", options, ResultOptions)
+
+
+def _prepare(request: Request, ask: Ask, prompt: AnyPrompt) -> Prepared:
+    prepared = compile_request(request)
+    try:
+        if ask.kind == "chat":
+            return encode_request(prepared)
+        ids = _plain_ids(request.logits_model, prompt)
+        check_prompt_ids(request.logits_model, ids)
+        # As messages, for the answer must follow exactly these tokens; after a text its last ones are generated again.
+        return replace(prepared, prompt=(), prompt_ids=ids)
+    except (GenerationError, ModelError) as error:
+        code = "context_length_exceeded" if error.place == "prompt" else "invalid_prompt"
+        raise ApiError(400, error.message, param=ask.prompt_param, code=code) from error
+
+
+def _plain_ids(model: LogitsModel, prompt: AnyPrompt) -> Sequence[int]:
+    if isinstance(prompt, str):
+        return model.encode_plain(prompt) if isinstance(model, SupportsPlainText) else model.encode(prompt)
+    ids = cast("tuple[int, ...]", prompt)
+    size = model.vocabulary.size
+    if wrong := [token_id for token_id in ids if token_id >= size]:
+        raise ModelError(f"the prompt has the token {wrong[0]}, and the model has {size:,} tokens")
+    return ids
+
+
+def _stream(
+    request: Request, prepared: Prepared, stops: Sequence[str], put: Put, cancelled: threading.Event
+) -> None:
+    """Put the text as it is generated, and last the result."""
+    generated = GeneratedTokens()
+    view, text = TextView(generated), _StreamedText(stops, put)
+    with closing(run_steps(request, prepared, None, cancelled, generated)) as steps:
+        for outcome in steps:
+            if isinstance(outcome, Exception):
+                raise outcome
+            if outcome is None:
+                view.update()
+                text.extend(bytes(view.text[text.read_bytes :]))
+            else:
+                text.finish(outcome.text)
+                put(outcome)
+
+
+class _StreamedText:
+    """Sends text without an incomplete character or what may be the start of a stop sequence."""
+
+    def __init__(self, stops: Sequence[str], put: Put) -> None:
+        self.read_bytes = 0
+        self._stops = stops
+        self._put = put
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._text = ""
+        self._sent = 0
+
+    def extend(self, added: bytes) -> None:
+        """Read bytes, and send what can be sent."""
+        self.read_bytes += len(added)
+        self._text += self._decoder.decode(added)
+        self._send(_end_before_stop(self._text, self._stops, is_complete=False))
+
+    def finish(self, text: str) -> None:
+        """Send the rest of the complete text."""
+        self._text = text
+        self._send(_end_before_stop(text, self._stops))
+
+    def _send(self, end: int) -> None:
+        if end > self._sent:
+            self._put(self._text[self._sent : end])
+            self._sent = end
+
+
+def _end_before_stop(text: str, stops: Sequence[str], *, is_complete: bool = True) -> int:
+    """Return the length of a text without its first stop sequence, or without what may become one.
+
+    >>> _end_before_stop("one END two", ["END"]), _end_before_stop("one EN", ["END"], is_complete=False)
+    (4, 4)
+    """
+    found = [start for stop in stops if (start := text.find(stop)) >= 0]
+    if found or is_complete:
+        return min(found, default=len(text))
+    starts = (
+        len(text) - length for stop in stops for length in range(1, len(stop)) if text.endswith(stop[:length])
+    )
+    return min(starts, default=len(text))

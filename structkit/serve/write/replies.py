@@ -1,0 +1,156 @@
+"""Bodies and chunks of replies, as OpenAI defines them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from structkit.generate.output.result import Usage
+from structkit.serve.read.requests import Ask
+from structkit.serve.write.logprobs import TokenRecord
+from structkit.serve.write.pieces import ArgumentsPiece, CallPiece, EndPiece, Piece, TextPiece
+
+__all__ = ["Json", "Reply"]
+
+Json = dict[str, object]
+
+
+class Reply:
+    """The reply to a request.
+
+    Args:
+        ask: The request.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._is_chat = ask.kind == "chat"
+        self._head: Json = {
+            "id": f"{'chatcmpl' if self._is_chat else 'cmpl'}-{uuid.uuid4().hex}",
+            "created": int(time.time()),
+            "model": ask.model,
+        }
+
+    def body(self, answers: Sequence[Sequence[Piece]]) -> Json:
+        """Return the body with all answers."""
+        choices = [self._choice(index, pieces) for index, pieces in enumerate(answers)]
+        ends = [piece for pieces in answers for piece in pieces if isinstance(piece, EndPiece)]
+        kind = "chat.completion" if self._is_chat else "text_completion"
+        usage = self.usage([end.usage for end in ends])
+        return {**self._head, "object": kind, "choices": choices, "usage": usage}
+
+    def first_chunk(self, index: int) -> Json | None:
+        """Return the chunk that starts an answer."""
+        if not self._is_chat:
+            return None
+        return self._chunk(index, {"role": "assistant", "content": ""}, None, None)
+
+    def chunk(self, index: int, piece: Piece) -> Json:
+        """Return the chunk of a piece."""
+        if not self._is_chat:
+            text = piece.text if isinstance(piece, TextPiece) else ""
+            return self._text_chunk(index, text, piece if isinstance(piece, EndPiece) else None)
+        match piece:
+            case TextPiece(text):
+                return self._chunk(index, {"content": text}, None, None)
+            case CallPiece(number, id, name):
+                function = {"name": name, "arguments": ""}
+                call = {"index": number, "id": id, "type": "function", "function": function}
+                return self._chunk(index, {"tool_calls": [call]}, None, None)
+            case ArgumentsPiece(number, text):
+                delta = {"index": number, "function": {"arguments": text}}
+                return self._chunk(index, {"tool_calls": [delta]}, None, None)
+            case EndPiece(reason, _, tokens):
+                return self._chunk(index, {}, reason, tokens)
+
+    def usage_chunk(self, usages: Sequence[Usage]) -> Json:
+        """Return the chunk with the usage, which has no choices."""
+        return {**self._chunk(0, {}, None, None), "choices": [], "usage": self.usage(usages)}
+
+    def usage(self, usages: Sequence[Usage]) -> Json:
+        """Return the usage; the answers to one prompt share its tokens."""
+        prompt = sum(usage.prompt_tokens for usage in usages[:: self._ask.count])
+        written = sum(usage.written_tokens for usage in usages)
+        return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+
+    def _choice(self, index: int, pieces: Sequence[Piece]) -> Json:
+        text = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
+        end = pieces[-1]
+        reason = end.finish_reason if isinstance(end, EndPiece) else "stop"
+        tokens = end.tokens if isinstance(end, EndPiece) else None
+        if not self._is_chat:
+            logprobs = _text_logprobs(tokens)
+            return {"index": index, "text": text, "finish_reason": reason, "logprobs": logprobs}
+        calls = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": "".join(
+                        piece.text
+                        for piece in pieces
+                        if isinstance(piece, ArgumentsPiece) and piece.number == call.number
+                    ),
+                },
+            }
+            for call in pieces
+            if isinstance(call, CallPiece)
+        ]
+        message: Json = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
+        if calls:
+            message["tool_calls"] = calls
+        logprobs = _chat_logprobs(tokens)
+        return {"index": index, "message": message, "finish_reason": reason, "logprobs": logprobs}
+
+    def _chunk(
+        self,
+        index: int,
+        delta: Mapping[str, object],
+        reason: str | None,
+        tokens: Sequence[TokenRecord] | None,
+    ) -> Json:
+        if not self._is_chat:
+            return self._text_chunk(index, "", None)
+        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": _chat_logprobs(tokens)}
+        return {**self._head, "object": "chat.completion.chunk", "choices": [choice]}
+
+    def _text_chunk(self, index: int, text: str, end: EndPiece | None) -> Json:
+        reason = None if end is None else end.finish_reason
+        logprobs = None if end is None else _text_logprobs(end.tokens)
+        choice = {"index": index, "text": text, "finish_reason": reason, "logprobs": logprobs}
+        return {**self._head, "object": "text_completion", "choices": [choice]}
+
+
+def _chat_logprobs(tokens: Sequence[TokenRecord] | None) -> Json | None:
+    if tokens is None:
+        return None
+    content = [
+        {
+            **_token(token.text, token.logprob),
+            "top_logprobs": [_token(text, logprob) for text, logprob in token.top],
+        }
+        for token in tokens
+    ]
+    return {"content": content, "refusal": None}
+
+
+def _token(text: bytes, logprob: float) -> Json:
+    return {"token": text.decode(errors="replace"), "bytes": list(text), "logprob": logprob}
+
+
+def _text_logprobs(tokens: Sequence[TokenRecord] | None) -> Json | None:
+    if tokens is None:
+        return None
+    texts = [token.text.decode(errors="replace") for token in tokens]
+    offsets = [0, *accumulate(map(len, texts))][: len(texts)]
+    return {
+        "tokens": texts,
+        "token_logprobs": [token.logprob for token in tokens],
+        "top_logprobs": [
+            {text.decode(errors="replace"): logprob for text, logprob in token.top} for token in tokens
+        ],
+        "text_offset": offsets,
+    }

@@ -1,0 +1,54 @@
+"""The arguments of `structkit serve`."""
+
+from __future__ import annotations
+
+import pytest
+
+from structkit.cli import main
+
+pytest.importorskip("prometheus_client", reason="needs the extra serve")
+uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+
+def test_a_server_needs_a_key_where_it_is_told_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_KEY", raising=False)
+    assert main(["serve", "--api-key-env", "NO_KEY"]) == 1
+    assert "the environment variable NO_KEY has no key" in capsys.readouterr().err
+
+
+def test_a_model_that_returns_text_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    assert main(["serve", "openai:gpt-5-mini"]) == 1
+    assert "a server needs a model that returns logits" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--max-running", "0"], ["--timeout", "0"], ["--temperature", "-1"]])
+def test_numbers_out_of_range_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", *arguments])
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_the_arguments_are_settings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the loop of the server is replaced; it would run until it is interrupted."""
+    started: list[tuple[object, dict[str, object]]] = []
+
+    def run(app: object, **options: object) -> None:
+        started.append((app, options))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(uvicorn, "run", run)
+    monkeypatch.setenv("MY_KEYS", "one, two")
+    assert main(["serve", "--port", "9", "--host", "0.0.0.0", "--max-waiting", "8"]) == 1
+    assert "anyone may use the model" in capsys.readouterr().err
+    assert main(["serve", "--api-key-env", "MY_KEYS", "--host", "0.0.0.0"]) == 1
+    assert "anyone may use the model" not in capsys.readouterr().err
+    [(_, options), _] = started
+    assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 9, 80)

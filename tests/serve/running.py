@@ -1,0 +1,99 @@
+"""A real server in a thread, on a free port."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from structkit.models.protocols import LogitsModel
+from structkit.testing import ScriptedModel
+
+uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
+pytest.importorskip("prometheus_client", reason="needs the extra serve")
+
+from structkit.serve import ServerConfig, create_app  # noqa: E402
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+}
+
+PERSON = {"type": "json_schema", "json_schema": {"name": "person", "schema": SCHEMA}}
+
+ANA = [{"role": "user", "content": "Ana is 34."}]
+
+
+def tool(name: str, **parameters: str) -> dict[str, object]:
+    """Return a tool whose parameters have types."""
+    schema = {
+        "type": "object",
+        "properties": {key: {"type": kind} for key, kind in parameters.items()},
+        "required": [*parameters],
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": f"The {name}.", "parameters": schema},
+    }
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs."""
+
+    port: int
+    server: uvicorn.Server
+    model: LogitsModel
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def metric(self, name: str) -> float:
+        """Return a metric, which the page lists as `name value`."""
+        import httpx2
+
+        lines = httpx2.get(f"{self.url}/metrics").text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+
+@contextmanager
+def serving(model: LogitsModel | Sequence[str], **config: object) -> Iterator[Served]:
+    """Serve a model, or one that writes given texts."""
+    served = ScriptedModel(model) if isinstance(model, Sequence) else model
+    config = {"name": "demo", "default_temperature": 0.0, **config}
+    found = socket.socket()
+    found.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            create_app(served, ServerConfig(**config)),  # type: ignore[arg-type]
+            log_level="critical",
+            timeout_graceful_shutdown=1,
+            ws="none",
+            server_header=False,
+        )
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [found]}, daemon=True)
+    thread.start()
+    eventually(lambda: server.started)
+    try:
+        yield Served(found.getsockname()[1], server, served)
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        found.close()
+    assert not thread.is_alive()
+
+
+def eventually(is_true: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until a condition holds, on a slow machine too."""
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

@@ -1,0 +1,272 @@
+"""What a server does with bad requests, with too many, with slow clients, and when it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from structkit.generate.schedule.scheduler import SCHEDULERS
+from structkit.testing import RandomModel, ScriptedModel
+from tests.serve.running import ANA, PERSON, Served, eventually, serving
+
+CHAT = "/v1/chat/completions"
+LONG = {
+    "model": "demo",
+    "messages": ANA,
+    "max_tokens": 500_000,
+    "structured_outputs": {"regex": "[a-z]{500000}"},
+}
+"""Takes minutes."""
+
+
+@pytest.fixture(scope="module")
+def random() -> Iterator[Served]:
+    with serving(RandomModel(seed=3, brevity=2.0), max_body=5_000, body_timeout=0.3) as served:
+        yield served
+
+
+def post(served: Served, body: object, path: str = CHAT, **headers: str) -> httpx2.Response:
+    return httpx2.post(f"{served.url}{path}", json=body, headers=headers, timeout=60)
+
+
+def error_of(response: httpx2.Response) -> dict[str, str]:
+    error: dict[str, str] = response.json()["error"]
+    assert {*error} == {"message", "type", "param", "code"}
+    return error
+
+
+def is_idle(served: Served) -> bool:
+    scheduler = SCHEDULERS.of(served.model)
+    return scheduler.is_idle and served.metric("structkit_answers_running ") == 0
+
+
+def send(served: Served, body: object, *, length: int | None = None) -> socket.socket:
+    """Send a request, and return the connection, from which nothing is read."""
+    text = json.dumps(body).encode()
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    connection = socket.create_connection(("127.0.0.1", served.port))
+    connection.settimeout(30)
+    connection.sendall(f"{head}Content-Length: {length or len(text)}\r\n\r\n".encode() + text)
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, "invalid_json"),
+        (b"[]", 400, "invalid_json"),
+        (b'{"n": NaN}', 400, "invalid_json"),
+        (b'{"n": ' + b"9" * 4_900 + b"}", 400, "invalid_json"),
+        (b'{"a": ' + b"[" * 4_900, 400, "invalid_json"),
+        (b"\xff", 400, "invalid_json"),
+        (b'{"model": "demo"}', 400, "invalid_value"),
+        (b" " * 5_001, 413, "body_too_large"),
+    ],
+)
+def test_a_bad_body_is_refused(random: Served, body: bytes, status: int, code: str) -> None:
+    response = httpx2.post(
+        f"{random.url}{CHAT}", content=body, headers={"content-type": "application/json; charset=utf-8"}
+    )
+    assert (response.status_code, error_of(response)["code"]) == (status, code)
+
+
+def test_a_body_without_a_length_is_bounded(random: Served) -> None:
+    response = httpx2.post(
+        f"{random.url}{CHAT}",
+        content=(b" " * 1_000 for _ in range(6)),
+        headers={"content-type": "application/json"},
+    )
+    assert response.status_code == 413
+
+
+def test_forms_of_other_pages_are_refused(random: Served) -> None:
+    response = httpx2.post(f"{random.url}{CHAT}", content=b"{}", headers={"content-type": "text/plain"})
+    assert (response.status_code, error_of(response)["code"]) == (415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v1/none", 404), ("GET", CHAT, 405)])
+def test_errors_of_the_router_have_the_same_shape(
+    random: Served, method: str, path: str, status: int
+) -> None:
+    response = httpx2.request(method, f"{random.url}{path}")
+    assert response.status_code == status
+    assert error_of(response)["message"]
+
+
+def test_half_a_request_is_given_up(random: Served) -> None:
+    with send(random, {"model": "demo"}, length=3_000) as connection:
+        assert connection.recv(1_000).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("localhost", 200), ("localhost:99", 200), ("[::1]:80", 200), ("evil.example", 403), ("[", 403)],
+)
+def test_a_server_accepts_its_own_names(host: str, status: int) -> None:
+    with serving([], allowed_hosts=("localhost", "::1")) as served:
+        response = httpx2.get(f"{served.url}/v1/models", headers={"host": host})
+    assert response.status_code == status
+
+
+def test_a_full_queue_is_refused_and_empties() -> None:
+    release = threading.Event()
+
+    def reply(prompt: str) -> str:
+        release.wait(30)
+        return "ok"
+
+    model = ScriptedModel([reply, "ok", "ok"])
+    with serving(model, max_running=1, max_waiting=1) as served:
+        body = {"model": "demo", "messages": ANA}
+        answers: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: answers.append(post(served, body).status_code)) for _ in range(2)
+        ]
+        threads[0].start()
+        eventually(lambda: served.metric("structkit_answers_running ") == 1)
+        threads[1].start()
+        eventually(lambda: served.metric("structkit_answers_waiting ") == 1)
+        refused = post(served, body)
+        assert (refused.status_code, error_of(refused)["code"]) == (429, "queue_full")
+        assert refused.headers["retry-after"] == "1"
+        release.set()
+        for thread in threads:
+            thread.join(30)
+        assert answers == [200, 200]
+        assert post(served, body).status_code == 200
+        eventually(lambda: is_idle(served))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_takes_too_long_is_ended(stream: bool) -> None:
+    with serving(RandomModel(seed=3), timeout=0.8, max_tokens=500_000) as served:
+        response = post(served, {**LONG, "stream": stream})
+        eventually(lambda: is_idle(served))
+    if response.status_code == 200:  # otherwise the first token came too late, on a slow machine
+        assert stream
+        *_, last, done = response.text.strip().split("\n\n")
+        assert json.loads(last.removeprefix("data: "))["error"]["code"] == "timeout"
+        assert done == "data: [DONE]"
+    else:
+        assert (response.status_code, error_of(response)["code"]) == (408, "timeout")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_goes_away_frees_its_row(stream: bool) -> None:
+    model = RandomModel(seed=3)
+    with serving(model, max_tokens=500_000) as served:
+        with send(served, {**LONG, "stream": stream, "n": 2, "temperature": 1}) as connection:
+            eventually(lambda: SCHEDULERS.of(model).active_rows > 0)
+            if stream:
+                assert b"200 OK" in connection.recv(1_000)
+        eventually(lambda: is_idle(served))
+        eventually(lambda: served.metric('structkit_requests_total{path="/v1/chat/completions"') == 1)
+
+
+def test_a_client_that_waits_and_goes_away_leaves_the_queue() -> None:
+    release = threading.Event()
+
+    def reply(prompt: str) -> str:
+        release.wait(30)
+        return "ok"
+
+    body = {"model": "demo", "messages": ANA}
+    with serving(ScriptedModel([reply, "ok"]), max_running=1) as served, send(served, body):
+        eventually(lambda: served.metric("structkit_answers_running ") == 1)
+        with send(served, {**body, "stream": True}):
+            eventually(lambda: served.metric("structkit_answers_waiting ") == 1)
+        eventually(lambda: served.metric("structkit_answers_waiting ") == 0)
+        release.set()
+
+
+def test_a_client_that_never_reads_delays_nobody() -> None:
+    person = {"model": "demo", "messages": ANA, "response_format": PERSON, "max_tokens": 60}
+    model = RandomModel(seed=3, brevity=2.0)
+    with serving(model, timeout=3.0, max_tokens=500_000) as served, send(served, {**LONG, "stream": True}):
+        eventually(lambda: SCHEDULERS.of(model).active_rows > 0)
+        assert post(served, person).status_code == 200
+        eventually(lambda: is_idle(served))
+
+
+def test_a_bad_request_harms_no_other() -> None:
+    good = {"model": "demo", "messages": ANA, "response_format": PERSON, "max_tokens": 60, "temperature": 1}
+    bad = [
+        {**good, "response_format": {"type": "json_object", "x": 1}},
+        {**good, "response_format": None, "structured_outputs": {"regex": "(" * 50}},
+        {**good, "response_format": None, "structured_outputs": {"grammar": "start: start"}},
+    ]
+
+    async def run(url: str) -> list[httpx2.Response]:
+        async with httpx2.AsyncClient(base_url=url, timeout=60) as client:
+            return await asyncio.gather(
+                *(client.post(CHAT, json={**good, "seed": n} if n % 2 else bad[n % 3]) for n in range(12))
+            )
+
+    with serving(RandomModel(seed=3, brevity=2.0), max_running=4) as served:
+        responses = asyncio.run(run(served.url))
+        eventually(lambda: is_idle(served))
+    assert [response.status_code for response in responses] == [400, 200] * 6
+    for response in responses[1::2]:
+        value = json.loads(response.json()["choices"][0]["message"]["content"])
+        assert {*value} == {"name", "age"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"x-structkit-grammar": ["start: a", "/etc/a.lark", "lark", []], "type": "string"},
+        {"properties": {"a": {"anyOf": [{"structkit:format": {}}]}}},
+    ],
+)
+def test_a_schema_cannot_name_files_of_the_server(random: Served, schema: object) -> None:
+    response = post(random, {"model": "demo", "messages": ANA, "structured_outputs": {"json": schema}})
+    assert "is not accepted from clients" in error_of(response)["message"]
+
+
+def test_a_grammar_is_never_the_name_of_a_file(random: Served) -> None:
+    grammar = {"grammar": "/etc/secret.lark"}
+    response = post(random, {"model": "demo", "messages": ANA, "structured_outputs": grammar})
+    assert "line 1" in error_of(response)["message"]  # a fault of the syntax, and not of the file
+
+
+def test_health_and_metrics(random: Served) -> None:
+    assert httpx2.get(f"{random.url}/health").json() == {"status": "ok"}
+    before = random.metric('structkit_tokens_total{kind="generated"}')
+    body = {"model": "demo", "messages": ANA, "response_format": PERSON, "max_tokens": 60}
+    usage = post(random, body).json()["usage"]
+    assert random.metric('structkit_tokens_total{kind="generated"}') == before + usage["completion_tokens"]
+    assert random.metric('structkit_request_seconds_count{path="/v1/chat/completions"}') >= 1
+
+
+def test_metrics_need_the_key_and_health_does_not() -> None:
+    with serving([], api_keys=("secret",)) as served:
+        assert httpx2.get(f"{served.url}/health").status_code == 200
+        assert httpx2.get(f"{served.url}/metrics").status_code == 401
+        key = {"authorization": "Bearer secret"}
+        assert httpx2.get(f"{served.url}/metrics", headers=key).status_code == 200
+
+
+def test_a_server_that_stops_completes_answers_in_time() -> None:
+    with serving(RandomModel(seed=3, brevity=2.0)) as served:
+        answers: list[httpx2.Response] = []
+        body = {"model": "demo", "messages": ANA, "structured_outputs": {"regex": "[a-z]{300}"}}
+        thread = threading.Thread(target=lambda: answers.append(post(served, body)))
+        thread.start()
+        eventually(lambda: SCHEDULERS.of(served.model).active_rows > 0)
+        served.server.should_exit = True
+        thread.join(30)
+    assert len(answers[0].json()["choices"][0]["message"]["content"]) == 300
+
+
+def test_a_server_that_stops_cancels_answers_that_take_longer() -> None:
+    model = RandomModel(seed=3)
+    with serving(model, max_tokens=500_000) as served, send(served, LONG):
+        eventually(lambda: SCHEDULERS.of(model).active_rows > 0)
+        served.server.should_exit = True
+        eventually(lambda: SCHEDULERS.of(model).is_idle)

@@ -1,0 +1,117 @@
+"""Libraries that build on the client of OpenAI; `sh scripts/test_clients` installs those that the tests do not need."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from structkit.testing import ScriptedModel
+from tests.serve.running import ANA, Served, serving
+
+VALUE = '{"name": "Ana", "age": 34}'
+CALL = '{"name": "weather", "arguments": {"city": "Porto"}}'
+
+
+class Person(BaseModel):
+    """A person."""
+
+    name: str
+    age: int
+
+
+def weather(city: str) -> str:
+    """Return the weather of a city."""
+    return f"sun in {city}"
+
+
+@contextmanager
+def scripted(replies: Sequence[str]) -> Iterator[Served]:
+    """Serve a script, all of whose replies are used; warnings of other libraries are no faults here."""
+    with ScriptedModel(replies) as model, serving(model) as served, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield served
+
+
+@pytest.mark.parametrize("mode", ["TOOLS", "JSON_SCHEMA", "JSON"])
+def test_instructor(mode: str) -> None:
+    instructor = pytest.importorskip("instructor", reason="run sh scripts/test_clients")
+    openai = pytest.importorskip("openai")
+    with scripted([VALUE]) as served:
+        client = instructor.from_openai(
+            openai.OpenAI(base_url=f"{served.url}/v1", api_key="none"), mode=instructor.Mode[mode]
+        )
+        person = client.chat.completions.create(
+            model="demo", response_model=Person, messages=ANA, max_retries=0
+        )
+    assert (person.name, person.age) == ("Ana", 34)
+
+
+def test_instructor_streams_parts() -> None:
+    instructor = pytest.importorskip("instructor", reason="run sh scripts/test_clients")
+    openai = pytest.importorskip("openai")
+    with scripted([VALUE]) as served:
+        client = instructor.from_openai(openai.OpenAI(base_url=f"{served.url}/v1", api_key="none"))
+        *_, last = client.chat.completions.create_partial(model="demo", response_model=Person, messages=ANA)
+    assert (last.name, last.age) == ("Ana", 34)
+
+
+def pydantic_ai_model(served: Served) -> Any:
+    pytest.importorskip("openai")
+    openai_models = pytest.importorskip("pydantic_ai.models.openai")
+    providers = pytest.importorskip("pydantic_ai.providers.openai")
+    provider = providers.OpenAIProvider(base_url=f"{served.url}/v1", api_key="none")
+    return openai_models.OpenAIChatModel("demo", provider=provider)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_pydantic_ai(stream: bool) -> None:
+    pydantic_ai = pytest.importorskip("pydantic_ai")
+    value = f'{{"name": "final_result", "arguments": {VALUE}}}'
+
+    async def run(agent: Any) -> object:
+        if not stream:
+            return (await agent.run("How is it in Porto?")).output
+        async with agent.run_stream("How is it in Porto?") as result:
+            return await result.get_output()
+
+    with scripted([CALL, value]) as served:
+        agent = pydantic_ai.Agent(pydantic_ai_model(served), output_type=Person, tools=[weather])
+        assert asyncio.run(run(agent)) == Person(name="Ana", age=34)
+        assert isinstance(served.model, ScriptedModel)
+        assert "sun in Porto" in served.model.prompts[1]
+
+
+def test_pydantic_ai_with_a_schema() -> None:
+    pydantic_ai = pytest.importorskip("pydantic_ai")
+    with scripted([VALUE]) as served:
+        agent = pydantic_ai.Agent(pydantic_ai_model(served), output_type=pydantic_ai.NativeOutput(Person))
+        assert asyncio.run(agent.run("Ana is 34.")).output == Person(name="Ana", age=34)
+
+
+def chat_openai(served: Served) -> Any:
+    langchain = pytest.importorskip("langchain_openai", reason="run sh scripts/test_clients")
+    return langchain.ChatOpenAI(base_url=f"{served.url}/v1", api_key="none", model="demo", max_retries=0)
+
+
+@pytest.mark.parametrize("method", ["json_schema", "function_calling", "json_mode"])
+def test_langchain_parses_a_type(method: str) -> None:
+    with scripted([VALUE]) as served:
+        chat = chat_openai(served).with_structured_output(Person, method=method)
+        assert chat.invoke("Ana is 34.") == Person(name="Ana", age=34)
+
+
+def test_langchain_streams_and_calls_tools() -> None:
+    with scripted(["Hello there.", CALL]) as served:
+        chat = chat_openai(served)
+        assert "".join(chunk.text for chunk in chat.stream("Hi")) == "Hello there."
+        message = chat.bind_tools([weather]).invoke("How is it in Porto?")
+    assert [(call["name"], json.dumps(call["args"])) for call in message.tool_calls] == [
+        ("weather", '{"city": "Porto"}')
+    ]
