@@ -42,7 +42,9 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
     config = read_config(arguments)
     model = load(arguments.model)
     if isinstance(model, TextModel):
-        raise ModelError(f"{model.name} returns text, and a server needs a model that returns logits")
+        raise ModelError(
+            f"{model.name} returns text, and a server needs a model that returns logits; load a local one"
+        )
     if not config.api_keys and arguments.host not in _LOOPBACK:
         sys.stderr.write(
             f"structkit: {arguments.host} can be reached from other machines, and anyone may use the model; "

@@ -46,9 +46,9 @@ def test_the_arguments_are_settings(
 
     monkeypatch.setattr(uvicorn, "run", run)
     monkeypatch.setenv("MY_KEYS", "one, two")
-    assert main(["serve", "--port", "9", "--host", "0.0.0.0", "--max-waiting", "8"]) == 1
+    assert main(["serve", "--port", "9", "--host", "0.0.0.0", "--max-waiting", "8"]) == 130
     assert "anyone may use the model" in capsys.readouterr().err
-    assert main(["serve", "--api-key-env", "MY_KEYS", "--host", "0.0.0.0"]) == 1
+    assert main(["serve", "--api-key-env", "MY_KEYS", "--host", "0.0.0.0"]) == 130
     assert "anyone may use the model" not in capsys.readouterr().err
     [(_, options), _] = started
     assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 9, 80)

@@ -62,28 +62,28 @@ def test_instructor_streams_parts() -> None:
     assert (last.name, last.age) == ("Ana", 34)
 
 
-def pydantic_ai_model(served: Served) -> Any:
-    pytest.importorskip("openai")
+async def run_agent(served: Served, prompt: str, *, stream: bool = False, **options: Any) -> object:
+    """Return the output of an agent of pydantic-ai, whose client is closed before its event loop ends."""
+    openai = pytest.importorskip("openai")
+    pydantic_ai = pytest.importorskip("pydantic_ai")
     openai_models = pytest.importorskip("pydantic_ai.models.openai")
     providers = pytest.importorskip("pydantic_ai.providers.openai")
-    provider = providers.OpenAIProvider(base_url=f"{served.url}/v1", api_key="none")
-    return openai_models.OpenAIChatModel("demo", provider=provider)
+    async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none") as client:
+        model = openai_models.OpenAIChatModel("demo", provider=providers.OpenAIProvider(openai_client=client))
+        agent = pydantic_ai.Agent(model, **options)
+        if not stream:
+            return (await agent.run(prompt)).output
+        async with agent.run_stream(prompt) as result:
+            return await result.get_output()
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_pydantic_ai(stream: bool) -> None:
-    pydantic_ai = pytest.importorskip("pydantic_ai")
     value = f'{{"name": "final_result", "arguments": {VALUE}}}'
-
-    async def run(agent: Any) -> object:
-        if not stream:
-            return (await agent.run("How is it in Porto?")).output
-        async with agent.run_stream("How is it in Porto?") as result:
-            return await result.get_output()
-
     with scripted([CALL, value]) as served:
-        agent = pydantic_ai.Agent(pydantic_ai_model(served), output_type=Person, tools=[weather])
-        assert asyncio.run(run(agent)) == Person(name="Ana", age=34)
+        options = {"output_type": Person, "tools": [weather], "stream": stream}
+        output = asyncio.run(run_agent(served, "How is it in Porto?", **options))
+        assert output == Person(name="Ana", age=34)
         assert isinstance(served.model, ScriptedModel)
         assert "sun in Porto" in served.model.prompts[1]
 
@@ -91,8 +91,9 @@ def test_pydantic_ai(stream: bool) -> None:
 def test_pydantic_ai_with_a_schema() -> None:
     pydantic_ai = pytest.importorskip("pydantic_ai")
     with scripted([VALUE]) as served:
-        agent = pydantic_ai.Agent(pydantic_ai_model(served), output_type=pydantic_ai.NativeOutput(Person))
-        assert asyncio.run(agent.run("Ana is 34.")).output == Person(name="Ana", age=34)
+        output_type = pydantic_ai.NativeOutput(Person)
+        output = asyncio.run(run_agent(served, "Ana is 34.", output_type=output_type))
+        assert output == Person(name="Ana", age=34)
 
 
 def chat_openai(served: Served) -> Any:

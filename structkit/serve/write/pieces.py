@@ -174,7 +174,9 @@ def _plain_ids(model: LogitsModel, prompt: AnyPrompt) -> Sequence[int]:
     ids = cast("tuple[int, ...]", prompt)
     size = model.vocabulary.size
     if wrong := [token_id for token_id in ids if token_id >= size]:
-        raise ModelError(f"the prompt has the token {wrong[0]}, and the model has {size:,} tokens")
+        raise ModelError(
+            f"the prompt has the token {wrong[0]}, and the model has {size:,} tokens; send ids of its vocabulary"
+        )
     return ids
 
 
