@@ -97,13 +97,14 @@ class MaskBuilder:
             out: uint32[rows, words], C-contiguous, receives the masks.
         """
         found = np.empty(_ROWS_PER_MASK * len(plan), np.int64)
-        find_masks(self._context, plan, found)
-        # Arrays only grow: those taken now contain all rows that were found, and live until the masks are written.
         memory = self._memory
-        rows, words, values = memory[kernels.ROWS], memory[kernels.WORDS], memory[kernels.VALUES]
-        ends, end_values = memory[kernels.EOS_WORDS], memory[kernels.EOS_VALUES]
+        with memory.lock:  # otherwise the arrays could be those before the ones in which the rows were found
+            find_masks(self._context, plan, found)
+            rows, words, values = memory[kernels.ROWS], memory[kernels.WORDS], memory[kernels.VALUES]
+            ends, end_values = memory[kernels.EOS_WORDS], memory[kernels.EOS_VALUES]
+            # Arrays only grow: these contain all rows that were found, and live until the masks are written.
+            arrays = rows, words, values.view(np.uint32), memory[kernels.BASES], ends, end_values
         saved = np.empty(MAX_SPARSE_WORDS, np.uint32)
-        arrays = rows, words, values.view(np.uint32), memory[kernels.BASES], ends, end_values
         write_found(plan, found, *arrays, saved, out)
 
     def _add_row(self) -> None:

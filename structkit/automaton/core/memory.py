@@ -141,6 +141,7 @@ class Memory:
     Attributes:
         context: int64[...], the addresses and shapes that kernels read.
         extended_bytes: The size of the arrays that `extend` made.
+        lock: While it is held, no array is replaced by another one.
     """
 
     def __init__(self, slots: int, shared: Memory | None = None) -> None:
@@ -151,7 +152,7 @@ class Memory:
         if shared is not None:
             self.context[:] = shared.context
             self._arrays |= shared._arrays
-        self._lock = Lock()
+        self.lock = Lock()
 
     def __getitem__(self, slot: int) -> NDArray[Any]:
         """Return the array of a slot."""
@@ -170,7 +171,7 @@ class Memory:
         fields: list[int] = []
         for each in () if put_all else arrays:
             fields += (each.__array_interface__["data"][0], len(each), each.shape[-1])
-        with self._lock:
+        with self.lock:
             # The previous arrays live until no kernel reads them.
             previous = [self._arrays.get(first + index) for index in range(len(arrays))]
             self._arrays.update(enumerate(arrays, first))
@@ -205,7 +206,7 @@ class Memory:
 
     def extend(self, slot: int) -> None:
         """Double the length of an int32 array; the new items are uninitialized."""
-        with self._lock:
+        with self.lock:
             previous = self._arrays[slot]
             larger = np.empty(2 * len(previous), np.int32)
             _extend(self.context, slot, larger, larger.ctypes.data)
