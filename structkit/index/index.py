@@ -375,6 +375,7 @@ class Index:
     ) -> Row:
         scratch = self.scratch_pool.acquire()
         arena, room = scratch.arena, ARENA_SIZE
+        before = signatures.copy()  # a walk that begins anew must not take back what other frames have added
         while True:
             tables = self._tables(distinct_mode, frame) if distinct_mode else self.automaton.tables
             missing = scratch.missing_flags(len(tables.start))
@@ -416,7 +417,7 @@ class Index:
                     )
                 arena = np.empty((room, COLUMNS), np.int64)
             scratch.mask[:] = 0
-            signatures[:] = 0
+            signatures[:] = before
 
     def _is_simple(self, nodes: NDArray[np.int32], frame: Frame) -> bool:
         """Whether a walk can begin with `walk_simple`: the rule has no counter, and the state no calls to enter.

@@ -136,3 +136,18 @@ def test_seen_texts_are_values() -> None:
     assert one == other and hash(one) == hash(other)
     assert one.with_open(3) != one and one.with_open(3).with_text(b"a") == one
     assert SeenTexts((b"a", b"b")) == one != SeenTexts((b"a",))
+
+
+def test_a_walk_that_begins_anew_keeps_the_groups_of_other_frames() -> None:
+    """A long token outgrows the memory of a walk. The tokens that end the key then seemed to lead to one place.
+
+    The order of the two frames, of declared keys and of others, differs between guides.
+    """
+    tokens = [b'": ', *(bytes([byte]) for byte in range(256)), b"a" * 10_000]
+    vocabulary = sk.Vocabulary(tokens, eos_token_ids=[len(tokens)])
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a="]}
+    for _ in range(8):
+        cursor = sk.compile(schema, vocabulary, order="any", cache=False).cursor()
+        for byte in b'{"a=':
+            cursor.advance(byte + 1)
+        assert _allowed(cursor, 3) == [0]
