@@ -188,9 +188,10 @@ def test_a_client_that_waits_and_goes_away_leaves_the_queue() -> None:
 def test_a_client_that_never_reads_delays_nobody() -> None:
     person = {"model": "demo", "messages": ANA, "response_format": PERSON, "max_tokens": 60}
     model = RandomModel(seed=3, brevity=2.0)
-    with serving(model, timeout=3.0, max_tokens=500_000) as served, send(served, {**LONG, "stream": True}):
-        eventually(lambda: SCHEDULERS.of(model).active_rows > 0)
-        assert post(served, person).status_code == 200
+    with serving(model, max_tokens=500_000) as served:
+        with send(served, {**LONG, "stream": True}):
+            eventually(lambda: SCHEDULERS.of(model).active_rows > 0)
+            assert post(served, person).status_code == 200
         eventually(lambda: is_idle(served))
 
 
