@@ -111,6 +111,7 @@ class Attempt:
         self.rejections = [*previous.rejections] if previous else []
         self.rejection = previous.rejection if previous else None
         self.is_restricted = False
+        self.has_bans = False
         self.is_cut_short = False
         self.shortened_at: int | None = None
         self.started_at = -previous.seconds if previous else 0.0
@@ -250,6 +251,7 @@ class Attempt:
             for mask in (self.unbudgeted_mask, self.mask):
                 self.field_budgets.restrict(mask, self.generated.text, self.generated.token_ids)
         if self.rejected_texts:
+            self.has_bans = only_id(self.mask) is None
             for mask in (self.unbudgeted_mask, self.mask):
                 self.rejected_texts.apply_to(mask, self.generated.text, self.cursor)
         self.is_restricted = not np.array_equal(self.mask, self.unbudgeted_mask)
@@ -259,6 +261,8 @@ class Attempt:
         """Return the only allowed token; `None` if the model must choose."""
         if self.is_restricted and self.shortened_at is None:
             return None  # the logits show whether the model prefers a token that the budget excludes
+        if self.has_bans and self.settings.confidence:
+            return None  # the logits show how probable the only text in place of a rejected one is
         return only_id(self.mask)
 
     def sample(self) -> Flow[SampledToken]:
@@ -282,6 +286,8 @@ class Attempt:
 
     def sample_request(self, candidates: tuple[int, ...]) -> SampleRequest:
         """Return the request for the token after the unread ones, which become read."""
+        # A token that bans leave alone is sampled for confidence, and must not change later random numbers.
+        is_alone = self.has_bans and only_id(self.mask) is not None
         request = SampleRequest(
             token_ids=self.unread,
             mask=self.mask,
@@ -289,7 +295,7 @@ class Attempt:
             if self.is_restricted and self.shortened_at is None
             else None,
             sampling=self.settings.sampling,
-            generator=self.generator,
+            generator=np.random.default_rng(0) if is_alone else self.generator,
             rollback_count=self.rollback_count,
             reread_count=self.reread_count,
             transform=self.transform if self.settings.processors else None,

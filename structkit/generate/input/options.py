@@ -158,6 +158,19 @@ class Options(ClassifyOptions, ValidationOptions, total=False):
     fewest bytes, and `Result.trace` has the paths of what the model did not write. Other models complete every value
     themselves."""
 
+    repair: Literal["retry", "raise"]
+    """What follows when validators reject a value: `"retry"`, the default, generates it again, up to `retries` times;
+    `Result.repaired` and a warning of the logger `structkit` name the value. `"raise"` raises
+    `structkit.OutputValidationError` at once."""
+
+    min_repair_probability: float
+    """The probability, under the model and without any mask, that a value generated in place of a rejected one must
+    have; below it, `structkit.OutputValidationError` is raised. Default: 0, none. Computes confidence."""
+
+    abstain: float
+    """A value that can be null, and whose probability under the model is below this one, becomes `None`;
+    `Result.abstained` has its path. Validators check the answer again. Default: 0, no value. Computes confidence."""
+
     max_corrections: int
     """Maximum number of replies of a text model that are cut, or that add nothing, before the next key or value is
     complete; the default is 16. The number of all replies is bounded by `max_calls` of the model."""
@@ -253,6 +266,9 @@ class Settings:
     trace_content: bool | None = None
     rules: tuple[str, ...] = ()
     finish: Literal["error", "shortest"] = "error"
+    repair: str = "retry"
+    min_repair_probability: float = 0.0
+    abstain: float = 0.0
     max_corrections: int = 16
     given: frozenset[str] = frozenset()
 
@@ -269,6 +285,16 @@ class Settings:
             )
         _check_count("retries", self.retries, 0)
         _check_count("max_corrections", self.max_corrections, 0)
+        if self.repair not in ("retry", "raise"):
+            raise ValueError(f"repair must be 'retry' or 'raise', not {self.repair!r}")
+        if self.abstain and self.validate is not None:
+            raise ValueError(
+                "abstain=... changes the value after validate=... has accepted it; use one of them"
+            )
+        for name in ("min_repair_probability", "abstain"):
+            check_number(name, getattr(self, name), 0, 1)
+        if self.repair == "raise" and self.retries and "retries" in self.given:
+            raise ValueError(f"repair='raise' allows no retry; leave out retries={self.retries}")
         if self.finish not in ("error", "shortest"):
             raise ValueError(f"finish must be 'error' or 'shortest', not {self.finish!r}")
         _check_type("include_schema", self.include_schema, bool, "True or False")
@@ -343,7 +369,7 @@ class Settings:
             fast_forward=options.get("fast_forward", True),
             prompt_lookup=_DEFAULT_DRAFT_TOKENS if prompt_lookup is True else int(prompt_lookup),
             assistant_model=options.get("assistant_model"),
-            retries=options.get("retries", 3),
+            retries=options.get("retries", 0 if options.get("repair") == "raise" else 3),
             validate=read_validator(options.get("validate"), options.get("context")),
             context=options.get("context"),
             timeout=options.get("timeout"),
@@ -351,9 +377,13 @@ class Settings:
             processors=_processors(options),
             trace_content=options.get("trace_content"),
             rules=_rules(options),
-            confidence=options.get("confidence", function in _WITH_CONFIDENCE),
+            confidence=options.get("confidence", function in _WITH_CONFIDENCE)
+            or bool(options.get("min_repair_probability") or options.get("abstain")),
             finish=options.get("finish", "error"),
             max_corrections=options.get("max_corrections", 16),
+            repair=options.get("repair", "retry"),
+            min_repair_probability=options.get("min_repair_probability", 0.0),
+            abstain=options.get("abstain", 0.0),
             given=frozenset(given),
         )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from types import MappingProxyType
 
 from structkit.generate.output.json_reader import Field, Path, format_path
 from structkit.schema.view.choices import Member
@@ -19,6 +21,7 @@ __all__ = [
     "LowAgreementWarning",
     "choice_probabilities",
     "compute_confidence",
+    "find_in_source",
     "member_names",
     "warn_low_agreement",
 ]
@@ -48,11 +51,18 @@ class Confidence:
         choices: The probability of each possible value, if they can be listed: the members of an `Enum` or `Literal`,
             or true and false. Keys are the JSON values; or the JSON texts, if two values are equal in Python (1 and
             True) or one is an array or object. For a nullable value, the keys are `None`, and `...` for all others.
+        unmasked_logprob: Log-probability of the value's tokens under the model, without the mask and without the bans
+            of rejected texts; much lower than `logprob` if the model preferred different text. Forced text is certain.
+        in_source: Whether the text of a string or number occurs in the prompt (in `source`, if it is given), without
+            regard to case; false for a value that the model made up, and for one that it converted, such as a date.
+            `None` for other values.
     """
 
     logprob: float
     masked_probability: float
     choices: Mapping[object, float] | None = None
+    unmasked_logprob: float = 0.0
+    in_source: bool | None = None
 
     @property
     def probability(self) -> float:
@@ -69,6 +79,7 @@ def compute_confidence(
     lengths: Sequence[int],
     scores: Sequence[tuple[float, float]],
     choices: Mapping[Path, Mapping[object, float]],
+    in_source: Mapping[Path, bool] = MappingProxyType({}),
 ) -> dict[str, Confidence]:
     """Return the confidence of each value in a text, by path.
 
@@ -77,9 +88,11 @@ def compute_confidence(
         lengths: Number of bytes of each token.
         scores: Log-probability and masked probability of each token.
         choices: Probabilities of the possible values, by path.
+        in_source: Whether the values that can be found in a text are in it, by path.
     """
     ends = list(accumulate(lengths))
     sums = [0.0, *accumulate(logprob for logprob, _ in scores)]
+    unmasked = [0.0, *accumulate(_unmasked(*score) for score in scores)]
     confidences = {}
     for field in values:
         # A token counts for each value that contains one of its bytes: the first one ends after the value's start.
@@ -88,8 +101,36 @@ def compute_confidence(
             logprob=sums[min(last, len(scores))] - sums[first],
             masked_probability=max((masked for _, masked in scores[first:last]), default=0.0),
             choices=choices.get(field.path),
+            unmasked_logprob=unmasked[min(last, len(scores))] - unmasked[first],
+            in_source=in_source.get(field.path),
         )
     return confidences
+
+
+def _unmasked(logprob: float, masked_probability: float) -> float:
+    """Return the log-probability of a token among all tokens."""
+    return logprob + math.log(max(1 - masked_probability, 1e-12))
+
+
+def find_in_source(values: Sequence[Field], text: bytes, source: str) -> dict[Path, bool]:
+    """Return whether the text of each string and number occurs in a source, by path.
+
+    >>> from structkit.generate.output.json_reader import read_values
+    >>> text = b'{"name": "ana", "age": 34, "job": "", "is_new": true}'
+    >>> find_in_source(read_values(text), text, "Ana is 345.")
+    {('name',): True, ('age',): False, ('job',): True}
+    >>> find_in_source(read_values(b'"an"'), b'"an"', "Ana is 34.")
+    {(): False}
+    """
+    folded, found = source.casefold(), {}
+    for field in values:
+        if field.kind not in ("string", "number"):
+            continue
+        part = text[field.start : field.end].decode()
+        searched = (json.loads(part) if field.kind == "string" else part).casefold()
+        pattern = rf"(?<!\w){re.escape(searched)}(?!\w)"
+        found[field.path] = re.search(pattern, folded) is not None
+    return found
 
 
 def choice_probabilities(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from structkit.generate.output.confidence import Confidence
+from structkit.generate.output.repaired import Repaired
 from structkit.generate.output.spans import Span
 from structkit.generate.output.token import Token
 from structkit.generate.output.trace import Guarantee, Trace
@@ -119,6 +120,14 @@ class Result(Generic[T_co]):
     confidence: Mapping[str, Confidence] = field(default_factory=dict)
     """Confidence of the model in each value, by path, such as `items[2].name`; `$` is the root. Empty with
     `confidence=False`."""
+
+    repaired: tuple[Repaired, ...] = ()
+    """The values that validators rejected and that were generated again. They are valid, but not what the model
+    preferred, so they can be inventions."""
+
+    abstained: tuple[str, ...] = ()
+    """The paths of the values that are `None` because the model was less sure of them than `abstain`. Their tokens are
+    in `token_ids` and `events`, and the last but one of `attempts` has their first texts."""
 
     @property
     def mean_logprob(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from structkit.errors import GenerationError, OutputValidationError
@@ -14,13 +14,16 @@ from structkit.generate.output.confidence import (
     Confidence,
     choice_probabilities,
     compute_confidence,
+    find_in_source,
     warn_low_agreement,
 )
 from structkit.generate.output.json_reader import Field
+from structkit.generate.output.repaired import Repaired, find_repaired, log_repaired
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.output.spans import find_spans
 from structkit.generate.output.token import Token
 from structkit.generate.output.trace import Draft, Guarantee, RejectedText, Trace
+from structkit.generate.run.abstain import abstain
 from structkit.generate.threads.flows import FlowResult
 from structkit.models.protocols import RandomLogits
 from structkit.models.text.protocol import TextModel
@@ -58,7 +61,14 @@ def result_of(flow_result: FlowResult[Outcome]) -> Result[object] | Exception:
     if isinstance(outcome, Exception):
         return outcome
     usage, rejection = _usage(outcome, flow_result), outcome.decoded.rejection
-    return _result(outcome, usage) if rejection is None else _validation_error(outcome, rejection, usage)
+    if rejection is not None:
+        return _validation_error(outcome, rejection, usage)
+    try:
+        return _result(outcome, usage)
+    except OutputValidationError as error:  # a repair or an abstention that the settings or the target refuse
+        error.usage = usage
+        error.trace = _trace(outcome, error.text, _events(outcome.generated), usage, OutputValidationError)
+        return error
 
 
 def attach_trace(
@@ -116,23 +126,69 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
     if outcome.request.own_vocabulary is None:  # an agent reads the control tokens of its format
         text = display_text(text)
     fields, events = generated.values(is_json=target.is_json), _events(generated)
+    settings = outcome.request.settings
+    confidence = _confidence(outcome, fields) if settings.confidence else {}
+    repaired = _repaired(outcome, fields, confidence)
+    value, attempts = decoded.value, (*decoded.rejected, text)
+    abstained: tuple[str, ...] = ()
+    if settings.abstain and target.is_json:
+        changed = abstain(text, fields, confidence, outcome.compiled, settings, outcome.source)
+        if changed is not None:
+            text, value, abstained = changed
+            attempts = (*attempts, text)
+    if repaired:
+        log_repaired(repaired, target.name, has_content=captures_content(settings.trace_content))
     result = Result(
-        value=decoded.value,
+        value=value,
         text=text,
         finish_reason=decoded.finish_reason,
         usage=usage,
         token_ids=decoded.token_ids,
-        attempts=(*decoded.rejected, text),
+        attempts=attempts,
+        repaired=repaired,
+        abstained=abstained,
         thinking=decoded.thinking,
         guarantee=_guarantee(decoded.trace),
         trace=_trace(outcome, text, events, usage),
         events=events,
         spans=find_spans(target, bytes(generated.text), fields, outcome.source),
-        confidence=_confidence(outcome, fields) if outcome.request.settings.confidence else {},
+        confidence=confidence,
     )
     if decoded.trace is None and not isinstance(outcome.request.model, RandomLogits):
         warn_low_agreement(result.pressure, target.name)
     return result
+
+
+def _repaired(
+    outcome: Outcome, fields: Sequence[Field], confidence: Mapping[str, Confidence]
+) -> tuple[Repaired, ...]:
+    """Return the repaired values.
+
+    Raises:
+        OutputValidationError: One of them is less probable than `Settings.min_repair_probability`.
+    """
+    decoded, text = outcome.decoded, bytes(outcome.generated.text)
+    if not decoded.rejections:
+        return ()
+    values = {field.path: display_text(to_text(text[field.start : field.end])) for field in fields}
+    rejections = [
+        (span.path, display_text(to_text(to_bytes(said)[span.start : span.end])), span.rejected.message)
+        for said, span in zip(decoded.rejected, decoded.rejections, strict=True)
+    ]
+    repaired = find_repaired(rejections, values, confidence)
+    bound = outcome.request.settings.min_repair_probability
+    for each in repaired if bound else ():
+        probability = each.probability or 0.0
+        if probability < bound:
+            raise OutputValidationError(
+                f"the repair of {each.path} of {outcome.compiled.target.name} to {each.now or 'nothing':.200} has the "
+                f"probability {probability:.2g} under the model, below min_repair_probability={bound:g}; the model "
+                f"said {each.said:.200}, which was refused: {each.refused}",
+                text=display_text(decoded.rejected[-1]),
+                attempts=(*map(display_text, decoded.rejected), display_text(to_text(text))),
+                rejected=decoded.rejections[-1].rejected,
+            )
+    return repaired
 
 
 def _guarantee(trace: Trace | None) -> Guarantee:
@@ -231,6 +287,7 @@ def _events(generated: GeneratedTokens) -> tuple[Token, ...]:
 
 def _confidence(outcome: Outcome, fields: Sequence[Field]) -> dict[str, Confidence]:
     target, generated = outcome.compiled.target, outcome.generated
+    free = [field for field in fields if ... in (target.choices(field.path) or (...,))]
     return compute_confidence(
         fields,
         [len(text) for text in generated.token_bytes],
@@ -239,4 +296,5 @@ def _confidence(outcome: Outcome, fields: Sequence[Field]) -> dict[str, Confiden
             path: choice_probabilities(chances, target.choices(path) or [*chances], is_json=target.is_json)
             for path, chances in outcome.decoded.choices.items()
         },
+        find_in_source(free, bytes(generated.text), outcome.source) if target.is_json else {},
     )

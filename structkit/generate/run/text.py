@@ -55,6 +55,8 @@ _NEEDS_LOGITS = {
     "thinking",
     "assistant_model",
     "confidence",
+    "min_repair_probability",
+    "abstain",
 }
 """Options that choose tokens, or read their probabilities."""
 
