@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import deque
 from functools import cache
 from typing import Any
 
@@ -154,3 +155,9 @@ def test_rejected_types_have_an_error_message(name: str) -> None:
     with pytest.raises((sk.UnsupportedKeyword, sk.SchemaError)) as caught:
         sk.to_regex(REFUSED[name].target)
     assert REFUSED[name].error in caught.value.message
+
+
+def test_the_place_of_a_rejected_part_is_named() -> None:
+    with pytest.raises(sk.UnsupportedKeyword, match=r"a set cannot contain deque") as caught:
+        sk.to_regex(dict[str, set[deque[int]]])
+    assert caught.value.place == "$[]"

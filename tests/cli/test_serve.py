@@ -7,7 +7,7 @@ import pytest
 from structkit.cli import main
 
 pytest.importorskip("prometheus_client", reason="needs the extra serve")
-pytest.importorskip("uvicorn", reason="needs the extra serve")
+uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 
 def test_a_server_needs_a_key_where_it_is_told_to(
@@ -32,3 +32,23 @@ def test_numbers_out_of_range_are_refused(arguments: list[str], capsys: pytest.C
     with pytest.raises(SystemExit, match="2"):
         main(["serve", *arguments])
     assert arguments[0] in capsys.readouterr().err
+
+
+def test_the_arguments_are_settings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the loop of the server is replaced; it would run until it is interrupted."""
+    started: list[tuple[object, dict[str, object]]] = []
+
+    def run(app: object, **options: object) -> None:
+        started.append((app, options))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(uvicorn, "run", run)
+    monkeypatch.setenv("MY_KEYS", "one, two")
+    assert main(["serve", "--port", "9", "--host", "0.0.0.0", "--max-waiting", "8"]) == 130
+    assert "anyone may use the model" in capsys.readouterr().err
+    assert main(["serve", "--api-key-env", "MY_KEYS", "--host", "0.0.0.0"]) == 130
+    assert "anyone may use the model" not in capsys.readouterr().err
+    [(_, options), _] = started
+    assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 9, 80)

@@ -444,7 +444,9 @@ HOSTILE: Kind = {
     "set of frozen models with a list": Specimen(set[FrozenAround], error=_UNHASHABLE),
     "set[Secret[list[int]]]": Specimen(set[Secret[list[int]]], error=_UNHASHABLE),
     "set[NameEmail]": Specimen(frozenset[NameEmail], error="a set cannot contain NameEmail"),
-    "dict[str, set[deque[int]]]": Specimen(dict[str, set[deque[int]]], error="at `$[]`"),
+    "dict[str, set[deque[int]]]": Specimen(
+        dict[str, set[deque[int]]], error=f"a set cannot contain deque, {_UNHASHABLE}"
+    ),
     "Json of itself": Specimen(Deep, error="at most 4 levels deep"),
     "ImportString, relative": Specimen(
         pydantic.ImportString,
