@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
+from typing import Annotated
 
+import pytest
+from pydantic import TypeAdapter
+
+import structkit as sk
 from structkit.automaton.construct import compile_rule
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import Dfa
@@ -140,3 +145,26 @@ def test_many_large_complements_are_refused() -> None:
     parts = [f"#ex'(a|b)*a(a|b){{11}}{n}' '.'" for n in range(700)]
     with pytest.raises(LimitExceeded, match="complements"):
         read_kbnf(f"start ::= {' '.join(parts)};")
+
+
+def test_the_grammar_of_a_json_schema_reads_no_file(tmp_path: Path) -> None:
+    (tmp_path / "letters.lark").write_text('b: "b"\n', encoding="utf-8")
+    path = tmp_path / "own.lark"
+    path.write_text('start: "a" b\n%import .letters.b\n', encoding="utf-8")
+    written = TypeAdapter(Annotated[str, sk.Grammar(path)])
+    assert sk.to_regex(Annotated[str, sk.Grammar(path)]) == '"ab"'
+    schema = written.json_schema()
+    with pytest.raises(sk.GrammarError, match=r"letters\.lark is not found"):
+        sk.to_regex(schema)
+    schema["x-structkit-grammar"][3][3] = [str(tmp_path)]
+    schema["x-structkit-grammar"][0] = 'start: "a" b\n%import letters.b\n'
+    with pytest.raises(sk.GrammarError, match=r"letters\.lark is not found"):
+        sk.to_regex(schema)
+
+
+@pytest.mark.parametrize(
+    "value", [None, {}, [], ["a", None, "lark", []], ["a", None, "lark", [*range(9)]], [1, 2, 3, 4]]
+)
+def test_a_grammar_keyword_of_another_shape_is_refused(value: object) -> None:
+    with pytest.raises(sk.SchemaError, match="must be text, path, syntax and options"):
+        sk.to_regex({"type": "string", "x-structkit-grammar": value})

@@ -182,7 +182,7 @@ def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Fo
             raise UnsupportedKeyword(
                 "format", "a text of a grammar cannot have a format; remove it", place=path.text
             )
-        return grammar_format(raw[GRAMMAR_KEYWORD], path)
+        return grammar_format(raw[GRAMMAR_KEYWORD], path, python=parser.python)
     if QUOTE_KEYWORD not in raw:
         return found
     if found is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 from structkit.errors import SchemaError
@@ -32,18 +33,40 @@ def described_with(described: dict[str, Any], parts: Sequence[object]) -> dict[s
     return {**described, GRAMMAR_KEYWORD: list(parts)}
 
 
-def grammar_format(raw: object, path: SchemaPath) -> Format:
+_PART_TYPES: tuple[type | tuple[type, ...], ...] = (str, (str, NoneType), str, list)
+_OPTION_TYPES: tuple[type | tuple[type, ...], ...] = (
+    str, str, str, list, (str, NoneType), bool, int, bool, NoneType,
+)  # fmt: skip
+_FOLDERS = 3
+"""Which of the options are the folders of imports; see `LarkOptions`. A field has no grammar with an indenter."""
+
+
+def grammar_format(raw: object, path: SchemaPath, *, python: bool) -> Format:
     """Return the format of the keyword's value.
+
+    Args:
+        raw: The value.
+        path: Where it is.
+        python: Whether the schema is that of a Python type. Any other one can come from a stranger, so that its grammar
+            imports from no file but those of Lark.
 
     Raises:
         SchemaError: The value does not come from `described_with`.
     """
-    if not isinstance(raw, (list, tuple)) or len(raw) != 4 or isinstance(raw, Mapping):
+    parts = list(raw) if isinstance(raw, (list, tuple)) else []
+    if not (_are(parts, _PART_TYPES) and _are(parts[-1], _OPTION_TYPES)):
         raise SchemaError(
             f"{GRAMMAR_KEYWORD} must be text, path, syntax and options; annotate a string with a Grammar",
             place=path.text,
         )
-    return Format.of(GRAMMAR_FORMAT, {"parts": json.dumps(raw)})
+    if not python:
+        text, _, syntax, options = parts
+        parts = [text, None, syntax, [*options[:_FOLDERS], [], *options[_FOLDERS + 1 :]]]
+    return Format.of(GRAMMAR_FORMAT, {"parts": json.dumps(parts)})
+
+
+def _are(values: Sequence[object], types: Sequence[type | tuple[type, ...]]) -> bool:
+    return len(values) == len(types) and all(map(isinstance, values, types))
 
 
 def grammar_parts(given: Format) -> list[Any]:
