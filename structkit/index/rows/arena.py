@@ -9,8 +9,8 @@ import numpy as np
 from structkit.automaton.core.jit import helper
 
 __all__ = [
-    "ACTIVE", "ARENA_SIZE", "BELOW", "CHILD", "COLUMNS", "COUNT", "ENDED", "FOLLOWING", "HIGH", "KNOWN", "KNOWN_STATE",
-    "LAST", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE", "TOP", "intern",
+    "ACTIVE", "ARENA_SIZE", "BELOW", "BUCKETS", "CHILD", "COLUMNS", "COUNT", "ENDED", "FOLLOWING", "HIGH", "KNOWN",
+    "KNOWN_STATE", "LAST", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE", "TOP", "intern",
     "is_repeated", "may_end", "may_follow",
 ]
 
@@ -35,7 +35,7 @@ four columns the bytes that can follow its labels; behind the last of these stat
 walk.
 """
 
-_BUCKETS = 1 << 10
+BUCKETS = 1 << 10
 """Buckets of frames, a power of 2, and no more than `ARENA_SIZE`."""
 
 _FEW = 8
@@ -57,7 +57,7 @@ def intern(arena, bottom, top, state, count, below, remaining):
     Frames in a bucket form a list, the last one first. What an earlier walk left there is known by its place or by its
     bucket.
     """
-    bucket = (state * 31 + count * 7 + below) & (_BUCKETS - 1)
+    bucket = (state * 31 + count * 7 + below) & (BUCKETS - 1)
     if top - bottom <= _FEW:
         for i in range(bottom, top):
             if arena[i, STATE] == state and arena[i, COUNT] == count and arena[i, BELOW] == below:

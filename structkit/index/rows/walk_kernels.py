@@ -23,6 +23,7 @@ from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 from structkit.index.rows.arena import (
     ACTIVE,
     BELOW,
+    BUCKETS,
     CHILD,
     COUNT,
     ENDED,
@@ -324,6 +325,8 @@ def walk(
         full or the fuel is spent, and `MISSING` if rules are.
     """
     room = len(arena)
+    if room < BUCKETS:  # the columns that are no frames' have as many rows
+        return np.int64(OVERFLOW), worst, filled
     root, one = np.int64(0), np.int64(1)  # literals have other types, for which helpers would be compiled again
     arena[0, STATE] = state
     arena[0, COUNT] = count

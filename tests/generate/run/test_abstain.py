@@ -62,7 +62,7 @@ def test_a_validator_that_refuses_null_is_an_error() -> None:
                 raise ValueError("give the age or the year")
             return self
 
-    with pytest.raises(sk.OutputValidationError, match="give the age or the year; lower abstain") as caught:
+    with pytest.raises(sk.OutputValidationError, match="give the age or the year\n  lower abstain") as caught:
         sk.generate(RandomModel(2, SMALL), "x", Either, abstain=1.0, retries=9, **OPTIONS)
     assert caught.value.text == '{"age": null, "year": null}'
     assert caught.value.attempts[-1] == caught.value.text
