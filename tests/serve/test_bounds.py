@@ -189,7 +189,9 @@ def test_a_client_that_never_reads_delays_nobody() -> None:
     person = {"model": "demo", "messages": ANA, "response_format": PERSON, "max_tokens": 60}
     model = RandomModel(seed=3, brevity=2.0)
     with serving(model, max_tokens=500_000) as served:
-        with send(served, {**LONG, "stream": True}):
+        # A random model writes faster than a server can send: a longer text would be a test of the machine.
+        unread = {**LONG, "structured_outputs": {"regex": "[a-z]{20000}"}, "stream": True}
+        with send(served, unread):
             eventually(lambda: SCHEDULERS.of(model).active_rows > 0)
             assert post(served, person).status_code == 200
         eventually(lambda: is_idle(served))
