@@ -18,7 +18,7 @@ from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.algebra.constants import without_other_constants
 from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_prefix
-from structkit.schema.algebra.intersect_strings import intersect_strings
+from structkit.schema.algebra.intersect_strings import combine_alternatives, intersect_strings
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.algebra.property_names import additional_value, complement_strings, name_matches
 from structkit.schema.algebra.ranges import intersect_numbers, min_defined
@@ -129,6 +129,7 @@ class Intersector:
         narrowed = tuple(_prune_branches(part, merged, self.oracle) for part in merged)
         if narrowed != parts:
             return self.intersect(narrowed, path)
+        parts = combine_alternatives(parts)
         unions = [part for part in parts if isinstance(part, Union)]
         if unions:
             smallest = min(unions, key=lambda part: len(part.branches))

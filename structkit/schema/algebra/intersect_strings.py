@@ -1,13 +1,61 @@
-"""Intersection of String nodes."""
+"""Intersection of String nodes, and of unions of them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from math import prod
+
 from structkit.errors import UnsupportedKeyword
 from structkit.schema.algebra.ranges import min_defined
-from structkit.schema.ir.nodes import String
+from structkit.schema.ir.nodes import Schema, String, Union
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["intersect_strings"]
+__all__ = ["combine_alternatives", "intersect_strings"]
+
+_MAX_PAIRS = 8
+"""Most combinations of alternatives that stay alternatives; each of them is lowered by itself."""
+
+_UNSAFE_GROUP = re.compile(r"\(\?(?![:=!]|<[=!])")
+"""A group with a name or with flags, whose meaning depends on the rest of its pattern."""
+
+
+def combine_alternatives(parts: tuple[Schema, ...]) -> tuple[Schema, ...]:
+    """Return the nodes of an intersection with each union of patterns as one pattern, if there are several unions.
+
+    An intersection of unions has as many alternatives as there are combinations of theirs. One automaton for the
+    alternatives of each union, and the product of these automata, are smaller.
+
+    >>> both = [Union((String(patterns=(one,)), String(patterns=(two,)))) for one, two in ("ab", "cd")]
+    >>> combine_alternatives(tuple(both)) == tuple(both)
+    True
+    >>> combine_alternatives(tuple(both) * 2)[0]
+    String(note=None, min_length=0, max_length=None, patterns=('(?:a)|(?:b)',), format=None, forbidden=(), \
+forbidden_formats=(), content=None)
+    """
+    unions = [part for part in parts if isinstance(part, Union)]
+    if len(unions) < 2 or prod([len(part.branches) for part in unions]) <= _MAX_PAIRS:
+        return parts
+    return tuple((_combined(part.branches) or part) if isinstance(part, Union) else part for part in parts)
+
+
+def _combined(branches: Sequence[Schema]) -> String | None:
+    """Return the string with one pattern that matches what one of the strings matches; `None` if there is none."""
+    patterns: list[str] = []
+    for branch in branches:
+        if (
+            not isinstance(branch, String)
+            or len(branch.patterns) != 1
+            or _UNSAFE_GROUP.search(branch.patterns[0])
+        ):
+            return None
+        # A difference with earlier alternatives adds the same strings as its minuend.
+        if branch != String(patterns=branch.patterns, forbidden=branch.forbidden) or not set(
+            branch.forbidden
+        ).issubset(patterns):
+            return None
+        patterns += branch.patterns
+    return String(patterns=("|".join(f"(?:{pattern})" for pattern in patterns),))
 
 
 def intersect_strings(left: String, right: String, path: SchemaPath) -> String:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -133,3 +135,28 @@ def test_conditions_on_one_required_key_do_not_multiply() -> None:
     assert isinstance(document.root, Union) and len(document.root.branches) == len(kinds)
     assert holds(document, {"kind": "k7", "pk7": 1})
     assert not holds(document, {"kind": "k7", "pk8": 1})
+
+
+_PATTERNS = ["^a", "b$", "a|b", "^(a|b)+$", "ab1", r"\d", "^$", "(?i)a"]
+
+
+@slow
+@given(st.lists(st.lists(st.sampled_from(_PATTERNS), min_size=2, max_size=4), min_size=2, max_size=4))
+def test_an_intersection_of_unions_of_patterns_is_exact(unions: list[list[str]]) -> None:
+    schema = {"type": "string", "allOf": [{"anyOf": [{"pattern": one} for one in each]} for each in unions]}
+    try:
+        document = read(schema)
+    except SchemaError:
+        assert any("(?i)" in one for each in unions for one in each)
+        return
+    for text in ("", "a", "b", "ab", "ba", "ab1", "1", "a1b", "A", "c", "cb", "xab12"):
+        expected = all(any(re.search(one, text) for one in each) for each in unions)
+        assert holds(document, text) == expected, text
+
+
+def test_an_intersection_of_unions_of_patterns_does_not_multiply() -> None:
+    schema = {
+        "type": "string",
+        "allOf": [{"anyOf": [{"pattern": f"{i}{j}"} for j in range(9)]} for i in range(9)],
+    }
+    assert isinstance(read(schema).root, String)
