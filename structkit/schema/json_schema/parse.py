@@ -32,12 +32,9 @@ from structkit.schema.ir.keywords import (
     JsonType,
 )
 from structkit.schema.ir.nodes import (
-    Additional,
     Anything,
     Document,
     Never,
-    Object,
-    Property,
     Ref,
     Schema,
     String,
@@ -45,6 +42,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
+from structkit.schema.json_schema.applicators import having, in_document_order, members
 from structkit.schema.json_schema.bare_type import NEUTRAL_KEYWORDS, bare_type, read_note
 from structkit.schema.json_schema.draft import (
     LAST_WITH_LONE_REFS,
@@ -293,14 +291,17 @@ class _Parser:
             return with_note(self._lone_reference(raw["$ref"], path), note)
         if unsupported:
             raise UnsupportedKeyword("type", str(raw[UNSUPPORTED]), place=path.text)
-        node = self.intersect(self._parts(raw, path), path)
+        node = self.intersect(in_document_order(self._parts(raw, path), raw), path)
         if "oneOf" in raw:
             node = self._one_of(raw, node, path)
-        for having, consequence in (
+        for condition, consequence in (
             self._conditions(raw, path) if any(map(raw.__contains__, _DEPENDENT)) else ()
         ):
             node = union(
-                (self.intersect((node, having, consequence), path), self.difference(node, having, path)),
+                (
+                    self.intersect((node, condition, consequence), path),
+                    self.difference(node, condition, path),
+                ),
                 "a dependent keyword allows neither objects with the key nor objects without it",
             )
         if "if" in raw and not {"then", "else"}.isdisjoint(raw):
@@ -325,9 +326,9 @@ class _Parser:
             for name, entry in entries.items():
                 here = path.child(keyword, name)
                 if not isinstance(entry, list | tuple):
-                    yield _having([name]), self.parse(entry, here)
+                    yield having([name]), self.parse(entry, here)
                 elif all(isinstance(other, str) for other in entry):
-                    yield _having([name]), _having(dict.fromkeys(map(str, entry)))
+                    yield having([name]), having(dict.fromkeys(map(str, entry)))
                 else:
                     raise SchemaError(f"{keyword} must list names; write ['name']", place=here.text)
 
@@ -355,20 +356,22 @@ class _Parser:
         self, raw: Mapping[str, object], path: SchemaPath
     ) -> Iterator[tuple[tuple[str, ...], object, SchemaPath]]:
         """Iterate over the targets of the references of a schema: pointer, schema and path."""
-        for target in self._named(raw, path):
+        for _, target in self._named(raw, path):
             yield target.pointer, target.schema, self._start(target, path)
 
     def object_with_property(self, name: str) -> Schema:
         """Return the objects with a key."""
-        return _having([name])
+        return having([name])
 
-    def _parts(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[Schema]:
-        """Iterate over the nodes of groups of keywords; the schema is their intersection."""
-        yield from (self._definition(target, path) for target in self._named(raw, path))
+    def _parts(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[str, Schema]]:
+        """Iterate over the nodes of groups of keywords, each with a keyword; the schema is their intersection."""
+        for keyword, target in self._named(raw, path):
+            yield keyword, self._definition(target, path)
         kinds = parse_type_keyword(raw, path) if "type" in raw else None
         typed = not TYPE_KEYWORDS.keys().isdisjoint(raw) or (self.python and FORMAT in raw)
         if typed or (kinds is not None and "enum" not in raw and "const" not in raw):
-            yield self._parse_types(kinds or JSON_TYPES, raw, path)
+            keyword = "properties" if "properties" in raw else next(iter(raw))
+            yield keyword, self._parse_types(kinds or JSON_TYPES, raw, path)
         if "enum" in raw or "const" in raw:
             values = raw.get("enum", [raw.get("const")])
             if not isinstance(values, list | tuple):
@@ -377,12 +380,13 @@ class _Parser:
             constants = enum_constants(raw, values, path, self._limits)
             possible = [node for node, value in constants if kinds is None or is_one_of_types(value, kinds)]
             reason = "no value of enum or const has the required type"
-            yield Union(tuple(possible)) if len(possible) > 1 else union(possible, reason)
-        for index, member in enumerate(_members(raw, "allOf", path)) if "allOf" in raw else ():
-            yield self.parse(member, path.child("allOf", index))
+            node = Union(tuple(possible)) if len(possible) > 1 else union(possible, reason)
+            yield "enum" if "enum" in raw else "const", node
+        for index, member in enumerate(members(raw, "allOf", path)) if "allOf" in raw else ():
+            yield "allOf", self.parse(member, path.child("allOf", index))
         if "anyOf" in raw:
-            members = enumerate(_members(raw, "anyOf", path))
-            yield union([self.parse(member, path.child("anyOf", index)) for index, member in members])
+            alternatives = enumerate(members(raw, "anyOf", path))
+            yield "anyOf", union([self.parse(one, path.child("anyOf", index)) for index, one in alternatives])
 
     def _parse_types(self, types: Sequence[JsonType], raw: Mapping[str, object], path: SchemaPath) -> Schema:
         return union(parse_type(kind, raw, path, self) for kind in types)
@@ -391,7 +395,7 @@ class _Parser:
         """Return the values of exactly one alternative, each intersected with the other keywords."""
         alternatives = [
             self.intersect((others, self.parse(member, path.child("oneOf", index))), path)
-            for index, member in enumerate(_members(raw, "oneOf", path))
+            for index, member in enumerate(members(raw, "oneOf", path))
         ]
         possible: list[Schema] = [node for node in alternatives if not isinstance(node, Never)]
         if path.text in self._overlapping:
@@ -425,13 +429,13 @@ class _Parser:
             self._depth = depth
             self._lookups -= 1
 
-    def _named(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[ReferenceTarget]:
-        """Iterate over the targets of the references of a schema."""
+    def _named(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[str, ReferenceTarget]]:
+        """Iterate over the targets of the references of a schema, each with its keyword."""
         if "$ref" in raw:
-            yield self._references.find(raw["$ref"], path.base, path)
+            yield "$ref", self._references.find(raw["$ref"], path.base, path)
         for keyword in ("$dynamicRef", "$recursiveRef"):
             if keyword in raw:
-                yield self._references.find_dynamic(raw[keyword], path)
+                yield keyword, self._references.find_dynamic(raw[keyword], path)
 
     def _start(self, target: ReferenceTarget, source_path: SchemaPath) -> SchemaPath:
         """Return the path of the target of a reference."""
@@ -484,16 +488,3 @@ _LONE_REF_KEYWORDS = NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
 _MAX_LOOKUPS = 3
 """Maximum nesting of definitions that are parsed where a `oneOf` refers to them: each deepens the stack."""
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
-
-
-def _having(names: Iterable[str]) -> Object:
-    """Return the objects with all of some keys."""
-    keys = tuple(Property(name, Anything(), in_order=False) for name in names)
-    return Object(keys, additional=(Additional(String(), Anything()),))
-
-
-def _members(raw: Mapping[str, object], keyword: str, path: SchemaPath) -> Sequence[object]:
-    members = raw[keyword]
-    if not isinstance(members, list | tuple) or not members:
-        raise SchemaError(f"{keyword} must be a list of schemas; write [{{}}]", place=path.text)
-    return members

@@ -20,11 +20,15 @@ from structkit.errors import (
 )
 from structkit.limits import Limits
 from structkit.schema.algebra import prune
-from structkit.schema.ir.nodes import Document, Ref, Schema
+from structkit.schema.ir.nodes import Document, Object, Ref, Schema
 from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import is_valid, json_values, schemas
 from tests.shared import SHARED, cases
+
+
+def _declares(key: str) -> dict[str, object]:
+    return {"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]}
 
 
 def _accepts(schema: object, value: object) -> bool:
@@ -458,3 +462,23 @@ def test_skipping_pruning_does_not_change_the_result(schema: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prune, "_prune_satisfiable", lambda definitions: None)
         assert repr(_read_or_none(schema)) == repr(found)
+
+
+@pytest.mark.parametrize(
+    ("schema", "order"),
+    [
+        ({"allOf": [_declares("b")], **_declares("a")}, ["b", "a"]),
+        ({**_declares("a"), "allOf": [_declares("b")]}, ["a", "b"]),
+        ({**_declares("a"), "$ref": "#/$defs/b", "$defs": {"b": _declares("b")}}, ["a", "b"]),
+        ({"$ref": "#/$defs/b", **_declares("a"), "$defs": {"b": _declares("b")}}, ["b", "a"]),
+        ({"anyOf": [_declares("b")], **_declares("a")}, ["a", "b"]),
+        ({"oneOf": [_declares("b")], "allOf": [_declares("c")], **_declares("a")}, ["c", "a", "b"]),
+    ],
+)
+def test_keys_have_the_order_of_the_keywords_that_declare_them(
+    schema: dict[str, object], order: list[str]
+) -> None:
+    document = read(schema)
+    root = document.definitions[document.root.name] if isinstance(document.root, Ref) else document.root
+    assert isinstance(root, Object)
+    assert [key.name for key in root.properties if key.name in "abc"] == order
