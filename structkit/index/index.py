@@ -34,6 +34,7 @@ from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.simple_kernels import walk_simple
 from structkit.index.rows.subtrees import subtrees_of
+from structkit.index.similar_rows import SimilarRows
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["UNREACHABLE", "Index"]
@@ -90,7 +91,9 @@ class Index:
         self._regular = RegularRows(automaton, vocabulary, self._token_distance, on_disk=disk_key is not None)
         self.scratch_pool = scratch_pool(vocabulary)
         jit.load_kernels()
-        subtrees_of(vocabulary)  # known before the first token: they take as long as thousands of steps
+        subtrees = subtrees_of(
+            vocabulary
+        )  # known before the first token: they take as long as thousands of steps
         trie = vocabulary.trie
         if len(trie.byte) >= 1 << walk_kernels.LABEL_SHIFT:
             raise VocabularyError(
@@ -98,8 +101,10 @@ class Index:
                 "use a smaller vocabulary"
             )
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
-        self._trie = (trie.depth, trie.first, trie.token_ids, *children)
+        below = subtrees.number, subtrees.below
+        self._trie = (trie.depth, trie.end, trie.first, trie.token_ids, *children, *below)
         self._simple_trie = (trie.byte, trie.depth, trie.end, trie.first, trie.token_ids)
+        self._similar = SimilarRows(automaton, vocabulary)
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
         self._exit_numbers: dict[bytes, int] = {}
         self._numbering = Lock()
@@ -142,11 +147,24 @@ class Index:
         row = self.rows.get(key)
         if row is None:
             if self.automaton.has_calls(self.automaton.rule_of[frame.state]):
-                row = self._walk(_ROOT, frame)
+                row = self._similar_row(frame) or self._walk(_ROOT, frame)
             else:
                 row = self._regular.row(frame, key)
             self.rows.put(key, row)
         return row
+
+    def _similar_row(self, frame: Frame) -> Row | None:
+        """Return the row of a frame, made from that of a similar state; `None` if there is none."""
+        difference = self._similar.find(frame.state)
+        other = None if difference is None else self.rows.get((-1, difference.state, 0, -1))
+        if difference is None or other is None:
+            return None
+        allowed = difference.targets >= 0
+        part = None
+        if allowed.any():
+            nodes, states = difference.nodes[allowed], difference.targets[allowed]
+            part = self._walk_together(nodes, frame, _NO_BUDGET, 0, _NO_SIGNATURES, "", states)
+        return self._similar.row(other, difference, part)
 
     def continuation_row(self, exit_nodes: NDArray[np.int32], frame: Frame) -> Row:
         """Return the row of a frame for the tokens that enter it at the given trie nodes from the rule above."""
@@ -372,6 +390,7 @@ class Index:
         salt: int,
         signatures: NDArray[np.int64],
         distinct_mode: str,
+        states: NDArray[np.int32] = _NO_STATES,
     ) -> Row:
         scratch = self.scratch_pool.acquire()
         arena, room = scratch.arena, ARENA_SIZE
@@ -379,9 +398,10 @@ class Index:
         while True:
             tables = self._tables(distinct_mode, frame) if distinct_mode else self.automaton.tables
             missing = scratch.missing_flags(len(tables.start))
-            found, worst, filled, left, states = 0, 0, 0, nodes, _NO_STATES
+            found, worst, filled, left, reached = 0, 0, 0, nodes, states
             if (
                 remaining == _NO_BUDGET
+                and not len(states)
                 and not len(signatures)
                 and not distinct_mode
                 and self._is_simple(nodes, frame)
@@ -391,15 +411,15 @@ class Index:
                     tables.call_first, self.token_distances, nodes, frame.state, scratch.path_states, scratch.mask,
                     scratch.words, scratch.exit_nodes, scratch.other_nodes, scratch.other_states,
                 )  # fmt: skip
-                left, states = scratch.other_nodes[:others], scratch.other_states[:others]
+                left, reached = scratch.other_nodes[:others], scratch.other_states[:others]
             found, worst, filled = walk_kernels.walk(
-                *self._trie, *tables, self.token_distances, left, states, frame.state, frame.count, remaining, arena,
+                *self._trie, *tables, self.token_distances, left, reached, frame.state, frame.count, remaining, arena,
                 salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing, _NO_BUDGET,
                 found, worst, filled,
             )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
-                if len(states) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
+                if len(reached) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
                     exits.sort()  # those of the first walk precede the others, and labels those of later trie nodes
                 row = Row(scratch.take_mask(filled), exits, worst - self._token_distance.pending(frame))
                 self.scratch_pool.release(scratch)

@@ -6,12 +6,13 @@ from __future__ import annotations
 # fmt: off
 import numpy as np
 
-from structkit.automaton.core.jit import helper
+from structkit.automaton.core.jit import helper, inlined
+from structkit.automaton.core.kernels import OPERATION_BITS
 
 __all__ = [
     "ACTIVE", "ARENA_SIZE", "BELOW", "BUCKETS", "CHILD", "COLUMNS", "COUNT", "ENDED", "FOLLOWING", "HIGH", "KNOWN",
-    "KNOWN_STATE", "LAST", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE", "TOP", "intern",
-    "is_repeated", "may_end", "may_follow",
+    "KNOWN_STATE", "LAST", "LOOP_STATE", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE",
+    "TOP", "intern", "is_loop", "is_repeated", "may_end", "may_follow", "mixed", "signature",
 ]
 
 ARENA_SIZE = 1 << 11
@@ -32,7 +33,7 @@ leads to the same frames again leads on to the same frames, as in a loop over le
 
 Then, by label, the state behind the label, see `ReturnLabel`. Then, by the lowest bits of a state, the state, and in
 four columns the bytes that can follow its labels; behind the last of these states, whether they are those of another
-walk.
+walk. Then in the same way, by state, the ASCII bytes of `is_loop`.
 """
 
 BUCKETS = 1 << 10
@@ -47,7 +48,9 @@ KNOWN = 64
 MAX_REPEATED = 6
 """Frames that are compared with those of the byte before."""
 
-COLUMNS = KNOWN_BYTES + 4
+LOOP_STATE, LOOP_LOW, LOOP_HIGH = range(KNOWN_BYTES + 4, KNOWN_BYTES + 7)
+
+COLUMNS = LOOP_HIGH + 1
 """How many columns an arena has."""
 
 @helper
@@ -141,3 +144,72 @@ def is_repeated(
         ):
             return False
     return True
+
+
+@helper
+def is_loop(
+    arena, active, end, low, high,
+    row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next,
+):
+    """Return whether each of the frames `arena[active:end, ACTIVE]` goes on unchanged whatever bytes of a set are read.
+
+    `low` and `high` have a bit for each ASCII byte of the set, below 64 and from 64.
+    """
+    if arena[KNOWN, LOOP_STATE]:
+        arena[: KNOWN + 1, LOOP_STATE] = -1
+        arena[KNOWN, LOOP_STATE] = 0
+    for i in range(active, end):
+        state = arena[arena[i, ACTIVE], STATE]
+        place = state & (KNOWN - 1)
+        if arena[place, LOOP_STATE] != state:
+            arena[place, LOOP_STATE] = state
+            arena[place, LOOP_LOW] = _loop_bytes(
+                state, 0, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
+            )
+            arena[place, LOOP_HIGH] = _loop_bytes(
+                state, 64, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
+            )
+        if low & ~arena[place, LOOP_LOW] or high & ~arena[place, LOOP_HIGH]:
+            return False
+    return active < end
+
+
+@helper
+def _loop_bytes(state, first, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next):
+    """Return which of the 64 bytes from `first` lead from a state to itself, uncounted, and cannot follow a label.
+
+    There are none where the state can end its rule without a label, or calls a rule.
+    """
+    found = np.int64(0)
+    if final[state]:
+        return found
+    for byte in range(first, first + 64):
+        if targets[row[state] + classes[rule[state], byte]] == state << OPERATION_BITS:
+            found |= np.int64(1) << np.int64(byte - first)
+    for call in range(call_first[state], call_first[state + 1]):
+        following = np.int64(call_next[call])
+        if call_rule[call] >= 0 or not has_moves[following]:
+            return np.int64(0)
+        for byte in range(first, first + 64):
+            if targets[row[following] + classes[rule[following], byte]] >= 0:
+                found &= ~(np.int64(1) << np.int64(byte - first))
+    return found
+
+
+@helper
+def mixed(remaining, right):
+    """A hash of two numbers (the finaliser of SplitMix64, Steele et al. 2014, on their combination)."""
+    z = np.uint64(remaining) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64(z ^ (z >> np.uint64(31)))
+
+
+@inlined
+def signature(arena, frame, salt):
+    """A hash of a frame and all frames below it."""
+    sign = np.int64(salt)
+    while frame >= 0:
+        sign = mixed(mixed(sign, arena[frame, STATE] + 2), arena[frame, COUNT])
+        frame = arena[frame, BELOW]
+    return sign

@@ -121,9 +121,10 @@ def _compute_row(context, exits, frame, state, count, required, allowed):
     if exits >= 0:
         nodes = items[ends[exits] : ends[exits + 1]]
     found, worst, filled = walk(
-        int32_array(context, TRIE_DEPTH), int32_array(context, TRIE_FIRST), int32_array(context, TRIE_IDS),
+        int32_array(context, TRIE_DEPTH), nodes[:0], int32_array(context, TRIE_FIRST), int32_array(context, TRIE_IDS),
         int32_array(context, CHILD_FIRST), int32_array(context, CHILD_COUNT), uint8_array(context, CHILD_BYTE),
-        int32_array(context, CHILD_NODE), int32_array(context, ROW), int32_array(context, TARGETS),
+        int32_array(context, CHILD_NODE), nodes[:0], int64_matrix(context, ARENA)[:0],
+        int32_array(context, ROW), int32_array(context, TARGETS),
         uint8_matrix(context, CLASSES), int32_array(context, RULE), bool_array(context, FINAL),
         bool_array(context, HAS_MOVES), bool_array(context, BYTE_ONLY), int32_array(context, CALL_FIRST),
         int32_array(context, CALL_RULE), int32_array(context, CALL_NEXT), int32_array(context, CALL_OPERATION),

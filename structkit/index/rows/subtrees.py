@@ -20,8 +20,8 @@ from structkit.automaton.core.kernels import EXIT, OPERATION_BITS, OPERATION_MAS
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
-    "COST", "FIRST_LEAD", "LENGTHS", "MAX_DEPTH", "MAX_QUEUED", "MOVE_COLUMNS", "MOVE_ROWS", "OPERATION", "STATE_ROWS",
-    "Subtrees", "covering", "limiting", "subtrees_of", "summarize",
+    "COST", "FIRST_LEAD", "LEADS", "LENGTHS", "MAX_DEPTH", "MAX_QUEUED", "MOVE_COLUMNS", "MOVE_ROWS", "OPERATION",
+    "STATE_ROWS", "Subtrees", "covering", "limiting", "subtrees_of", "summarize",
 ]
 
 _MIN_NODES = 8
@@ -61,7 +61,7 @@ def subtrees_of(vocabulary: Vocabulary) -> Subtrees:
     return Subtrees(number, below[:found].copy(), characters, np.repeat(characters, np.diff(trie.first)))
 
 
-_LOW, _HIGH, _LEADS, LENGTHS = range(4)
+_LOW, _HIGH, LEADS, LENGTHS = range(4)
 """Columns of `Subtrees.below`: the ASCII characters up to 63 and from 64, the first bytes of other characters, counted
 from `FIRST_LEAD`, and the lengths."""
 
@@ -83,7 +83,7 @@ the state was examined; the row of `moves` whose longer texts the state forbids;
 read when it found the state; and the number of rows."""
 
 _BROKEN = 1 << 62
-"""Bit of `_LEADS` while the subtrees are computed: some token below is no sequence of characters, of which the last may
+"""Bit of `LEADS` while the subtrees are computed: some token below is no sequence of characters, of which the last may
 lack bytes."""
 
 MAX_DEPTH = 24
@@ -165,7 +165,7 @@ def summarize(trie_byte, trie_depth, trie_first, large, characters, missing, pat
     # Backwards, so that `path` has at the depth of a node's children what is below the node.
     for node in range(len(trie_byte) - 1, 0, -1):
         depth = trie_depth[node]
-        leads, lengths = path[depth + 1, _LEADS], path[depth + 1, LENGTHS]
+        leads, lengths = path[depth + 1, LEADS], path[depth + 1, LENGTHS]
         if large[node] and missing[node] == 0 and not leads & _BROKEN:
             number[node] = found
             for column in range(path.shape[1]):
@@ -191,9 +191,9 @@ def summarize(trie_byte, trie_depth, trie_first, large, characters, missing, pat
         if large[node] and missing[node] > 0 and byte >= FIRST_LEAD and not leads & _BROKEN:
             number[node] = found
             below[found, _LOW], below[found, _HIGH] = path[depth + 1, _LOW], path[depth + 1, _HIGH]
-            below[found, _LEADS], below[found, LENGTHS] = leads, lengths
+            below[found, LEADS], below[found, LENGTHS] = leads, lengths
             found += 1
-        path[depth, _LEADS] |= leads
+        path[depth, LEADS] |= leads
         path[depth, LENGTHS] |= lengths
         for column in range(path.shape[1]):
             path[depth + 1, column] = 0
@@ -284,7 +284,7 @@ def _read_all(row, targets, classes, final, rule, tokens, state, number, first, 
     limited number of characters. Return whether the search must start again.
     """
     operation = moves[number, OPERATION]
-    low, high, leads = moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS]
+    low, high, leads = moves[number, _LOW], moves[number, _HIGH], moves[number, LEADS]
     kept, removed, main, votes = 0, 0, np.int64(-1), 0
     for byte in range(128):
         if not (high if byte >= 64 else low) >> (byte & 63) & 1:
@@ -331,8 +331,8 @@ def _read_all(row, targets, classes, final, rule, tokens, state, number, first, 
                 before, left_before = after, left
         if not allowed:
             leads &= ~(np.int64(1) << (byte - FIRST_LEAD))
-    changed = low != moves[number, _LOW] or high != moves[number, _HIGH] or leads != moves[number, _LEADS]
-    moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = low, high, leads
+    changed = low != moves[number, _LOW] or high != moves[number, _HIGH] or leads != moves[number, LEADS]
+    moves[number, _LOW], moves[number, _HIGH], moves[number, LEADS] = low, high, leads
     return changed
 
 
@@ -344,7 +344,7 @@ def _forbids_all(row, targets, classes, rule, state, number, moves):
             continue
         bits, bit = moves[number, _LOW], np.int64(byte)
         if byte >= FIRST_LEAD:
-            bits, bit = moves[number, _LEADS], np.int64(byte - FIRST_LEAD)
+            bits, bit = moves[number, LEADS], np.int64(byte - FIRST_LEAD)
         elif byte >= 64:
             bits, bit = moves[number, _HIGH], np.int64(byte - 64)
         if bits >> bit & 1:
@@ -365,7 +365,7 @@ def _examine(row, targets, classes, final, rule, tokens, state, number, first, n
             votes += 1 if target & OPERATION_MASK == operation else -1
     moves[number, OPERATION], moves[number, COST] = operation, 0
     full = np.int64(0 if operation == EXIT or final[state] else -1)
-    moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = full, full, full
+    moves[number, _LOW], moves[number, _HIGH], moves[number, LEADS] = full, full, full
     # Fewer characters lead to fewer states, which allow more of the characters.
     changed, at, most = full != 0, np.int64(0), np.int64(MAX_DEPTH)
     while changed:
@@ -390,7 +390,7 @@ def _examine(row, targets, classes, final, rule, tokens, state, number, first, n
                 most -= depth
                 break
         if moves[0, _QUEUED] == queue.shape[1]:  # the set may lack characters, or have too many
-            moves[number, _LOW], moves[number, _HIGH], moves[number, _LEADS] = 0, 0, 0
+            moves[number, _LOW], moves[number, _HIGH], moves[number, LEADS] = 0, 0, 0
             return
     if full == 0:
         return

@@ -32,6 +32,7 @@ from structkit.index.rows.arena import (
     KNOWN,
     KNOWN_STATE,
     LAST,
+    LOOP_STATE,
     LOW,
     MAX_REPEATED,
     MOVED,
@@ -41,10 +42,14 @@ from structkit.index.rows.arena import (
     STATE,
     TOP,
     intern,
+    is_loop,
     is_repeated,
     may_end,
     may_follow,
+    mixed,
+    signature,
 )
+from structkit.index.rows.subtrees import LEADS
 
 __all__ = ["LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "group_by_signature", "walk"]
 
@@ -56,25 +61,6 @@ MISSING = -2
 
 LABEL_SHIFT = 25
 """The bits of an exit node that are the trie node; the others are the label with which the rule ends, plus 1."""
-
-
-@helper
-def _mixed(remaining, right):
-    """A hash of two numbers (the finaliser of SplitMix64, Steele et al. 2014, on their combination)."""
-    z = np.uint64(remaining) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64(z ^ (z >> np.uint64(31)))
-
-
-@inlined
-def _signature(arena, frame, salt):
-    """A hash of a frame and all frames below it."""
-    sign = np.int64(salt)
-    while frame >= 0:
-        sign = _mixed(_mixed(sign, arena[frame, STATE] + 2), arena[frame, COUNT])
-        frame = arena[frame, BELOW]
-    return sign
 
 
 @helper
@@ -238,9 +224,9 @@ def _min_tokens(arena, low, high, rule, min_count, token_distances):
 
 
 @inlined
-def _allow(trie_first, trie_ids, node, mask, words, filled):
-    """Mark the tokens that end at a node; returns how many words are filled, of which the first are listed."""
-    for i in range(trie_first[node], trie_first[node + 1]):
+def _allow(trie_ids, first, last, mask, words, filled):
+    """Mark the tokens `trie_ids[first:last]`; returns how many words are filled, of which the first are listed."""
+    for i in range(first, last):
         word = trie_ids[i] >> 5
         if mask[word] == 0:
             if filled < len(words):
@@ -275,18 +261,18 @@ def _add_exits(
 
 
 @inlined
-def _add_signatures(trie_first, trie_ids, node, arena, low, high, ended, salt, signatures):
-    """Add a hash of the frames `arena[low:high, ACTIVE]` to the tokens that end at a node."""
-    sign = _mixed(salt, ended) if ended else np.int64(0)
+def _add_signatures(trie_ids, first, last, arena, low, high, ended, salt, signatures):
+    """Add a hash of the frames `arena[low:high, ACTIVE]` to the tokens `trie_ids[first:last]`."""
+    sign = mixed(salt, ended) if ended else np.int64(0)
     for i in range(low, high):
-        sign += _signature(arena, arena[i, ACTIVE], salt)
-    for i in range(trie_first[node], trie_first[node + 1]):
+        sign += signature(arena, arena[i, ACTIVE], salt)
+    for i in range(first, last):
         signatures[trie_ids[i]] += sign
 
 
 @kernel
 def walk(
-    trie_depth, trie_first, trie_ids, child_first, child_count, child_byte, child_node,
+    trie_depth, trie_end, trie_first, trie_ids, child_first, child_count, child_byte, child_node, subtree, below,
     row, targets, classes, rule, final, has_moves, byte_only,
     call_first, call_rule, call_next, call_operation, call_distinct, start, min_count, max_count, token_distances,
     nodes, states, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing, fuel,
@@ -295,6 +281,8 @@ def walk(
     """Mark the tokens that a frame allows, continuing from the given trie nodes.
 
     Args:
+        subtree: int32[nodes], `Subtrees.number`; or int32[0], and then each node is visited.
+        below: int64[..., 4], `Subtrees.below`.
         byte_only: bool[states], whether nothing but a byte leaves the state.
         token_distances: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
             tokens that one round of a rule's counted repetition takes.
@@ -333,7 +321,7 @@ def walk(
     arena[0, BELOW] = -1
     arena[0, REMAINING] = 0
     arena[0, ACTIVE] = 0
-    arena[KNOWN, KNOWN_STATE] = 1  # what another walk knows is of other states
+    arena[KNOWN, KNOWN_STATE] = arena[KNOWN, LOOP_STATE] = 1  # what another walk knows is of other states
     first_top, first_high, at_end = one, one, root
     # At the start of a token the frame is one of several that are settled already.
     if len(states) == 0 and len(nodes) > 0 and nodes[0] > 0:
@@ -360,7 +348,7 @@ def walk(
             if trie_first[begin] < trie_first[begin + 1] and (first_high > 0 or at_end):
                 need = 0 if at_end else _min_tokens(arena, root, first_high, rule, min_count, token_distances)
                 worst = max(worst, need)
-                filled = _allow(trie_first, trie_ids, begin, mask, words, filled)
+                filled = _allow(trie_ids, trie_first[begin], trie_first[begin + 1], mask, words, filled)
         if at_end and child_count[begin] > 0:
             found = _add_exits(
                 arena, np.int64(begin), at_end, child_first, child_count, child_byte,
@@ -394,6 +382,21 @@ def walk(
             byte = child_byte[place]
             if bottom + 2 >= room or low + 2 >= room or depth + 2 >= room or fuel < 0:
                 return OVERFLOW, worst, filled
+            node = child_node[place]
+            part = np.int64(subtree[node]) if len(subtree) > 0 else -one
+            if part >= 0 and byte < 128 and below[part, LEADS] == 0 and is_loop(
+                arena, arena[depth, LOW], low, below[part, 0] | (one << np.int64(byte) if byte < 64 else root),
+                below[part, 1] | (one << np.int64(byte - 64) if byte >= 64 else root),
+                row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next,
+            ):
+                need = _min_tokens(arena, arena[depth, LOW], low, rule, min_count, token_distances)
+                if need <= remaining:
+                    begun, ending = trie_first[node], trie_first[trie_end[node]]
+                    worst = max(worst, need)
+                    filled = _allow(trie_ids, begun, ending, mask, words, filled)
+                    if len(signatures) > 0:
+                        _add_signatures(trie_ids, begun, ending, arena, arena[depth, LOW], low, root, salt, signatures)
+                continue
             top, high, ended, moved, moved_count = bottom, low, root, bottom, one
             if only >= 0:  # and there is nothing but bytes around it
                 target = targets[leaving + classes[inside, byte]]
@@ -421,14 +424,14 @@ def walk(
                 moved, moved_count = bottom, high - low
                 before = arena[depth, MOVED]
                 if before >= 0 and moved_count == arena[depth, MOVED_COUNT] <= MAX_REPEATED and is_repeated(
-                    arena, bottom, before, moved_count, np.int64(child_node[place]), call_first, call_rule, call_next,
+                    arena, bottom, before, moved_count, np.int64(node), call_first, call_rule, call_next,
                     child_first, child_count, child_byte, row, targets, classes, rule, has_moves,
                 ):
                     low, high, top = arena[depth, LOW], low, bottom
                     moved, ended = before, arena[depth, ENDED]
                 else:
                     top, high, ended = _epsilon_closure(
-                        arena, bottom, top, low, high, np.int64(child_node[place]),
+                        arena, bottom, top, low, high, np.int64(node),
                         child_first, child_count, child_byte, row, targets, classes,
                         has_moves, final, rule, call_first, call_rule, call_next, call_operation, call_distinct,
                         start, min_count, max_count, token_distances, missing,
@@ -437,7 +440,6 @@ def walk(
                     return OVERFLOW, worst, filled
                 if high == low and not ended:  # nothing goes on, as where texts may be begun and not ended
                     continue
-            node = child_node[place]
             if ended and child_count[node] > 0:
                 found = _add_exits(
                     arena, np.int64(node), ended, child_first, child_count, child_byte,
@@ -449,9 +451,10 @@ def walk(
                 need = 0 if ended else _min_tokens(arena, low, high, rule, min_count, token_distances)
                 if need <= remaining:
                     worst = max(worst, need)
-                    filled = _allow(trie_first, trie_ids, node, mask, words, filled)
+                    begun, ending = trie_first[node], trie_first[node + 1]
+                    filled = _allow(trie_ids, begun, ending, mask, words, filled)
                     if len(signatures) > 0:
-                        _add_signatures(trie_first, trie_ids, node, arena, low, high, ended, salt, signatures)
+                        _add_signatures(trie_ids, begun, ending, arena, low, high, ended, salt, signatures)
             if high > low and child_count[node] > 0:
                 depth += 1
                 arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = low, high, top
