@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,12 +18,6 @@ __all__ = ["build"]
 
 _X86_FEATURES = "+sse4.2,+popcnt,+ssse3,+cx16"
 """What every x86-64 processor since 2009 has. On other platforms the code requires no optional features."""
-
-_ROOT = Path(__file__).parent
-
-_USES_KERNELS = re.compile(r"^from structkit\.automaton\.core\.jit import", re.MULTILINE)
-
-_IMPORTED = re.compile(r"^from structkit\.([\w.]+) import", re.MULTILINE)
 
 
 def build(folder: Path | None = None) -> int:
@@ -41,10 +34,10 @@ def build(folder: Path | None = None) -> int:
         is_x86 = platform.machine().lower() in ("x86_64", "amd64")
         os.environ["NUMBA_CPU_FEATURES"] = _X86_FEATURES if is_x86 else ""
         from structkit.automaton.core.jit import SHIPPED
-        from structkit.automaton.core.object_code import ObjectCode
+        from structkit.automaton.core.object_code import ObjectCode, kernel_sources
 
         objects = SHIPPED if folder is None else ObjectCode(folder)
-        sources = list(_sources())
+        sources = kernel_sources()
         count = 0
         if not objects.is_current(sources):
             SHIPPED.disable()
@@ -67,16 +60,6 @@ def _build_formats(folder: Path) -> None:
     if not stored.names:
         built = {name: rule_dfa(format_body(Format(name)), Limits()) for name in FORMAT_EXAMPLES}
         stored.save({name: dfa for name, dfa in built.items() if not dfa.callees})
-
-
-def _sources() -> Iterator[Path]:
-    """Yield the files that determine the object code: those with kernels, what these import, and what writes it."""
-    paths = {Path(__file__), _ROOT / "automaton/core/object_code.py"}
-    for path in _ROOT.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if _USES_KERNELS.search(text):
-            paths |= {path, *(_ROOT / f"{name.replace('.', '/')}.py" for name in _IMPORTED.findall(text))}
-    yield from sorted(paths)
 
 
 def _kernels() -> Iterator[object]:

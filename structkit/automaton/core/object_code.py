@@ -16,9 +16,10 @@ import hashlib
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps, loads
 
-__all__ = ["MANIFEST", "KernelCache", "ObjectCode", "is_private"]
+__all__ = ["MANIFEST", "KernelCache", "ObjectCode", "is_private", "kernel_sources"]
 
 MANIFEST = "manifest.json"
 """The name of the file that describes all others."""
@@ -237,8 +238,37 @@ class KernelCache:
     def _fallback(self) -> FunctionCache | NullCache:
         """The cache of numba; made late, because it tests with a new file whether a folder can be written to."""
         with contextlib.suppress(RuntimeError):  # no folder can be written to
-            return FunctionCache(self._function)
+            return _SourceCache(self._function)
         return NullCache()
+
+
+class _SourceCache(FunctionCache):
+    """numba's cache, for the present sources of all kernels: numba only compares the file that has the kernel."""
+
+    def _index_key(self, signature: object, codegen: object) -> tuple[object, ...]:
+        return *super()._index_key(signature, codegen), _sources_digest()
+
+
+@cache
+def _sources_digest() -> str:
+    return hashlib.sha256("".join(map(_hash, kernel_sources())).encode()).hexdigest()
+
+
+def kernel_sources() -> list[Path]:
+    """Return the files that determine the object code: those with kernels, what these import, and what writes it."""
+    package = _ROOT / "structkit"
+    paths = {package / "build_kernels.py", Path(__file__)}
+    for path in package.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if _USES_KERNELS.search(text):
+            imported = (f"{name.replace('.', '/')}.py" for name in _IMPORTED.findall(text))
+            paths |= {path, *map(package.joinpath, imported)}
+    return sorted(path for path in paths if path.exists())
+
+
+_USES_KERNELS = re.compile(r"^from structkit\.automaton\.core\.jit import", re.MULTILINE)
+
+_IMPORTED = re.compile(r"^from structkit\.([\w.]+) import", re.MULTILINE)
 
 
 def _called(kernels: Iterable[object]) -> set[str]:

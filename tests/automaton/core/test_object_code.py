@@ -198,3 +198,13 @@ def test_object_code_that_does_not_match_is_ignored(fault: str, built: Path, tmp
 def test_without_object_code_kernels_are_compiled_silently(tmp_path: Path) -> None:
     compiled, result, log = _run(APPLY_MASK, tmp_path / "none", tmp_path / "cache")
     assert (compiled, result, log) == (["structkit.generate.sample.kernels"], [0, 2], "")
+
+
+def test_kernels_compiled_from_other_sources_are_compiled_again(tmp_path: Path) -> None:
+    """numba compares the file of a kernel only, and not the files of the helpers in it."""
+    changed = (
+        "from structkit.automaton.core import object_code\nobject_code._sources_digest = lambda: 'other'\n"
+    )
+    for before, expected in (("", 1), ("", 0), (changed, 1), (changed, 0), ("", 0)):
+        compiled, result, _ = _run(before + APPLY_MASK, tmp_path / "none", tmp_path / "cache")
+        assert (len(compiled), result) == (expected, [0, 2])
