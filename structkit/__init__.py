@@ -346,7 +346,9 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     """Import a public name on first use, so that `import structkit` is fast and does not import numba."""
     if name not in __all__:
-        raise AttributeError(f"module 'structkit' has no attribute {name!r}")
+        # Python names the attribute that was probably meant if it knows the module.
+        module = sys.modules[__name__]
+        raise AttributeError(f"module 'structkit' has no attribute {name!r}", name=name, obj=module)
     if name in ("grammars", "mcp", "messages", "processors", "testing"):
         return import_module(f"structkit.{name}")
     home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api.single")

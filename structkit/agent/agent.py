@@ -26,11 +26,12 @@ from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.errors import AgentError
+from structkit.generate.input.arguments import check_model
 from structkit.generate.input.options import Settings, ValidationOptions
 from structkit.generate.sample.sample import check_int
 from structkit.generate.schedule.prefix_cache import PrefixCache
 from structkit.messages import Message, User
-from structkit.models.text.protocol import AnyModel, TextModel
+from structkit.models.text.protocol import AnyModel
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
 
@@ -211,10 +212,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
                 example.
             TypeError: An option has the wrong type.
         """
-        if not isinstance(model, TextModel) and not hasattr(model, "session"):
-            raise TypeError(
-                f"the first argument must be a model, such as structkit.load(...), not {model!r:.60}"
-            )
+        check_model(model)
         _check_count("max_steps", max_steps, None)
         _check_count("max_parallel_calls", max_parallel_calls, _MAX_PARALLEL_CALLS)
         if not (name is None or isinstance(name, str)):

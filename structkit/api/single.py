@@ -15,6 +15,7 @@ from typing_extensions import TypeForm, Unpack
 
 from structkit.compile import compile
 from structkit.functions.call import Call
+from structkit.generate.input.arguments import check_model
 from structkit.generate.input.examples import render_examples
 from structkit.generate.input.options import Options, ResultOptions, Settings
 from structkit.generate.input.prompt import Prompt, prompt_text
@@ -323,6 +324,7 @@ def render_prompt(
     >>> render_prompt(ScriptedModel([]), "Did it work?", Choice(["yes", "no"]))
     'Did it work?\n\nAnswer with one of: yes, no'
     """
+    check_model(model)
     settings = Settings.read("render_prompt", options, ResultOptions)
     compiled = settings.compile_settings
     read = read_target(target, policy=compiled.json_style, limits=compiled.limits)

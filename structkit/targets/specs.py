@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
+from typing_extensions import Never
+
 from structkit.errors import SchemaError
 from structkit.lowering.alternatives import option_text
+from structkit.schema.ir.json_values import shorten_repr
 from structkit.schema.markers.json_style import Whitespace
 
 __all__ = ["Choice", "JsonSchema", "Regex", "TextTarget", "short_text"]
@@ -54,15 +57,21 @@ class Choice(TextTarget[T_co]):
 
     options: tuple[T_co, ...]
 
-    def __init__(self, options: Sequence[T_co]) -> None:
+    def __init__(self, options: Sequence[T_co], *more: Never) -> None:
         """Create a choice.
 
         Args:
             options: Strings or other JSON values, all different.
+            *more: Nothing; it makes the error of `Choice("a", "b")` say what to write.
 
         Raises:
             SchemaError: There is no option, an option is not JSON, or two options have the same text.
         """
+        if more:
+            meant = shorten_repr(repr([options, *more]))
+            raise SchemaError(
+                f"Choice takes one list of options, not {1 + len(more)} arguments; write Choice({meant})"
+            )
         if isinstance(options, str):
             raise SchemaError(f"Choice takes a list of options, not one string; write Choice([{options!r}])")
         if not isinstance(options, Iterable):
@@ -126,4 +135,4 @@ class JsonSchema(TextTarget[object]):
 
 def short_text(text: str) -> str:
     """Return the beginning of a text, for messages."""
-    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[: _MAX_SHOWN_LENGTH - 3]}..."
+    return shorten_repr(text, _MAX_SHOWN_LENGTH)

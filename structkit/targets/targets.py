@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from typing_extensions import TypeForm, Unpack
 
-from structkit.errors import SchemaError
 from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
 from structkit.grammar.syntax.gbnf import CONTROL
@@ -28,7 +27,6 @@ from structkit.regex.nodes import EMPTY, LiteralText, Node, RuleRef, Rules
 from structkit.regex.pattern.parse import parse as parse_pattern
 from structkit.rejected import Rejected
 from structkit.schema.ir.descend import descend, make_resolver
-from structkit.schema.ir.json_values import target_hint
 from structkit.schema.ir.nodes import Array, Const, Document, Object, Ref, Union
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.json_schema.validate import check
@@ -43,6 +41,7 @@ from structkit.schema.view.choices import Member, choices_at
 from structkit.schema.view.describe import describe
 from structkit.targets.base import RulesOptions, Target
 from structkit.targets.grammar import Grammar
+from structkit.targets.mistakes import reject_value
 from structkit.targets.python_call import PythonCall, PythonCallTarget
 from structkit.targets.rule_reader import RuleReader
 from structkit.targets.specs import Choice, JsonSchema, Regex, TextTarget, short_text
@@ -122,11 +121,7 @@ def read_target(
         return _TypeTarget(FunctionOutput.read(given, policy=policy, limits=limits, oracle=oracle))
     if isinstance(given, OutputType):
         return _TypeTarget(given)
-    if isinstance(given, (str, bytes, int, float, list, tuple, set)):
-        raise SchemaError(
-            f"invalid target {short_text(repr(given))}; {target_hint(given)}pass a type, a function, a JSON Schema "
-            "as a dict, structkit.Regex(...) or structkit.Choice([...])"
-        )
+    reject_value(given)
     reject_callable_object(given)
     form = cast("TypeForm[object]", given)
     return _TypeTarget(

@@ -543,7 +543,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, max_token=3), TypeError, "max_token"),
         (lambda m: sk.Agent(m).run(["x"]), TypeError, "prompt of an agent is a text"),
         (lambda m: sk.Agent(m).run("x", messages=None), TypeError, r"such as result\.messages"),
-        (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"must be a model, such as structkit\.load"),
+        (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"write structkit\.load\('gpt-4'\)"),
         (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "invalid tool name 'a b'"),
         (lambda m: sk.tool(weather, tool_retries=-1), ValueError, "tool_retries"),
         (lambda m: sk.tool(weather, timeout=0), ValueError, "timeout"),

@@ -156,7 +156,7 @@ def test_no_prompts() -> None:
             int,
             {},
             TypeError,
-            "a prompt must be a string or a list of messages",
+            "a prompt is a text or a list of messages",
         ),
         (["a"], [int, bool], {}, ValueError, "1 prompts and 2 targets"),
         (["a"], int, {"batch_size": 0}, ValueError, "batch_size"),

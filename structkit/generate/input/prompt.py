@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from structkit.errors import GenerationError
+from structkit.generate.input.arguments import check_prompt
 from structkit.models.protocols import Conversation, LogitsModel, Message, SupportsMessages, SupportsThinking
+from structkit.schema.ir.json_values import shorten_repr
 
 __all__ = [
     "Prompt",
@@ -77,7 +79,7 @@ def build_prompt(
             ]
         text = _with_description(prompt, description)
         return text if system is None else [_system(system), Message(role="user", content=text)]
-    messages = [_read_message(message, position) for position, message in enumerate(_check_messages(prompt))]
+    messages = [_read_message(message, position) for position, message in enumerate(check_prompt(prompt))]
     if examples:
         start = next(
             (position for position, each in enumerate(messages) if each["role"] != "system"), len(messages)
@@ -86,9 +88,10 @@ def build_prompt(
     elif description is not None:
         user_positions = [position for position, message in enumerate(messages) if message["role"] == "user"]
         if not user_positions:
+            roles = ", ".join(sorted({repr(message["role"]) for message in messages}))
             raise ValueError(
-                "the description of the target needs a message with the role 'user'; add one, "
-                "or pass include_schema=False"
+                f"the description of the target needs a message with the role 'user', and the roles are {roles}; "
+                "add one, or pass include_schema=False"
             )
         last = messages[user_positions[-1]]
         last["content"] = _with_description(last["content"], description)
@@ -107,7 +110,7 @@ def user_text(prompt: Prompt) -> str:
     """
     if isinstance(prompt, str):
         return prompt
-    messages = [_read_message(message, position) for position, message in enumerate(_check_messages(prompt))]
+    messages = [_read_message(message, position) for position, message in enumerate(check_prompt(prompt))]
     return "\n\n".join(message["content"] for message in messages if message["role"] == "user")
 
 
@@ -210,19 +213,12 @@ def _system(text: str) -> Message:
     return Message(role="system", content=text)
 
 
-def _check_messages(prompt: object) -> Sequence[object]:
-    if isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray)) and prompt:
-        return prompt
-    raise TypeError(
-        f"a prompt must be a string or a list of messages {{'role': 'user', 'content': '...'}}, not {prompt!r:.60}"
-    )
-
-
 def _read_message(message: object, position: int) -> Message:
     if isinstance(message, Mapping):
         role, content = message.get("role"), message.get("content")
         if isinstance(role, str) and isinstance(content, str):
             return Message(role=role, content=content)
     raise TypeError(
-        f"message {position} must be {{'role': '...', 'content': '...'}} with two strings, not {message!r:.60}"
+        f"message {position} of the prompt is {shorten_repr(repr(message))}; "
+        "write {'role': 'user', 'content': '...'}, with two strings"
     )

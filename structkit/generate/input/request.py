@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from structkit.errors import ModelError
+from structkit.generate.input.arguments import check_model
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.models.protocols import LogitsModel
@@ -41,6 +42,9 @@ class Request:
     own_vocabulary: Vocabulary | None = None
     requested_at: float | None = None
     parent_span: Span | None = None
+
+    def __post_init__(self) -> None:
+        check_model(self.model)
 
     @property
     def vocabulary(self) -> Vocabulary:

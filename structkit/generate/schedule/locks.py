@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from weakref import WeakKeyDictionary
 
+from structkit.generate.input.arguments import check_model
 from structkit.models.protocols import LogitsModel
 
 __all__ = ["MODEL_LOCKS", "ModelLocks"]
@@ -19,10 +20,7 @@ class ModelLocks:
 
     def lock_of(self, model: LogitsModel) -> threading.RLock:
         """Return the lock of a model."""
-        if not callable(getattr(model, "session", None)):
-            raise TypeError(
-                f"a model is what structkit.load() gives, or what can encode and begin a session, not {model!r:.60}"
-            )
+        check_model(model)
         with self._guard:
             return self._locks.setdefault(model, threading.RLock())
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, overload
 
 from structkit.errors import MissingExtra, ModelError
@@ -116,6 +118,7 @@ def load(
     Raises:
         ModelError: A package, a key, the server or the model is missing, or the model is not a causal language model.
         VocabularyError: The tokenizer cannot be read as bytes.
+        TypeError: The name is neither a string nor a path.
 
     >>> load("./no/such/folder")
     Traceback (most recent call last):
@@ -123,6 +126,10 @@ def load(
       the folder does not exist
       give one that contains config.json
     """
+    if not isinstance(name_or_path, (str, PathLike, NoneType)):
+        raise TypeError(
+            f"a model is named by a string or a path, not {name_or_path!r:.60}; write load('...')"
+        )
     found = None if name_or_path is None else _split(name_or_path)
     if found is None and name_or_path is not None and str(name_or_path).lower().endswith(".gguf"):
         path = Path(name_or_path).expanduser()
@@ -172,8 +179,10 @@ def _split(name: str | Path) -> tuple[str, str] | None:
         return None
     if provider in ("http", "https"):
         raise ModelError("an address is no name of a model; pass it to structkit.connect", place=found[0])
-    known = ", ".join((*_HOSTED, *_SERVERS))
-    raise ModelError(f"the provider {found[1]!r} is unknown; it is one of {known}", place=found[0])
+    known = (*_HOSTED, *_SERVERS)
+    close = get_close_matches(provider, known, 1)
+    meant = f"write {close[0]}:{found[2]}" if close else f"it is one of {', '.join(known)}"
+    raise ModelError(f"the provider {found[1]!r} is unknown; {meant}", place=found[0])
 
 
 def _connect(provider: str, model: str) -> ServerModel:

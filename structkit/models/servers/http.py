@@ -218,7 +218,7 @@ class HttpClient:
         try:
             yield
         except httpx2.ConnectError as error:
-            what = f"no server answers at {self.base}; is it running, and is the address right?"
+            what = f"no server answers at {self.base}; start it, or correct the address"
             raise Fault(what, is_transient=True) from error
         except httpx2.TimeoutException as error:
             what = f"the server did not answer within {self._timeout:g} s; allow more with timeout=..."

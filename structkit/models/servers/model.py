@@ -227,7 +227,9 @@ def _base(url: str) -> str:
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("url must be an address such as http://localhost:8000/v1")
+        is_plain = re.fullmatch(r"[\w.-]+(:\d+)?(/[\w./-]*)?", url)
+        meant = f"http://{url}" if is_plain else "an address such as http://localhost:8000/v1"
+        raise ValueError(f"the url of a server begins with http:// or https://; write {meant}")
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError(
             "url must be an address without user, query and fragment; pass a key with api_key=..."

@@ -368,7 +368,19 @@ def _device(device: str | None) -> torch.device:
     try:
         return torch.empty(0, device=device).device
     except (AssertionError, RuntimeError) as error:
-        raise ModelError(f"unknown device; try 'cpu' ({error})", place=device) from error
+        raise ModelError(_no_device(device), place=device) from error
+
+
+def _no_device(device: str) -> str:
+    """Return the message about a device that torch does not have."""
+    import torch
+
+    has_cuda, meant = torch.cuda.is_available(), device.split(":")[0].lower()
+    if meant in ("gpu", "cuda", "nvidia") and not has_cuda:
+        return "torch has no CUDA on this machine; write device='cpu', or leave device out"
+    if meant in ("gpu", "nvidia"):
+        return "the device is unknown; write device='cuda'"
+    return "torch does not have this device; write device='cpu', 'cuda' or 'mps', or leave device out"
 
 
 def _dtype(name: str) -> torch.dtype:

@@ -19,8 +19,8 @@ __all__ = [
     "is_integer",
     "json_text",
     "json_type_of",
+    "shorten_repr",
     "shorten_value",
-    "target_hint",
     "to_count",
     "to_decimal",
     "to_exact_decimal",
@@ -231,12 +231,16 @@ def shorten_value(value: object) -> str:
     """Return the `repr` of a value for an error message, at most 60 characters."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shorten_repr(repr(value) if isinstance(value, str | int | float | None) else type(value).__name__)
 
 
-def target_hint(target: object) -> str:
-    """Return the start of the remedy for an invalid target."""
-    if isinstance(target, str):
-        return f"a pattern is written Regex({shorten_value(target)}); "
-    return "a list of options is written Choice([...]); " if isinstance(target, (list, tuple, set)) else ""
+def shorten_repr(text: str, length: int = 60) -> str:
+    """Return the beginning of a `repr`, with its closing quotation mark.
+
+    >>> shorten_repr(repr("a long text"), 9)
+    "'a lo...'"
+    """
+    if len(text) <= length:
+        return text
+    end = f"...{text[-1]}" if text[0] in "'\"" else "..."
+    return text[: length - len(end)] + end

@@ -306,9 +306,40 @@ def name_of(target: object) -> str:
     return f"{name}[{', '.join(map(name_of, arguments))}]" if arguments and isinstance(origin, type) else name
 
 
-def describe_error(name: str, error: Exception) -> str:
-    """Return pydantic's message in one line, with a remedy."""
+def describe_error(name: str, error: Exception, undefined: str | None = None) -> str:
+    """Return pydantic's message in one line, with a remedy.
+
+    Args:
+        name: The name of the type.
+        error: The error of pydantic.
+        undefined: The name that the type refers to and that is not defined, if it is known.
+    """
     message = " ".join(str(error).split("\n\nFor further information")[0].split())
     if isinstance(error, NameError) or "not fully defined" in message:
-        return f"{name} refers to a name that is not defined: {message}; define it where {name} is defined"
+        which = "a name" if undefined is None else repr(undefined)
+        return f"{name} refers to {which}, which is not defined; define it where {name} is defined, or correct it"
+    if "should have length > 0" in message or 'literal "expected" cannot be empty' in message:
+        return f"{name} has an Enum or a Literal without values; add one"
+    if "Quote.__get_pydantic" in message:
+        return f"{name} has the class Quote as an annotation; write Annotated[str, structkit.Quote()]"
+    unknown = re.match(
+        r"Unable to generate pydantic-core schema for (.+?)\. Set `arbitrary_types_allowed", message
+    )
+    if unknown is not None:
+        if unknown[1].endswith(f".{name}'>"):
+            return f"pydantic cannot read {_shown(unknown[1])}"
+        return f"{name} has a part that pydantic cannot read, {_shown(unknown[1])}"
     return f"pydantic cannot describe {name}: {message}; use a type that pydantic can validate from JSON"
+
+
+def _shown(part: str) -> str:
+    """Return a part of a type that pydantic names, with a remedy.
+
+    >>> _shown("<class 'app.Money'>")
+    'the class Money; make it a pydantic.BaseModel or a dataclass, or use another type'
+    """
+    found = re.fullmatch(r"<class '([^']+)'>", part)
+    if found is None:
+        return f"{part}; write a type"
+    named = found[1].rpartition(".")[2]
+    return f"the class {named}; make it a pydantic.BaseModel or a dataclass, or use another type"

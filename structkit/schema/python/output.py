@@ -110,8 +110,10 @@ class OutputType(Generic[T]):
             NameError,
             RuntimeError,  # a constraint that a type cannot have
             TypeError,
+            AssertionError,  # Literal[()]
         ) as error:
-            raise SchemaError(_meant(given) or describe_error(name, error), place="$") from error
+            undefined = _undefined_name(given)
+            raise SchemaError(_meant(given) or describe_error(name, error, undefined), place="$") from error
         defaults = policy.defaults or "always"
         document = parse_schema(schema, python=True, defaults=defaults, limits=limits, oracle=oracle)
         found = cls(adapter, name, document, style_of(adapter._type).whitespace)
@@ -163,10 +165,25 @@ def _reject_models(given: object) -> None:
         )
 
 
+def _undefined_name(given: object) -> str | None:
+    """Return the first name in a type that is not defined, if there is one."""
+    try:
+        form = cast("TypeForm[object]", given)
+        adapter = given if isinstance(given, TypeAdapter) else TypeAdapter(form)
+        adapter.rebuild(force=True, raise_errors=True)
+    except PydanticUndefinedAnnotation as error:
+        return error.name
+    except Exception:  # the type has another fault, of which the caller has the error
+        return None
+    return None
+
+
 def _meant(given: object) -> str | None:
     """Return the message about a class without fields, or about a value that is no type; `None` for other targets."""
     if isinstance(given, type) and given.__module__ != "builtins":
-        is_plain = given.__mro__[1:] == (object,) and "__annotations__" in vars(given)
+        is_plain = (
+            given.__mro__[1:] == (object,) and "__annotations__" in vars(given) and not is_dataclass(given)
+        )
         remedy = (
             f"write class {given.__name__}(pydantic.BaseModel), or decorate it with @dataclasses.dataclass"
         )
@@ -174,6 +191,11 @@ def _meant(given: object) -> str | None:
             f"{given.__name__} is a class whose fields pydantic does not read; {remedy}" if is_plain else None
         )
     kind = type(given)
-    if isinstance(given, type) or kind.__module__ in ("builtins", "types", "typing", "typing_extensions"):
+    if isinstance(given, (type, TypeAdapter)) or kind.__module__ in (
+        "builtins",
+        "types",
+        "typing",
+        "typing_extensions",
+    ):
         return None
     return f"{given!r:.60} is an object of {kind.__name__}, not a type; pass the class {kind.__name__}"

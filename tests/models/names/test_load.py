@@ -141,7 +141,7 @@ def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_address_that_is_none() -> None:
-    with pytest.raises(ModelError, match="url must be an address"):
+    with pytest.raises(ModelError, match="url of a server begins with"):
         sk.load("vllm:name@http://")
 
 

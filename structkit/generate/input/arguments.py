@@ -1,0 +1,67 @@
+"""Arguments of a call that are no model and no prompt, and what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from structkit.models.text.protocol import TextModel
+from structkit.schema.ir.json_values import shorten_repr
+
+__all__ = ["check_model", "check_prompt"]
+
+_ORDER = "the order is model, prompt, target"
+
+
+def check_model(model: object) -> None:
+    """Check that an argument is a model.
+
+    Raises:
+        TypeError: It is none.
+
+    >>> check_model("Qwen/Qwen3-0.6B")
+    Traceback (most recent call last):
+    TypeError: the model is a string, 'Qwen/Qwen3-0.6B'; write structkit.load('Qwen/Qwen3-0.6B'), once ...
+    """
+    if isinstance(model, type):
+        remedy = "pass an object of it" if hasattr(model, "session") else _ORDER
+        raise TypeError(f"the model is a class, {model.__name__}; {remedy}")
+    if isinstance(model, TextModel) or callable(getattr(model, "session", None)):
+        return
+    shown = shorten_repr(repr(model))
+    if isinstance(model, str):
+        if " " in model:
+            raise TypeError(f"the model is a string, {shown}; {_ORDER}")
+        raise TypeError(f"the model is a string, {shown}; write structkit.load({shown}), once for all calls")
+    if hasattr(model, "generate"):
+        raise TypeError(
+            f"{type(model).__name__} is no model of structkit; write structkit.from_transformers(model, tokenizer)"
+        )
+    raise TypeError(f"{shown} is no model; pass one, such as structkit.load()")
+
+
+def check_prompt(prompt: object) -> Sequence[object]:
+    """Return the messages of a prompt that is no text.
+
+    Raises:
+        TypeError: The prompt is neither a text nor a list of messages.
+
+    >>> check_prompt({"role": "user", "content": "Who?"})
+    Traceback (most recent call last):
+    TypeError: a prompt is a text or a list of messages, not {'role': 'user', 'content': 'Who?'}; write [{...}]
+    """
+    if isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray)) and prompt:
+        if all(isinstance(item, str) for item in prompt):
+            raise TypeError(
+                f"a prompt is a text or a list of messages, not {shorten_repr(repr(prompt))}; "
+                "extract_many and generate_many take several prompts"
+            )
+        return prompt
+    if isinstance(prompt, Mapping):
+        remedy = "write [{...}]"
+    elif isinstance(prompt, (bytes, bytearray)):
+        remedy = "write prompt.decode()"
+    elif isinstance(prompt, type):
+        remedy = _ORDER
+    else:
+        remedy = "write a string, or [{'role': 'user', 'content': '...'}]"
+    raise TypeError(f"a prompt is a text or a list of messages, not {shorten_repr(repr(prompt))}; {remedy}")

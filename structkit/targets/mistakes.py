@@ -1,0 +1,66 @@
+"""What was probably meant by a target that is none."""
+
+from __future__ import annotations
+
+import builtins
+import re
+
+from structkit.errors import SchemaError
+from structkit.schema.ir.json_values import shorten_repr
+
+__all__ = ["reject_value"]
+
+
+def reject_value(target: object) -> None:
+    """Reject a value that is neither a type nor another target.
+
+    Raises:
+        SchemaError: The target is such a value; the remedy says what was probably meant.
+
+    >>> reject_value(["yes", "no"])
+    Traceback (most recent call last):
+    structkit.errors.SchemaError: invalid target ['yes', 'no']
+      one of several texts is structkit.Choice(['yes', 'no'])
+    """
+    remedy = _remedy(target)
+    if remedy is not None:
+        raise SchemaError(f"invalid target {shorten_repr(repr(target))}; {remedy}")
+
+
+def _remedy(target: object) -> str | None:
+    """Return what to write in place of a target; `None` for what can be one."""
+    if isinstance(target, str):
+        return _remedy_of_text(target)
+    if isinstance(target, (list, tuple, set, frozenset)):
+        return _remedy_of_items(list(target))
+    if isinstance(target, re.Pattern):
+        return f"write structkit.Regex({shorten_repr(repr(target.pattern))})"
+    if isinstance(target, (bytes, int, float)):
+        return "pass a type, a function, a JSON Schema as a dict, structkit.Regex(...) or structkit.Choice([...])"
+    if not isinstance(target, type) and hasattr(target, "vocabulary") and hasattr(target, "session"):
+        return "it is a model, which is the first argument of extract and generate"
+    return None
+
+
+def _remedy_of_text(text: str) -> str:
+    found = getattr(builtins, text, None)
+    if isinstance(found, type):
+        return f"write {text} without quotation marks"
+    if text.isidentifier():
+        return f"pass the class {text} itself, or write structkit.Regex({text!r}) for a pattern"
+    if text.lstrip().startswith("{"):
+        return "pass the JSON Schema as a dict, which json.loads(...) returns"
+    pattern = f"a pattern is written structkit.Regex({shorten_repr(repr(text), 40)})"
+    return f"if it is the prompt, write it before the target; {pattern}" if " " in text else pattern
+
+
+def _remedy_of_items(items: list[object]) -> str:
+    if items and all(isinstance(item, type) for item in items):
+        names = [item.__name__ for item in items if isinstance(item, type)]
+        if len(names) == 1:
+            return f"write list[{names[0]}] for a list, or {names[0]} for one"
+        return f"write {' | '.join(names)} for one of them, and list[{' | '.join(names)}] for a list"
+    shown = shorten_repr(repr(items))
+    if len(shown) < len(repr(items)):
+        shown = "[...]"
+    return f"one of several texts is structkit.Choice({shown})"
