@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from structkit.agent.agent import Agent
@@ -25,17 +24,17 @@ from structkit.agent.run.events import StepEnd
 from structkit.agent.run.state import AgentStep
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import Tool
-from structkit.errors import GenerationError, MissingExtra, StructkitError, UnsupportedKeyword
+from structkit.errors import GenerationError, MissingExtra
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Usage
 from structkit.generate.run.batch import run
 from structkit.generate.run.events import TextDelta
+from structkit.integrations.json_target import json_target
 from structkit.lru_cache import LruCache
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.models.protocols import Message as PromptMessage
-from structkit.targets.specs import JsonSchema
-from structkit.targets.targets import AnyTarget, read_target
+from structkit.targets.targets import AnyTarget
 
 try:
     from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -247,7 +246,7 @@ def _language(
                 function=_not_executed,
                 name=tool["name"],
                 description=tool.get("description", ""),
-                schema=_schema(tool),
+                schema=json_target(_parameters(tool)),
                 tool_retries=_NO_LIMIT,
             )
             for tool in tools
@@ -266,14 +265,7 @@ def _language(
         }
         for tool in tools
     ]
-    return [], _strict_if_possible(
-        JsonSchema(
-            {"anyOf": members},
-            additional="closed",
-            bounded_numbers=True,
-            resources={_uri(tool): _parameters(tool) for tool in tools},
-        )
-    )
+    return [], json_target({"anyOf": members}, {_uri(tool): _parameters(tool) for tool in tools})
 
 
 def _uri(tool: Mapping[str, Any]) -> str:
@@ -282,21 +274,6 @@ def _uri(tool: Mapping[str, Any]) -> str:
 
 def _parameters(tool: Mapping[str, Any]) -> Mapping[str, object]:
     return cast("Mapping[str, object]", tool.get("parameters") or {"type": "object", "properties": {}})
-
-
-def _schema(tool: Mapping[str, Any]) -> JsonSchema:
-    return _strict_if_possible(JsonSchema(_parameters(tool), additional="closed", bounded_numbers=True))
-
-
-def _strict_if_possible(target: JsonSchema) -> JsonSchema:
-    """Return a target whose values are checked after decoding if a keyword cannot be enforced."""
-    try:
-        read_target(target).rules()
-    except UnsupportedKeyword:
-        return replace(target, strict=False)
-    except StructkitError:
-        pass  # the agent raises it with the name of the tool
-    return target
 
 
 def _not_executed(**arguments: object) -> object:

@@ -16,7 +16,7 @@ from pydantic_ai.tools import ToolDefinition
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.state import AgentStep
 from structkit.agent.tools.tool import Tool
-from structkit.errors import StructkitError, UnsupportedKeyword
+from structkit.integrations.json_target import json_target
 from structkit.messages import Calls
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import AnyTarget, read_target
@@ -62,7 +62,7 @@ class StepLanguage:
                 function=_not_executed,
                 name=tool.name,
                 description=tool.description,
-                schema=_json_schema(tool.parameters_json_schema),
+                schema=json_target(tool.parameters_json_schema),
                 tool_retries=_NO_LIMIT,
             )
             for tool in self.tools
@@ -80,12 +80,12 @@ class StepLanguage:
     def _json_schema(self) -> JsonSchema | None:
         """Return the target of a result that is JSON; `None` if the result is text."""
         if self.schema is not None:
-            return _json_schema(self.schema)
+            return json_target(self.schema)
         if not self.result_tools:
             return None
         if len(self.result_tools) == 1:
             (tool,) = self.result_tools
-            return _json_schema(_described(tool.parameters_json_schema, tool.description))
+            return json_target(_described(tool.parameters_json_schema, tool.description))
         members = [
             _described(
                 {
@@ -98,7 +98,7 @@ class StepLanguage:
             for tool in self.result_tools
         ]
         resources = {_uri(tool): tool.parameters_json_schema for tool in self.result_tools}
-        return _json_schema({"anyOf": members}, resources)
+        return json_target({"anyOf": members}, resources)
 
     @property
     def can_be_retracted(self) -> bool:
@@ -181,20 +181,6 @@ def _output_schema(parameters: ModelRequestParameters) -> Mapping[str, object] |
 
 def _described(schema: Mapping[str, object], description: str | None) -> Mapping[str, object]:
     return schema if description is None else {"description": description, **schema}
-
-
-def _json_schema(
-    schema: Mapping[str, object], resources: Mapping[str, Mapping[str, object]] | None = None
-) -> JsonSchema:
-    """Return a target for a schema; values are checked after decoding if a keyword cannot be enforced."""
-    target = JsonSchema(schema, additional="closed", resources=resources or {}, bounded_numbers=True)
-    try:
-        read_target(target).rules()
-    except UnsupportedKeyword:
-        return replace(target, strict=False)
-    except StructkitError:
-        pass  # the agent raises it with the name of the tool
-    return target
 
 
 def _uri(tool: ToolDefinition) -> str:
