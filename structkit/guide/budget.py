@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 from structkit.automaton.runtime.short_text import Fuel, count_conflicts, seen_texts, short_text
-from structkit.automaton.runtime.shortest import shortest_length, shortest_text
+from structkit.automaton.runtime.shortest import shortest_length, shortest_texts
 from structkit.automaton.runtime.stack import Below, Frame
 from structkit.errors import LimitExceeded
 from structkit.guide.completion import CompletionSearch
@@ -324,14 +324,14 @@ class Budgets:
         """Return the tokens of a shortest text to the end; empty if none spell it or it repeats a distinct text."""
         automaton, shortest = self.index.automaton, self.index.shortest
         frames = [frame for frame in state.frames if shortest_length(shortest, frame) <= _MAX_TOKENIZED_BYTES]
-        texts = [shortest_text(shortest, frame) for frame in frames]
+        texts = shortest_texts(shortest, frames)
         if automaton.has_distinct:
             texts = [
                 text
                 for text in texts
                 if automaton.is_accepting(self.index.reader.read(state.frames, state.buffer, text)[0])
             ]
-        return min(filter(None, map(self.index.tokenize, texts)), key=len, default=())
+        return self.index.fewest_tokens(texts)
 
     def _changed(self, state: State, fuel: Fuel) -> tuple[int, ...]:
         """Return the tokens of a short text that repeats no distinct text; empty if none was found."""

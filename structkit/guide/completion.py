@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from structkit.automaton.core.memory import Memory
 from structkit.automaton.runtime.configurations import Configurations, Outdated
 from structkit.automaton.runtime.frame_kernels import FRAMES, LIST_ENDS, LIST_ITEMS, LIST_NEXT
-from structkit.automaton.runtime.shortest import shortest_length, shortest_text
+from structkit.automaton.runtime.shortest import shortest_length, shortest_texts
 from structkit.errors import LimitExceeded
 from structkit.guide import completion_kernels as kernels
 from structkit.guide.state import State
@@ -100,8 +100,8 @@ class CompletionSearch:
         """Return the tokens of a shortest text; empty if it is long or has more tokens."""
         shortest = self._index.shortest
         frames = [frame for frame in state.frames if shortest_length(shortest, frame) <= _MAX_TOKENIZED_BYTES]
-        found = [self._index.tokenize(shortest_text(shortest, frame)) for frame in frames]
-        return min((tokens for tokens in found if tokens and len(tokens) <= max_tokens), key=len, default=())
+        tokens = self._index.fewest_tokens(shortest_texts(shortest, frames))
+        return tokens if len(tokens) <= max_tokens else ()
 
     def _search(
         self, state: State, excess: int, max_tokens: int, first_tokens: NDArray[np.int64]

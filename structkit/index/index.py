@@ -7,7 +7,7 @@ computed on first use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from threading import Lock
 
@@ -262,6 +262,28 @@ class Index:
 
     def tokenize(self, text: bytes) -> tuple[int, ...] | None:
         """Return the fewest tokens that spell a text; `None` if there are none."""
+        _, tokens = self._tokenize(text)
+        return None if tokens is None else tuple(tokens.tolist())
+
+    def fewest_tokens(self, texts: Iterable[bytes]) -> tuple[int, ...]:
+        """Return the fewest tokens that spell one of the texts; empty if no text can be spelled.
+
+        Texts at the end of another cost nothing more, so that the shortest texts of all iterations of a rule cost as
+        much as the longest.
+        """
+        longest: list[tuple[bytes, list[int]]] = []
+        best, fewest = b"", UNREACHABLE
+        for text in sorted(texts, key=len, reverse=True):
+            costs = next((costs[-1 - len(text) :] for end, costs in longest if end.endswith(text)), None)
+            if costs is None:
+                costs = self._tokenize(text)[0].tolist()
+                longest.append((text, costs))
+            if costs[0] < fewest:
+                best, fewest = text, costs[0]
+        return self.tokenize(best) or ()
+
+    def _tokenize(self, text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
+        """Return the fewest tokens from each byte on, and those of the whole text; `None` if there are none."""
         trie = self.vocabulary.trie
         (costs, ends), tokens = np.empty((2, len(text) + 1), np.int64), np.empty(len(text), np.int32)
         found = tokenize.tokenize(
@@ -274,7 +296,7 @@ class Index:
             ends,
             tokens,
         )
-        return tuple(tokens[:found].tolist()) if found >= 0 else None
+        return costs, tokens[:found] if found >= 0 else None
 
     def trie_node(self, text: bytes) -> int | None:
         """Return the trie node of a text; `None` if no token starts with it."""

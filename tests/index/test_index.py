@@ -180,3 +180,13 @@ def test_tokenize_equals_the_simple_one(text: str) -> None:
     tokens = Index(_ANY, V).tokenize(text.encode())
     assert (None if tokens is None else len(tokens)) == plain.split(V, text.encode())
     assert tokens is None or b"".join(V.tokens[token] for token in tokens) == text.encode()
+
+
+@given(st.lists(texts, max_size=4), st.integers(0, 3))
+def test_the_fewest_tokens_of_several_texts_are_those_of_one(lines: list[str], cut: int) -> None:
+    several = [line.encode() for line in lines] + [line.encode()[cut:] for line in lines]
+    index = Index(_ANY, V)
+    counts = [len(tokens) for text in several if text and (tokens := index.tokenize(text)) is not None]
+    found = index.fewest_tokens(filter(None, several))
+    assert len(found) == min(counts, default=0)
+    assert not found or b"".join(V.tokens[token] for token in found) in several

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,10 @@ from structkit.automaton.distance.trim import first_bytes
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame, FrameSet, SeenTexts, min_stack_cost
 
-__all__ = ["ShortestPaths", "shortest_length", "shortest_pieces", "shortest_text"]
+__all__ = ["ShortestPaths", "shortest_length", "shortest_pieces", "shortest_text", "shortest_texts"]
+
+Piece: TypeAlias = tuple[bytes, Frame | None]
+"""The bytes up to a call of a rule or a return from it, and the frame after that; `None` at the end of the text."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,6 +56,7 @@ class ShortestPaths:
     width: NDArray[np.int32]
     stop: NDArray[np.int32]
     _iteration_steps: dict[int, Mapping[int, int]] = field(default_factory=dict)
+    _pending_steps: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def build(cls, automaton: Automaton) -> ShortestPaths:
@@ -80,6 +85,15 @@ class ShortestPaths:
             known = self._iteration_steps[rule] = _find_iteration_steps(self, rule)
         return known
 
+    def pending_step(self, state: int, rule: int, memory: SeenTexts | None) -> int:
+        """Return the first step from a state of a rule that needs more iterations, after these distinct texts."""
+        if memory is not None:
+            return _iteration_step(self, state, rule, memory)
+        known = self._pending_steps.get(state)
+        if known is None:
+            known = self._pending_steps[state] = _iteration_step(self, state, rule, None)
+        return known
+
 
 def shortest_length(shortest: ShortestPaths, frame: Frame, cache: dict[FrameSet, int] | None = None) -> int:
     """Return the approximate minimum number of bytes from a frame to the end of the language."""
@@ -98,58 +112,96 @@ def shortest_text(shortest: ShortestPaths, frame: Frame) -> bytes:
     return b"".join(shortest_pieces(shortest, frame))
 
 
-def shortest_pieces(shortest: ShortestPaths, frame: Frame) -> Iterator[bytes]:
-    """Yield the pieces of `shortest_text`: the bytes between calls of rules and returns from them."""
-    automaton = shortest.automaton
-    text = bytearray()
+def shortest_texts(shortest: ShortestPaths, frames: Iterable[Frame]) -> list[bytes]:
+    """Return the `shortest_text` of each frame; what they have in common is computed once."""
+    pieces: dict[Frame, Piece] = {}
+    return [b"".join(shortest_pieces(shortest, frame, pieces)) for frame in frames]
+
+
+def shortest_pieces(
+    shortest: ShortestPaths, frame: Frame, pieces: dict[Frame, Piece] | None = None
+) -> Iterator[bytes]:
+    """Yield the pieces of `shortest_text`: the bytes between calls of rules and returns from them.
+
+    Args:
+        shortest: The shortest paths.
+        frame: The frame.
+        pieces: The known pieces; receives those that are computed.
+    """
     at: Frame | None = frame
     known: dict[FrameSet, int] = {}
     while at is not None:
-        state, rule = at.state, automaton.rule_of[at.state]
-        step = shortest.first_step.item(state)
-        if at.count < automaton.counter_bounds[rule][0]:
-            step = _iteration_step(shortest, at, rule, step)
-        if step >= 0:
-            text.append(step)
-            target = automaton.targets.item(automaton.row.item(state) + automaton.classes.item(rule, step))
-            at = automaton.frame(
-                target >> OPERATION_BITS,
-                automaton.apply_operation(rule, at.count, target & OPERATION_MASK) or 0,
-                at.below,
-                at.seen_texts,
-            )
-            continue
+        piece = None if pieces is None else pieces.get(at)
+        if piece is None:
+            piece = _piece(shortest, at, known)
+            if pieces is not None:
+                pieces[at] = piece
+        text, at = piece
         if text:
-            yield bytes(text)
-            text.clear()
-        if step == kernels.AT_END:
-            at = at.below if not isinstance(at.below, FrameSet) else _nearest_frame(shortest, at.below, known)
+            yield text
+
+
+def _piece(shortest: ShortestPaths, frame: Frame, known: dict[FrameSet, int]) -> Piece:
+    automaton = shortest.automaton
+    at, text, step = _bytes_to_step(shortest, frame)
+    if step == kernels.AT_END:
+        below = at.below
+        return text, _nearest_frame(shortest, below, known) if isinstance(below, FrameSet) else below
+    call, memory = -1 - step, at.seen_texts
+    count = automaton.apply_operation(
+        automaton.rule_of[at.state], at.count, automaton.call_operation.item(call)
+    )
+    only = automaton.sole_text(automaton.call_rule.item(call)) if automaton.call_distinct[call] else None
+    if only is not None:
+        memory = (memory or SeenTexts()).with_text(only)
+    back = automaton.frame(automaton.call_next.item(call), count or 0, at.below, memory)
+    return text, automaton.frame(automaton.start.item(automaton.call_rule.item(call)), 0, back)
+
+
+def _bytes_to_step(shortest: ShortestPaths, frame: Frame) -> tuple[Frame, bytes, int]:
+    """Return the frame at the next call or the end of the rule, the bytes to it, and the step there.
+
+    While iterations are pending, the step depends on the state only. So the bytes between two visits of a state repeat
+    until the last iteration, and are appended at once.
+    """
+    automaton = shortest.automaton
+    state, count, memory = frame.state, frame.count, frame.seen_texts
+    rule = automaton.rule_of[state]
+    least = automaton.counter_bounds[rule][0]
+    text = bytearray()
+    visits: dict[int, tuple[int, int]] = {}
+    while True:
+        if count < least:
+            last_count, last_length = visits.get(state, (count, 0))
+            if count > last_count:
+                rounds = (least - 1 - count) // (count - last_count)
+                text += text[last_length:] * rounds
+                count += rounds * (count - last_count)
+            visits[state] = count, len(text)
+            step = shortest.pending_step(state, rule, memory)
         else:
-            call = -1 - step
-            count = automaton.apply_operation(rule, at.count, automaton.call_operation.item(call))
-            memory = at.seen_texts
-            only = (
-                automaton.sole_text(automaton.call_rule.item(call)) if automaton.call_distinct[call] else None
-            )
-            if only is not None:
-                memory = (memory or SeenTexts()).with_text(only)
-            back = automaton.frame(automaton.call_next.item(call), count or 0, at.below, memory)
-            at = automaton.frame(automaton.start.item(automaton.call_rule.item(call)), 0, back)
+            step = shortest.first_step.item(state)
+        if step < 0:
+            return automaton.frame(state, count, frame.below, memory), bytes(text), step
+        text.append(step)
+        target = automaton.targets.item(automaton.row.item(state) + automaton.classes.item(rule, step))
+        state = target >> OPERATION_BITS
+        count = automaton.apply_operation(rule, count, target & OPERATION_MASK) or 0
 
 
 def _nearest_frame(shortest: ShortestPaths, frame_set: FrameSet, cache: dict[FrameSet, int]) -> Frame:
     return min(frame_set.frames, key=lambda frame: shortest_length(shortest, frame, cache))
 
 
-def _iteration_step(shortest: ShortestPaths, frame: Frame, rule: int, step: int) -> int:
+def _iteration_step(shortest: ShortestPaths, state: int, rule: int, memory: SeenTexts | None) -> int:
     """The shortest step that begins a round of the counted repetition, or leads to one that does."""
     automaton = shortest.automaton
-    end, best, farthest = shortest.distance, step, 2 * kernels.UNREACHABLE
-    row, memory = int(automaton.row[frame.state]), frame.seen_texts
+    end, step = shortest.distance, shortest.first_step.item(state)
+    best, farthest, row = step, 2 * kernels.UNREACHABLE, automaton.row.item(state)
     for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
         if target != DEAD and target & OPERATION_MASK == ENTER and end[target >> OPERATION_BITS] < farthest:
             best, farthest = int(shortest.first_byte[rule, klass]), int(end[target >> OPERATION_BITS])
-    for call in range(automaton.call_first[frame.state], automaton.call_first[frame.state + 1]):
+    for call in range(automaton.call_first[state], automaton.call_first[state + 1]):
         far = int(end[automaton.start[automaton.call_rule[call]]]) + int(end[automaton.call_next[call]])
         if automaton.call_operation[call] == ENTER and far < farthest:
             only = (
@@ -160,7 +212,7 @@ def _iteration_step(shortest: ShortestPaths, frame: Frame, rule: int, step: int)
             best, farthest = -1 - call, far
     if farthest < 2 * kernels.UNREACHABLE:
         return best
-    return shortest.steps_to_iteration(rule).get(frame.state, step)
+    return shortest.steps_to_iteration(rule).get(state, step)
 
 
 def _find_iteration_steps(shortest: ShortestPaths, rule: int) -> Mapping[int, int]:

@@ -1,0 +1,66 @@
+"""Shortest texts of counted repetitions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
+from structkit.automaton.runtime.shortest import (
+    ShortestPaths,
+    shortest_length,
+    shortest_pieces,
+    shortest_text,
+    shortest_texts,
+)
+from structkit.errors import UnsatisfiableSchema
+from structkit.regex.nodes import Rules
+from structkit.regex.pattern.parse import parse
+from tests.languages import recursive_rules
+
+
+@pytest.mark.parametrize(
+    ("pattern", "length"),
+    [
+        ("a{300}", 300),
+        ("(ab|c){200,}", 200),
+        ("(ab?c){150}", 300),
+        ("x*(a{7}b{3,9}){40}y", 401),
+        ("(((a{10}){10}){10}){10}", 10_000),
+        ("(aaab?){100}[cd]{50,60}", 350),
+        (r"(\d{1,3},){100}", 200),
+    ],
+)
+def test_texts_with_many_iterations_are_shortest(pattern: str, length: int) -> None:
+    automaton = link(Rules(parse(pattern, search=False, unicode=True), {}))
+    shortest = ShortestPaths.build(automaton)
+    (frame,) = automaton.start_frames()
+    text = shortest_text(shortest, frame)
+    assert Reader(automaton).accepts(text)
+    assert len(text) == shortest_length(shortest, frame) == length
+
+
+@pytest.mark.parametrize("pattern", ["(ab|c){200,}", "(ab?c){150}", "x*(a{7}b{3,9}){40}y"])
+def test_the_shortest_text_after_a_part_of_it_is_the_rest(pattern: str) -> None:
+    automaton = link(Rules(parse(pattern, search=False, unicode=True), {}))
+    shortest = ShortestPaths.build(automaton)
+    frames = automaton.start_frames()
+    text = shortest_text(shortest, *frames)
+    for position, byte in enumerate(text):
+        assert min(shortest_texts(shortest, frames), key=len) == text[position:]
+        frames = automaton.step(frames, byte)
+
+
+@given(recursive_rules)
+def test_texts_of_several_frames_equal_those_of_each(rules: Rules) -> None:
+    try:
+        automaton = link(rules).build_all()
+    except UnsatisfiableSchema:
+        return
+    if automaton.has_distinct:
+        return
+    shortest = ShortestPaths.build(automaton)
+    frames = [automaton.frame(state) for state in range(automaton.start_state(0), len(automaton.row), 3)]
+    expected = [b"".join(shortest_pieces(shortest, frame)) for frame in frames]
+    assert shortest_texts(shortest, frames) == expected
