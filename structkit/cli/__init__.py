@@ -319,6 +319,9 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
         metavar="T",
         help="that of requests without one, 1 by default",
     )
+    command.add_argument(
+        "--no-playground", action="store_true", help="without the page for browsers at the path /"
+    )
     for name, default, what in (
         ("--max-running", 32, "maximum number of answers at once"),
         ("--max-waiting", 256, "maximum number of answers that wait"),

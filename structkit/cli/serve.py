@@ -6,9 +6,11 @@ import argparse
 import logging
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 from structkit.errors import MissingExtra, ModelError
+from structkit.generate.output.confidence import LowAgreementWarning
 from structkit.models.names.load import load
 from structkit.models.text.protocol import TextModel
 
@@ -51,6 +53,8 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
             "set a key with --api-key-env\n"
         )
     logging.basicConfig(level=logging.WARNING)
+    # Python keeps each text that it warned of, and clients choose the texts.
+    warnings.filterwarnings("ignore", category=LowAgreementWarning)
     uvicorn.run(
         create_app(model, config),
         host=arguments.host,
@@ -91,4 +95,5 @@ def read_config(arguments: argparse.Namespace) -> ServerConfig:
         max_tokens=arguments.max_tokens,
         timeout=arguments.timeout,
         default_temperature=arguments.temperature,
+        playground=not arguments.no_playground,
     )

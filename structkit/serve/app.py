@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
@@ -20,9 +20,12 @@ from structkit.serve.bounds.admission import Admission, Lease
 from structkit.serve.bounds.api_error import ApiError
 from structkit.serve.bounds.config import ServerConfig
 from structkit.serve.metrics import Metrics
+from structkit.serve.playground.page import PAGE, PAGE_HEADERS
+from structkit.serve.playground.play import Play, play_events, read_play
 from structkit.serve.read.fields import Fields
 from structkit.serve.read.requests import Ask, read_chat, read_completion
 from structkit.serve.transport import (
+    HEADERS,
     EventStream,
     cancel_all,
     check_access,
@@ -68,6 +71,8 @@ def create_app(model: LogitsModel, config: ServerConfig | None = None) -> Starle
         server.route("/metrics", server.show_metrics, "GET"),
         Route("/health", _health, methods=["GET"]),
     ]
+    if server.has_playground:
+        routes += [Route("/", _page, methods=["GET"]), server.route("/playground", server.play, "POST")]
     return Starlette(routes=routes, exception_handlers={HTTPException: _http_error})
 
 
@@ -82,6 +87,11 @@ class _Server:
         self._admission = Admission(config.max_running, config.max_waiting)
         self._metrics = Metrics(self._admission)
         self._agents = Agents(model)
+
+    @property
+    def has_playground(self) -> bool:
+        """Whether there is a page for browsers."""
+        return self._config.playground
 
     def route(self, path: str, handler: Handler, method: str) -> Route:
         """Return a route that checks the key, turns errors into responses, and counts."""
@@ -111,19 +121,39 @@ class _Server:
     async def _answer(self, request: Request, read: Callable[[Fields, ServerConfig], Ask]) -> Response:
         ask = read(await read_body(request, self._config), self._config)
         self._check_model(ask.model)
-        reply, begin = Reply(ask), time.monotonic()
-        try:
-            if not ask.is_streamed:
-                return json_response(reply.body(await self._within_time(request, self._collect(ask))))
-            chunks = self._chunks(ask, reply)
+        reply = Reply(ask)
+        if ask.is_streamed:
+            return await self._streamed(request, self._chunks(ask, reply), ask.constraint.param)
+        with _errors_of(ask.constraint.param):
+            return json_response(reply.body(await self._within_time(request, self._collect(ask))))
+
+    async def play(self, request: Request) -> Response:
+        """`POST /playground`: one generation for the page, as events."""
+        play = read_play(await read_body(request, self._config), self._config)
+        return await self._streamed(request, self._play_chunks(play), play.constraint.param)
+
+    async def _streamed(
+        self, request: Request, chunks: AsyncGenerator[bytes, None], param: str | None
+    ) -> Response:
+        begin = time.monotonic()
+        with _errors_of(param):
             # What fails before the first chunk, such as the compilation, is a response with a status of its own.
             first = await self._within_time(request, anext(chunks))
-        except (ApiError, ClientDisconnect):
-            raise
-        except Exception as raised:
-            raise logged_error(raised, ask.constraint.param) from raised
         left = max(0.0, self._config.timeout - (time.monotonic() - begin))
-        return EventStream(first, chunks, self._config, left, ask.constraint.param)
+        return EventStream(first, chunks, self._config, left, param)
+
+    async def _play_chunks(self, play: Play) -> AsyncGenerator[bytes, None]:
+        """Yield the events of a request of the playground."""
+        lease = await self._admission.enter(1)
+        try:
+            async with aclosing(play_events(self._model, play, lease)) as items:
+                async for item in items:
+                    if isinstance(item, Usage):
+                        self._metrics.count_tokens(item)
+                    else:
+                        yield event(item)
+        finally:
+            lease.drop()
 
     async def _collect(self, ask: Ask) -> list[list[Piece]]:
         """Return the pieces of all answers; an error of one cancels the others."""
@@ -258,6 +288,25 @@ async def _forward(
                 queue.put_nowait((index, piece))
     except Exception as raised:
         queue.put_nowait((index, raised))
+
+
+@contextmanager
+def _errors_of(param: str | None) -> Iterator[None]:
+    """Turn errors into those of the API, and log those that are not the client's fault.
+
+    Args:
+        param: The field with the constraint.
+    """
+    try:
+        yield
+    except (ApiError, ClientDisconnect):
+        raise
+    except Exception as raised:
+        raise logged_error(raised, param) from raised
+
+
+async def _page(request: Request) -> Response:
+    return Response(PAGE, media_type="text/html", headers={**HEADERS, **PAGE_HEADERS})
 
 
 async def _health(request: Request) -> Response:

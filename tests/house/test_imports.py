@@ -70,7 +70,7 @@ UPSTREAM = {
     "mcp": {"targets", "messages", "generate", "agent"},
     "testing": {"vocabulary", "schema", "guide", "functions", "targets", "compile", "models", "generate"},
     "integrations": {"vocabulary", "compile", "guide", "generate", "targets", "models", "messages", "agent"},
-    "serve": {"vocabulary", "schema", "targets", "models", "messages", "generate", "agent"},
+    "serve": {"vocabulary", "schema", "regex", "targets", "models", "messages", "generate", "agent"},
     "api": {
         "vocabulary",
         "schema",
@@ -102,7 +102,7 @@ FOLDERS = {
     "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
     "grammars": ["", "configuration"],
-    "serve": ["bounds", "read", "write", ""],
+    "serve": ["bounds", "read", "write", "playground", ""],
 }
 """The folders of a component, upstream first; the empty name stands for files directly in the component."""
 

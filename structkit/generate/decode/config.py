@@ -90,6 +90,7 @@ class GeneratedTokens:
         scores: For each token, the log-probability among the allowed tokens and the probability that the mask removed;
             0 if the token was not sampled or not scored.
         is_forced: For each token, whether it was the only one allowed and not sampled.
+        guessed: The numbers of the tokens that a draft guessed.
         text: The bytes of all tokens.
         reader: The reader of the values in `text`, if it is JSON; see `JsonReader.follow`.
         stable_length: The number of leading bytes that have not been taken back since a stream last read the text.
@@ -103,6 +104,7 @@ class GeneratedTokens:
         self.token_bytes: list[bytes] = []
         self.scores: list[tuple[float, float]] = []
         self.is_forced: list[bool] = []
+        self.guessed: set[int] = set()
         self.text = bytearray()
         self.reader = JsonReader()
         self.stable_length = 0
@@ -125,6 +127,10 @@ class GeneratedTokens:
             added = bytes(self.text[kept:])
             self.stable_length = kept + len(added)
             return kept, added, self.rejected_path
+
+    def note_guess(self, is_guessed: bool) -> None:
+        """Note whether a draft guessed the token that is appended next."""
+        (self.guessed.add if is_guessed else self.guessed.discard)(len(self.token_ids))
 
     def truncate(self, tokens: int, length: int, rejected_path: Path = ()) -> None:
         """Take back all but the first `tokens`, which have `length` bytes, to generate a value again."""

@@ -188,8 +188,7 @@ class Attempt:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
         after = self.retokenizer.encode("\n\n")
         end_bytes = b"".join(tokens[token] if token < len(tokens) else b"" for token in ends)
-        text = b""
-        max_tokens = self.generated.thinking_tokens + self.settings.max_thinking_tokens
+        text, max_tokens = b"", self.generated.thinking_tokens + self.settings.max_thinking_tokens
         while self.generated.thinking_tokens < max_tokens and not self.is_overdue():
             token = (yield from self.sample()).token_id
             self.prompt_ids.append(token)
@@ -354,6 +353,7 @@ class Attempt:
         """Return the sampled token; record whether the model prefers one that the budget excludes."""
         if sampled.unbudgeted_token_id is not None and not is_allowed(self.mask, sampled.unbudgeted_token_id):
             self.shortened_at = len(self.generated.token_ids)
+        self.generated.note_guess(sampled.is_guessed)
         return sampled.token_id
 
     def fast_forward(self) -> None:

@@ -24,3 +24,6 @@ class Token(NamedTuple):
 
     masked_probability: float
     """Probability of the forbidden tokens before masking; 0 if forced, or without `confidence`."""
+
+    drafted: bool = False
+    """Whether a draft guessed the token, which the model then chose; see `prompt_lookup`."""

@@ -263,7 +263,7 @@ def token_spans(tokens: Sequence[Token]) -> Iterator[TraceSpan]:
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     for number, token in enumerate(tokens, 1):
         kind: SpanKind = "forced" if token.forced else "sampled"
-        detail = f"token {token.token_id}"
+        detail = f"token {token.token_id}{', drafted' * token.drafted}"
         if token.logprob:
             detail += f", log-probability {token.logprob:.2f}"
         if token.masked_probability:

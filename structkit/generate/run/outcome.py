@@ -282,7 +282,10 @@ def _usage(outcome: Outcome, flow_result: FlowResult[Outcome]) -> Usage:
 
 def _events(generated: GeneratedTokens) -> tuple[Token, ...]:
     each = zip(generated.token_ids, generated.token_bytes, generated.is_forced, generated.scores, strict=True)
-    return tuple(Token(token_id, text, forced, *score) for token_id, text, forced, score in each)
+    return tuple(
+        Token(token_id, text, forced, *score, drafted=number in generated.guessed and not forced)
+        for number, (token_id, text, forced, score) in enumerate(each)
+    )
 
 
 def _confidence(outcome: Outcome, fields: Sequence[Field]) -> dict[str, Confidence]:

@@ -34,14 +34,21 @@ class Stream(ResultStream["Event[T_co]", Result[T_co]], Generic[T_co]):
     Returned by `structkit.stream`. `close`, or the end of a `with` block, frees the state of the model at once.
     """
 
-    def __init__(self, model: AnyModel, prompt: Prompt, target: AnyTarget, settings: Settings) -> None:
+    def __init__(
+        self,
+        model: AnyModel,
+        prompt: Prompt,
+        target: AnyTarget,
+        settings: Settings,
+        cancelled: threading.Event | None = None,
+    ) -> None:
         self._request = Request(
             model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
         )
         self._prepared = settle(compile_request, self._request)
         self._generated = GeneratedTokens()
         self._view = TextView(self._generated)
-        self._cancelled = threading.Event()
+        self._cancelled = cancelled or threading.Event()
         self._emitter: EventEmitter | RuleEmitter | None = None
         if not isinstance(self._prepared, Exception):
             self._emitter = _emitter(self._prepared.target, settings, self._view)

@@ -26,8 +26,8 @@ def select_tokens(logits: Logits, requests: Sequence[SampleRequest]) -> list[Sam
         The token of each row, or its error: a row with invalid logits does not affect the others.
 
     >>> logits = np.array([[1, 9, 5]], np.float32)
-    >>> select_tokens(logits, [SampleRequest(token_ids=[0], mask=np.array([0b101], np.uint32))])
-    [SampledToken(token_id=2, unbudgeted_token_id=None, logprob=0.0, masked_probability=0.0, candidates=())]
+    >>> select_tokens(logits, [SampleRequest(token_ids=[0], mask=np.array([0b101], np.uint32))])[0].token_id
+    2
     """
     if isinstance(logits, np.ndarray):
         return select_tokens_on_cpu(logits, requests)

@@ -83,6 +83,7 @@ class SampledToken:
         logprob: With `with_logprobs`, the log-probability among the allowed tokens, at temperature 1.
         masked_probability: With `with_logprobs`, the total probability of the forbidden tokens.
         candidates: The unmasked log-probability of each of `SampleRequest.candidates`.
+        is_guessed: Whether a guess of a draft had the token, which the model then chose.
     """
 
     token_id: int
@@ -90,3 +91,4 @@ class SampledToken:
     logprob: float = 0.0
     masked_probability: float = 0.0
     candidates: tuple[float, ...] = ()
+    is_guessed: bool = False

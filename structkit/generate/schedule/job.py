@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -246,4 +247,6 @@ class Row(Generic[R]):
 
 def answer_of(row: Row[R], token: SampledToken | ModelError) -> Callable[[], FlowRequest]:
     """Return what continues the flow of a row with a token, or with the error of its logits."""
+    if isinstance(token, SampledToken) and row.draft_ids[:1] == [token.token_id] and not row.forced_count:
+        token = replace(token, is_guessed=True)
     return partial(row.flow.throw, token) if isinstance(token, ModelError) else partial(row.flow.send, token)

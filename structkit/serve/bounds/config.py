@@ -72,6 +72,9 @@ class ServerConfig:
     default_temperature: float = 1.0
     """Temperature of a request without one; 1 as OpenAI defines it."""
 
+    playground: bool = True
+    """Whether there is a page at `/` to try targets in a browser. It needs no key, but what it sends does."""
+
     limits: Limits = field(default_factory=_limits)
     """Bounds on the targets of requests. `max_running` replaces `batch_rows`."""
 

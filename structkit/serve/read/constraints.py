@@ -15,7 +15,7 @@ from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["Constraint", "free_text", "json_schema", "read_constraint"]
+__all__ = ["Constraint", "free_text", "grammar_constraint", "json_schema", "read_constraint"]
 
 _MAX_CHOICES = 10_000
 _PRIVATE = "structkit:"
@@ -137,7 +137,17 @@ def _structured_outputs(body: Fields) -> Iterator[Constraint]:
             raise given.error("choice", "has the same string twice")
         yield _of(Choice(cast("list[str]", options)), given.path("choice"))
     if (grammar := given.text("grammar")) is not None:
-        yield Constraint(partial(_grammar, grammar), given.path("grammar"))
+        yield grammar_constraint(grammar, given.path("grammar"))
+
+
+def grammar_constraint(text: str, param: str) -> Constraint:
+    """Return the constraint of a grammar: with `::=` it is GBNF, whose first rule is `root`, otherwise Lark.
+
+    Args:
+        text: The grammar.
+        param: The field that gives it.
+    """
+    return Constraint(partial(_grammar, text), param)
 
 
 def _schema(given: Fields) -> Fields:
@@ -160,6 +170,5 @@ def _of(target: AnyTarget, param: str) -> Constraint:
 
 @lru_cache(maxsize=32)
 def _grammar(text: str, limits: Limits) -> Grammar[str]:
-    """Return a grammar: with `::=` it is GBNF, whose first rule is `root`, otherwise Lark."""
     text += "\n"  # a line that ends in `.lark` would be the name of a file
     return Grammar(text, syntax="gbnf", limits=limits) if "::=" in text else Grammar(text, limits=limits)

@@ -273,7 +273,18 @@ def test_drafts_do_not_change_the_results_of_the_demo_model(
             assert (confidence.choices or {}) == pytest.approx(other.confidence[path].choices or {}, abs=1e-4)
         assert other.usage.drafted_tokens == other.usage.accepted_tokens == 0
         assert mine.usage.accepted_tokens <= mine.usage.drafted_tokens
+        assert not any(token.drafted for token in other.events)
+        assert sum(token.drafted for token in mine.events) <= mine.usage.drafted_tokens
+        assert not any(token.drafted and token.forced for token in mine.events)
     assert sum(mine.usage.accepted_tokens for mine in with_drafts if isinstance(mine, sk.Result)) > 0
+
+
+def test_the_tokens_that_a_draft_guessed_are_marked(demo) -> None:
+    result = sk.generate(demo, PEOPLE[0], Person)
+    drafted = [token.text.decode() for token in result.events if token.drafted]
+    assert " Souza" in "".join(drafted)  # it was copied from the prompt
+    assert 0 < len(drafted) <= result.usage.drafted_tokens
+    assert [span.text for span in result.trace.spans if "drafted" in span.detail] == drafted
 
 
 def test_attempts_are_the_same_with_drafts(demo) -> None:
