@@ -337,6 +337,13 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds of a request, 120 by default",
     )
+    command.add_argument(
+        "--shutdown-timeout",
+        type=_positive_float,
+        default=10.0,
+        metavar="S",
+        help="seconds that answers in progress have when the server is stopped, 10 by default",
+    )
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from structkit.errors import MissingExtra, ModelError
@@ -55,19 +58,30 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
     logging.basicConfig(level=logging.WARNING)
     # Python keeps each text that it warned of, and clients choose the texts.
     warnings.filterwarnings("ignore", category=LowAgreementWarning)
-    uvicorn.run(
-        create_app(model, config),
-        host=arguments.host,
-        port=arguments.port,
-        access_log=False,
-        h11_max_incomplete_event_size=_MAX_HEADERS,
-        limit_concurrency=2 * (config.max_running + config.max_waiting),
-        server_header=False,
-        timeout_graceful_shutdown=max(1, round(config.shutdown_timeout)),
-        timeout_keep_alive=_KEEP_ALIVE,
-        ws="none",
-    )
+    with _ended_by_signal():
+        uvicorn.run(
+            create_app(model, config),
+            host=arguments.host,
+            port=arguments.port,
+            access_log=False,
+            h11_max_incomplete_event_size=_MAX_HEADERS,
+            limit_concurrency=2 * (config.max_running + config.max_waiting),
+            server_header=False,
+            timeout_graceful_shutdown=max(1, round(config.shutdown_timeout)),
+            timeout_keep_alive=_KEEP_ALIVE,
+            ws="none",
+        )
     return "", 0
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """End with the status 0 after SIGTERM: uvicorn completes the answers, and sends the signal again."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def read_config(arguments: argparse.Namespace) -> ServerConfig:
@@ -96,4 +110,5 @@ def read_config(arguments: argparse.Namespace) -> ServerConfig:
         timeout=arguments.timeout,
         default_temperature=arguments.temperature,
         playground=not arguments.no_playground,
+        shutdown_timeout=arguments.shutdown_timeout,
     )
