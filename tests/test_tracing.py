@@ -156,12 +156,14 @@ def test_each_reply_of_a_text_model_is_an_event(spans: Spans, asked: bool) -> No
         "structkit.reply.is_correction": True,
         "structkit.reply.accepted_characters": len(SECRET) + 3,
         "structkit.reply.refused_characters": 11,
+        "structkit.reply.chosen_characters": 0,
         "structkit.reply.forced_characters": 7,
         "structkit.reply.choices": 0,
     }
     contents = {
         "structkit.reply.accepted": f'{SECRET}", ',
         "structkit.reply.refused": '"years": 3}',
+        "structkit.reply.chosen": "",
         "structkit.reply.forced": '"age": ',
         "structkit.reply.offered": (),
     }

@@ -14,13 +14,17 @@ from structkit.generate.input.request import Request
 from structkit.generate.run.batch import run
 from structkit.generate.threads.reply import Reply
 from structkit.models.capabilities import Constraint
-from structkit.models.text.protocol import NativeConstraint, TextModel, TextRequest
+from structkit.models.text.protocol import NativeConstraint, SupportsTokenIds, TextModel, TextRequest
+from structkit.models.text.scored import ScoredText, ScoredToken
 
 __all__ = ["check_text_model"]
 
 _MAX_TOKENS = 24
 
 _PREFIX = "one, two, three, four,"
+_PREFIX_LENGTH = 8
+"""Characters of a reply that the next request goes on from."""
+
 _COUNT = "Count from one to nine in words."
 
 _CODE = "zq-7314"
@@ -42,18 +46,20 @@ _CONSTRAINTS: dict[Constraint, NativeConstraint] = {
 
 
 class _Said(NamedTuple):
-    """A reply, as far as it was read, the error that ended it, and the seconds until its first text."""
+    """A reply, as far as it was read, the error that ended it, the seconds until its first text, and its tokens."""
 
     text: str
     error: GenerationError | None
     seconds: float
+    tokens: tuple[ScoredToken, ...]
 
 
 def check_text_model(model: TextModel) -> Iterator[Check]:
-    """Yield what a model that returns text can do; five requests at most, each of a few tokens.
+    """Yield what a model that returns text can do; six requests at most, each of a few tokens.
 
     Yields:
-        Whether it replies, continues the start of an answer, obeys its constraints, and gives a value.
+        Whether it replies, ranks its tokens, returns and takes their ids, continues the start of an answer, obeys its
+        constraints, and gives a value.
     """
     said = _ask(model, TextRequest(prompt=_COUNT, max_tokens=_MAX_TOKENS))
     if said.error is not None and not said.text:
@@ -69,6 +75,8 @@ def check_text_model(model: TextModel) -> Iterator[Check]:
             "raise the maximum number of tokens of the server, or switch reasoning off, which can use it up"
         )
         yield Check(name="reply", status="no", found="it is empty", remedy=remedy)
+    yield _check_ranked(model, said)
+    yield _check_ids(model, said)
     yield _check_prefix(model)
     for kind in sorted(model.capabilities.constraints):
         yield _check_constraint(model, kind)
@@ -80,6 +88,51 @@ def check_text_model(model: TextModel) -> Iterator[Check]:
             remedy='if the server enforces one, pass constrain="grammar", "regex" or "json_schema"',
         )
     yield _check_value(model)
+
+
+def _check_ranked(model: TextModel, said: _Said) -> Check:
+    """Check whether the reply names the likely tokens."""
+    name = "likely tokens"
+    count = max((len(token.likely) for token in said.tokens), default=0)
+    if count > 1:
+        what = f"{count} at each place, with log-probabilities; a cut reply goes on with the most likely one"
+        return Check(name=name, status="yes", found=what)
+    if model.capabilities.logits == "some":
+        remedy = (
+            "values stay valid, and cost more corrections; switch log-probabilities on, or update the server"
+        )
+        return Check(name=name, status="no", found="the reply names none", remedy=remedy)
+    is_refused = "logprobs" in getattr(model, "refused", ())
+    found = "refused" if is_refused else "none are known, so a cut reply is followed by another request"
+    remedy = (
+        "values stay valid; a server with log-probabilities, or with a constraint, needs fewer corrections"
+    )
+    return Check(name=name, status="missing", found=found, remedy=remedy)
+
+
+def _check_ids(model: TextModel, said: _Said) -> Check:
+    """Check whether the reply has the ids of its tokens, and a request can go on from them."""
+    name = "token ids"
+    if not (model.capabilities.token_ids and isinstance(model, SupportsTokenIds)):
+        found = "none are known, so a correction goes on from the text"
+        remedy = "values stay valid; the server may evaluate a part of the prompt again"
+        return Check(name=name, status="missing", found=found, remedy=remedy)
+    remedy = "values stay valid; update the server, so that its prefix cache has all tokens of a correction"
+    request = TextRequest(
+        prompt=_COUNT, prefix=said.text.rstrip()[:_PREFIX_LENGTH].rstrip(), max_tokens=_MAX_TOKENS
+    )
+    try:
+        ids = model.token_ids(request)
+    except GenerationError as error:
+        return Check(name=name, status="no", found=error.message, remedy=remedy)
+    if not ids:
+        return Check(name=name, status="no", found="the reply has none", remedy=remedy)
+    answered = _ask(model, request)
+    if answered.error is not None or not model.capabilities.token_ids:
+        found = "the server returns them, and refuses them as a prompt"
+        return Check(name=name, status="no", found=found, remedy=remedy)
+    found = f"returned, and taken as a prompt; {len(ids)} for the prompt and {request.prefix!r}"
+    return Check(name=name, status="yes", found=found)
 
 
 def _check_prefix(model: TextModel) -> Check:
@@ -143,13 +196,15 @@ def _check_value(model: TextModel) -> Check:
 def _ask(model: TextModel, request: TextRequest) -> _Said:
     """Return the start of a reply."""
     text, error, seconds = "", None, 0.0
+    tokens: list[ScoredToken] = []
     started = time.perf_counter()
     with closing(Reply(model, request, started + (model.timeout or 60.0))) as reply:
         try:
             with suppress(TimeoutError):
                 while len(text) < 400 and (piece := reply.next()) is not None:
                     seconds = seconds or time.perf_counter() - started
+                    tokens += piece.tokens if isinstance(piece, ScoredText) else ()
                     text += piece
         except GenerationError as failed:
             error = failed
-    return _Said(text, error, seconds)
+    return _Said(text, error, seconds, tuple(tokens))

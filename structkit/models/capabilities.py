@@ -22,8 +22,14 @@ class Capabilities:
     'full'
     """
 
-    logits: Literal["full", "none"] = "none"
-    """`"full"`: the model returns the logits of all tokens, so that every token is masked."""
+    logits: Literal["full", "some", "none"] = "none"
+    """`"full"`: the model returns the logits of all tokens, so that every token is masked. `"some"`: a reply names the
+    most likely tokens at each place with their log-probabilities; where a reply is cut, the most likely one that can
+    follow is taken."""
+
+    token_ids: bool = False
+    """Whether the model returns the ids of its tokens and takes a prompt of ids, so that a request after a correction
+    continues exactly the tokens that the model has read and written, and its prefix cache has them."""
 
     constraints: frozenset[Constraint] = frozenset()
     """The kinds of constraints that the model enforces itself."""

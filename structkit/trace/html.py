@@ -13,6 +13,7 @@ __all__ = ["draw_html", "draw_page"]
 _MEANINGS: dict[SpanKind, str] = {
     "sampled": "a token that the model chose among the allowed ones",
     "accepted": "text of a reply that belongs to the answer",
+    "chosen": "the most likely text that can follow where a reply was cut",
     "forced": "the only text that can follow; the model did not write it",
     "completed": "text that completes the value without the model",
     "healed": "text that the request left out, so that the model can begin a token with it",
@@ -41,6 +42,7 @@ _STYLE = """
 .sk-trace .text span, .sk-trace .legend span { border-radius: 3px; padding: 1px 0; unicode-bidi: isolate; }
 .sk-trace .sampled, .sk-trace .accepted { background: var(--model); }
 .sk-trace .forced { background: var(--forced); }
+.sk-trace .chosen { background: var(--model); box-shadow: inset 0 -2px 0 var(--soft); }
 .sk-trace .completed { background: var(--closed); }
 .sk-trace .refused, .sk-trace .withdrawn { background: var(--bad); text-decoration: line-through; }
 .sk-trace .skipped, .sk-trace .repeated, .sk-trace .healed { color: var(--soft); border: 1px dotted var(--line); }

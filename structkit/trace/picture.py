@@ -18,7 +18,16 @@ __all__ = [
 ]
 
 SpanKind: TypeAlias = Literal[
-    "sampled", "accepted", "forced", "completed", "healed", "skipped", "repeated", "refused", "withdrawn"
+    "sampled",
+    "accepted",
+    "chosen",
+    "forced",
+    "completed",
+    "healed",
+    "skipped",
+    "repeated",
+    "refused",
+    "withdrawn",
 ]
 
 
@@ -26,7 +35,8 @@ class TraceSpan(NamedTuple):
     """A part of an answer or of a reply, and its origin."""
 
     kind: SpanKind
-    """Of an answer: a token that was `"sampled"`, text `"accepted"` from a reply, text that was `"forced"` as the only
+    """Of an answer: a token that was `"sampled"`, text `"accepted"` from a reply, text `"chosen"`
+    as the most likely that can follow where a reply was cut, text that was `"forced"` as the only
     continuation, or `"completed"` without the model by `finish="shortest"`. Of a step: text that was `"healed"`,
     because the request left it out; text of the reply that was `"skipped"` as prose, `"repeated"` from the answer, or
     `"refused"`, because it cannot follow; and text that was `"withdrawn"` from the answer."""

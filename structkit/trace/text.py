@@ -25,7 +25,13 @@ _MAX_ANSWER = 4_000
 _SHOWN_SECONDS = 0.2
 """Shortest time that is drawn."""
 
-_MARKS: dict[SpanKind, str] = {"forced": "=", "sampled": "-", "accepted": "-", "completed": "~"}
+_MARKS: dict[SpanKind, str] = {
+    "forced": "=",
+    "sampled": "-",
+    "accepted": "-",
+    "chosen": "+",
+    "completed": "~",
+}
 _START = "^"
 """Mark of the first character of a token that was sampled."""
 

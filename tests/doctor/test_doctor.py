@@ -25,14 +25,36 @@ def found(model: TextModel) -> dict[str, Check]:
     return {check.name: check for check in check_text_model(model)}
 
 
-def obeys(body: dict[str, Any]) -> str:
-    """Reply as a server that continues a start, and obeys its grammar."""
+def obeys(body: dict[str, Any]) -> str | Say:
+    """Reply as a server that continues a start, obeys its grammar, and ranks its tokens."""
     grammar = str(body.get("grammar", ""))
     if "zq-7314" in grammar:
         return "zq-7314"
     if grammar:
         return VALUE.removeprefix('{"name": "')
-    return " five, six" if body["messages"][-1]["role"] == "assistant" else "one, two, three"
+    return ranks(" five, six" if body["messages"][-1]["role"] == "assistant" else "one, two, three")
+
+
+def ranks(text: str) -> Say:
+    """A reply of one token, of which the likely others are known."""
+    token = {"token": text, "top_logprobs": [{"token": text, "logprob": -0.1}, {"token": "1", "logprob": -3}]}
+    choice = {"index": 0, "delta": {"content": text}, "logprobs": {"content": [token]}}
+    return Say([f"data: {json.dumps({'choices': [choice]})}\n\n".encode()])
+
+
+def tells_ids(body: dict[str, Any]) -> str | Say:
+    """Reply as vLLM."""
+    if body["path"] == "/tokenize":
+        return Say(streams=False, body=json.dumps({"tokens": [7, 8]}))
+    if body["path"] == "/v1/completions":
+        return Say([f"data: {json.dumps({'choices': [{'text': ' four'}]})}\n\n".encode()])
+    if "structured_outputs" in body:
+        return "zq-7314" if "zq-7314" in str(body["structured_outputs"]) else 'Ana", "age": 34}'
+    if body["messages"][-1]["role"] == "assistant":
+        return " five"
+    choice = {"index": 0, "delta": {"content": "one, two"}, "token_ids": [4]}
+    event = {"choices": [choice], "prompt_token_ids": [1, 2, 3]}
+    return Say([f"data: {json.dumps(event)}\n\n".encode()])
 
 
 def test_a_server_that_does_all() -> None:
@@ -40,11 +62,33 @@ def test_a_server_that_does_all() -> None:
         checks = found(sk.connect(server.url))
     assert {name: check.status for name, check in checks.items()} == {
         "reply": "yes",
+        "likely tokens": "yes",
+        "token ids": "missing",
         "start of an answer": "yes",
         "constraint grammar": "yes",
         "value": "yes",
     }
     assert "constrained, 0 corrections" in checks["value"].found
+    assert checks["likely tokens"].found.startswith("2 at each place")
+
+
+def test_token_ids_are_tried() -> None:
+    with serve(tells_ids, kind="vLLM") as server:
+        checks = found(sk.connect(server.url))
+        assert checks["token ids"].status == "yes"
+        assert checks["likely tokens"].status == "no"
+        completed = [each for each in server.requests if each["path"] == "/v1/completions"]
+        assert completed[0]["prompt"] == [1, 2, 3, 4]
+    with serve("one, two", kind="vLLM") as server:
+        checks = found(sk.connect(server.url))
+        assert (checks["token ids"].status, checks["token ids"].found) == ("no", "the reply has none")
+
+    def refuses(body: dict[str, Any]) -> str | Say:
+        return error(400, "a text, please") if body["path"] == "/v1/completions" else tells_ids(body)
+
+    with serve(refuses, kind="vLLM") as server:
+        checks = found(sk.connect(server.url))
+        assert "refuses them as a prompt" in checks["token ids"].found
 
 
 def test_a_server_that_ignores_all() -> None:

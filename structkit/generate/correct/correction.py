@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, cast
 from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
 from structkit.generate.correct.continuations import Continuations, continuations, shortest_end
 from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
+from structkit.generate.correct.likely import ReplyTokens
 from structkit.generate.correct.matcher import ReplyMatcher
 from structkit.generate.correct.native import answer_constraint, choice_constraint, rest_constraint
 from structkit.generate.correct.reading import Reading, advance_all
@@ -102,6 +103,9 @@ class Correction:
         self.asked_again_at = (
             -1
         )  # the length of the text that a reply left as it was, because its only word broke off
+        self.chosen_up_to = (
+            0  # the length of the text that ends in a likely token, which no later reply takes back
+        )
         self.closed_at = -1
         self.is_shortened = False
         self.seconds = 0.0
@@ -138,8 +142,9 @@ class Correction:
             self.budget,
             continues=self.model.capabilities.continues_prefix,
         )
+        tokens = ReplyTokens()
         started = time.perf_counter()
-        failure = yield from self.read(request, matcher)
+        failure = yield from self.read(request, matcher, tokens)
         seconds = time.perf_counter() - started
         begin = time.perf_counter()
         reading = matcher.best()
@@ -147,13 +152,16 @@ class Correction:
         if reading is None and failure is None:
             self.append(self.meant(bytes(matcher.data), request.choices), forced=False)
         end = self.end_of(reading, failure, before)
-        cut = self.cut(end, len(before))
+        chosen, cut = self.choose(tokens, reading) if end in ("refused", "empty") else (b"", 0)
+        cut = self.take_back(cut) if chosen else self.cut(end, len(before))
         kept = min(kept, len(self.text))
         added = bytes(self.text[kept:])
+        skipped, rest = self.around(reading, end, matcher.data, cut)
+        self.append(chosen, forced=False)
+        self.chosen_up_to = len(self.text) if chosen else self.chosen_up_to
         forced = b"" if end == "complete" else self.forced()
         self.append(forced, forced=True)
         self.publish(self.text, self.settled(bytes(self.text)))
-        skipped, rest = self.around(reading, end, matcher.data, cut)
         is_read = end not in ("refused", "empty")
         draft = Draft(
             attempt=self.attempt,
@@ -164,6 +172,7 @@ class Correction:
             accepted=added.decode(errors="replace"),
             refused="" if is_read else rest.decode(errors="replace"),
             rest=rest.decode(errors="replace") if is_read else "",
+            chosen=chosen.decode(),
             forced=forced.decode(errors="replace"),
             choices=request.choices,
             hint=request.hint,
@@ -174,7 +183,7 @@ class Correction:
         self.drafts.append(draft)
         self.observe(len(self.drafts), draft)
         self.count(draft)
-        self.is_stuck = draft.is_correction and len(forced) <= cut
+        self.is_stuck = draft.is_correction and not chosen and len(forced) <= cut
         self.seconds += time.perf_counter() - begin
         if end in ("failed", "timeout") and self.text == before and not cut:
             self.check_failure(failure)
@@ -214,12 +223,20 @@ class Correction:
         self.corrections = (0 if completed > self.completed else self.corrections) + draft.is_correction
         self.completed = max(completed, self.completed)
 
-    def read(self, request: TextRequest, matcher: ReplyMatcher) -> TextFlow[ModelError | TimeoutError | None]:
+    def choose(self, tokens: ReplyTokens, reading: Reading | None) -> tuple[bytes, int]:
+        """Return the most likely text that can follow where a reply is cut; see `ReplyTokens.choose`."""
+        position = 0 if reading is None else reading.position
+        return tokens.choose(position, self.cursor, bytes(self.text), self.budget)
+
+    def read(
+        self, request: TextRequest, matcher: ReplyMatcher, tokens: ReplyTokens
+    ) -> TextFlow[ModelError | TimeoutError | None]:
         """Read a reply as far as it is needed; return the error that ended it."""
         try:
             piece = yield OpenReply(request, self.deadline)
             while isinstance(piece, str):
                 begin = time.perf_counter()
+                tokens.add(piece)
                 is_decided = matcher.feed(piece)
                 reading = matcher.current
                 if reading is not None and reading.text.startswith(self.text):
@@ -315,6 +332,7 @@ class Correction:
             del reading.text[whole:]
         kept = len(self.text) if reading.text.startswith(self.text) else 0
         self.text[:] = reading.text
+        self.chosen_up_to = min(self.chosen_up_to, kept)
         self.is_forced[kept:] = bytes(len(self.text) - kept)
         self.cursor = reading.cursor
         return kept
@@ -331,21 +349,24 @@ class Correction:
             before: The length of the text before the reply.
         """
         text = bytes(self.text)
-        length = self.settled(text)
+        length = max(self.settled(text), self.chosen_up_to)
         if end in ("failed", "timeout"):
             if self.is_overdue:
                 return 0
-            length = min(length, word_start(text))
+            length = max(min(length, word_start(text)), self.chosen_up_to)
             if length == before < len(text) and self.asked_again_at != before:
                 self.asked_again_at = before
             elif length <= before:
                 return 0
         elif end == "complete" or (end == "ended" and length <= before):
             return 0
-        removed = len(text) - length
-        self.cursor.rollback(removed)
-        del self.text[length:], self.is_forced[length:]
-        return removed
+        return self.take_back(len(text) - length)
+
+    def take_back(self, count: int) -> int:
+        """Remove bytes at the end of the text; return their number."""
+        self.cursor.rollback(count)
+        del self.text[len(self.text) - count :], self.is_forced[len(self.is_forced) - count :]
+        return count
 
     def forced(self) -> bytes:
         """Return the complete characters that must follow.

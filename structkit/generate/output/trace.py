@@ -62,6 +62,10 @@ class Draft:
     forced: str
     """The only text that can follow, which was appended after the reply."""
 
+    chosen: str = ""
+    """The most likely text at the place of `refused` that can follow, by the log-probabilities of the reply. It was
+    appended before `forced`."""
+
     choices: tuple[str, ...]
     """The texts that the request offered as the only ones that can follow."""
 
@@ -82,7 +86,7 @@ class Draft:
     @property
     def text(self) -> str:
         """The text of the answer after the reply."""
-        return self.prefix + self.accepted + self.forced
+        return self.prefix + self.accepted + self.chosen + self.forced
 
     @property
     def is_correction(self) -> bool:
@@ -292,6 +296,7 @@ def _read_draft(title: str, draft: Draft, spans: list[TraceSpan]) -> tuple[Step,
         TraceSpan("accepted", text[common:]),
         TraceSpan("refused", draft.refused),
         TraceSpan("skipped", draft.rest),
+        TraceSpan("chosen", draft.chosen),
         TraceSpan("forced", draft.forced),
     )
     asked = [Note("enforced", draft.constraint)] if draft.constraint else []
@@ -299,7 +304,8 @@ def _read_draft(title: str, draft: Draft, spans: list[TraceSpan]) -> tuple[Step,
         asked.append(Note("offered", " | ".join(draft.choices) or draft.hint))
     ended = [Note("ended", _ENDS[draft.end])] if draft.end in _ENDS else []
     step = Step(title=title, asked=tuple(asked), spans=shown, ended=tuple(ended), seconds=draft.seconds)
-    return step, [*spans, *([TraceSpan("forced", draft.forced)] if draft.forced else [])]
+    added = (TraceSpan("chosen", draft.chosen), TraceSpan("forced", draft.forced))
+    return step, [*spans, *(span for span in added if span.text)]
 
 
 def _reject(rejected: RejectedText, *, has_drafts: bool) -> Step:

@@ -64,6 +64,7 @@ class GenerationObserver:
             "structkit.reply.constraint": draft.constraint or None,
             "structkit.reply.accepted_characters": len(draft.accepted),
             "structkit.reply.refused_characters": len(draft.refused),
+            "structkit.reply.chosen_characters": len(draft.chosen),
             "structkit.reply.forced_characters": len(draft.forced),
             "structkit.reply.choices": len(draft.choices),
         }
@@ -71,6 +72,7 @@ class GenerationObserver:
             attributes |= {
                 "structkit.reply.accepted": draft.accepted,
                 "structkit.reply.refused": draft.refused,
+                "structkit.reply.chosen": draft.chosen,
                 "structkit.reply.forced": draft.forced,
                 "structkit.reply.offered": draft.choices or ((draft.hint,) if draft.hint else ()),
             }

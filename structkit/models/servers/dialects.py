@@ -45,6 +45,13 @@ class Dialect:
     length_field: str = "max_tokens"
     """The field of the maximum number of tokens; empty if the server fills the rest of the context by itself."""
 
+    ranks_tokens: bool = False
+    """Whether `logprobs` gives the most likely tokens at each place, with their log-probabilities."""
+
+    token_ids: bool = False
+    """Whether `return_token_ids` gives the ids of prompt and reply, `/tokenize` those of a text, and `completions`
+    takes ids."""
+
     is_local: bool = True
     """Whether the list of models is complete."""
 
@@ -81,17 +88,29 @@ _VLLM = Dialect(
     continue_fields=(("continue_final_message", True), ("add_generation_prompt", False)),
     constraint_fields=(("grammar", "structured_outputs"),),
     length_field="",
+    ranks_tokens=True,
+    token_ids=True,
 )
+_STRUCTKIT = Dialect(name="structkit", constraint_fields=(("grammar", "structured_outputs"),))
 _SGLANG = Dialect(
     name="SGLang",
     continues=True,
     continue_fields=(("continue_final_message", True),),
     constraint_fields=(("regex", "regex"),),
     length_field="",
+    ranks_tokens=True,
 )
-_LLAMA_CPP = Dialect(name="llama.cpp", continues=True, constraint_fields=(("grammar", "grammar"),))
+_LLAMA_CPP = Dialect(
+    name="llama.cpp", continues=True, constraint_fields=(("grammar", "grammar"),), ranks_tokens=True
+)
 _BY_SCHEMA: tuple[tuple[Constraint, ConstraintField], ...] = (("json_schema", "response_format"),)
-_OLLAMA = Dialect(name="Ollama", continues=True, constraint_fields=_BY_SCHEMA, schema_profile=LLAMA_CPP)
+_OLLAMA = Dialect(
+    name="Ollama",
+    continues=True,
+    constraint_fields=_BY_SCHEMA,
+    schema_profile=LLAMA_CPP,
+    ranks_tokens=True,
+)
 _LM_STUDIO = Dialect(name="LM Studio", constraint_fields=_BY_SCHEMA, schema_profile=LLAMA_CPP)
 _TRANSFORMERS = Dialect(name="transformers serve", is_local=False)
 OPENAI = Dialect(name="an OpenAI-compatible server", is_local=False)
@@ -135,7 +154,7 @@ def recognize(root: str, get: Get, owners: set[str]) -> Dialect:
     host = urlsplit(root).hostname or ""
     if host in _HOSTS:
         return _HOSTS[host]
-    for owner, dialect in (("vllm", _VLLM), ("sglang", _SGLANG)):
+    for owner, dialect in (("vllm", _VLLM), ("sglang", _SGLANG), ("structkit", _STRUCTKIT)):
         if owner in owners:
             return dialect
     for path, key, dialect in _PROBES:

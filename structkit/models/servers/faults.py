@@ -106,16 +106,29 @@ def texts_of(request: TextRequest) -> list[str]:
 
 
 def without_refused(
-    capabilities: Capabilities, request: TextRequest, refused: Refused
+    capabilities: Capabilities, request: TextRequest, refused: Refused, *, is_tokens: bool = False
 ) -> Capabilities | None:
-    """Return the capabilities without the one that the server refused; `None` if the request used none."""
+    """Return the capabilities without the one that the server refused; `None` if the request used none.
+
+    Args:
+        capabilities: The capabilities that the request used.
+        request: The request.
+        refused: The refusal.
+        is_tokens: Whether the prompt was sent as token ids.
+    """
+    if is_tokens and refused.status in (404, 405):  # the server has no such path
+        return replace(capabilities, token_ids=False)
     if refused.status not in (400, 422, 501):
         return None
+    if capabilities.logits == "some" and re.search("log.?prob", refused.reply, re.IGNORECASE):
+        return replace(capabilities, logits="none")
     has_prefix = capabilities.takes_messages and capabilities.continues_prefix and bool(request.prefix)
     has_constraint = request.constraint is not None and request.constraint.kind in capabilities.constraints
     is_about_constraint = re.search(
         r"gramm|gbnf|structured|guided|schema|regex|response_format", refused.reply, re.IGNORECASE
     )
-    if has_constraint and (is_about_constraint or not has_prefix):
+    if has_constraint and (is_about_constraint or not (has_prefix or is_tokens)):
         return replace(capabilities, constraints=frozenset())
+    if is_tokens:
+        return replace(capabilities, token_ids=False)
     return replace(capabilities, continues_prefix=False) if has_prefix else None

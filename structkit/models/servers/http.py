@@ -123,6 +123,21 @@ class HttpClient:
         finally:
             response.close()
 
+    def ask(self, url: str, body: Json, secrets: Iterable[str]) -> object:
+        """Send a request once; return the JSON that a URL answers with, or `None` if it is not JSON.
+
+        Raises:
+            Fault: The server cannot be reached, or refuses the request.
+        """
+        with self._faults():
+            sent = self._client.build_request("POST", url, json=body)
+            response = self._client.send(sent, stream=True)
+            try:
+                self._check(response, secrets)
+                return _parse(self._read(response))
+            finally:
+                response.close()
+
     def _get(self, url: str) -> object:
         with self._faults(), self._client.stream("GET", url) as response:
             self._check(response, ())

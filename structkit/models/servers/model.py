@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -13,14 +14,23 @@ from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.servers.dialects import Dialect, recognize
 from structkit.models.servers.faults import Fault, Refused, texts_of, without_refused
 from structkit.models.servers.http import HttpClient, Json
+from structkit.models.servers.ranked import scored_tokens
 from structkit.models.servers.remote import RemoteModel
+from structkit.models.servers.token_prompts import TokenPrompts, token_ids
 from structkit.models.text.protocol import TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
+from structkit.models.text.scored import ScoredText
 
 __all__ = ["ServerModel", "connect"]
 
 _MAX_REPLY_TOKENS = 4_096
 """Maximum number of tokens of a reply, since hosts refuse large numbers. A longer answer takes more replies."""
+
+_SHORT_REPLY_TOKENS = 256
+"""Maximum number of tokens of a reply, where a length that does not fit into the context is refused."""
+
+_MAX_RANKED = 20
+"""Likely tokens at each place of a reply; servers refuse more."""
 
 _MAX_LISTED = 20
 """Models that an error lists."""
@@ -100,7 +110,10 @@ def connect(
             takes_messages=chat,
             constraints=frozenset(kind for kind, _ in dialect.constraint_fields if constrain),
             schema_profile=dialect.schema_profile,
+            logits="some" if dialect.ranks_tokens else "none",
+            token_ids=dialect.token_ids,
         ),
+        max_length=_max_length(listed),
         options=options or {},
         timeout=timeout,
         max_calls=max_calls,
@@ -128,6 +141,7 @@ class ServerModel(RemoteModel):
         options: Mapping[str, object],
         timeout: float,
         max_calls: int,
+        max_length: int | None = None,
     ) -> None:
         super().__init__(f"{model} of {client.base}", capabilities, timeout=timeout, max_calls=max_calls)
         self.dialect = dialect.name
@@ -135,6 +149,8 @@ class ServerModel(RemoteModel):
         self._dialect = dialect
         self._model = model
         self._options = dict(options)
+        self._max_length = max_length
+        self._prompts = TokenPrompts()
 
     def close(self) -> None:
         """Close the connections. They also close when the model is not referenced any more."""
@@ -153,11 +169,22 @@ class ServerModel(RemoteModel):
         except Fault as fault:
             raise self._error(fault) from fault.__cause__
 
+    def token_ids(self, request: TextRequest) -> list[int] | None:
+        """Return the token ids with which a request goes on from earlier replies; see `SupportsTokenIds`.
+
+        Raises:
+            ModelError: The server failed, or refuses to tokenize a text.
+        """
+        try:
+            return self._token_ids(request, self.capabilities)
+        except Fault as fault:
+            raise self._error(fault) from fault.__cause__
+
     def _start(self, request: TextRequest) -> tuple[list[str], Iterator[str]]:
         """Send a request, and read its reply up to the first text; return that text, and the rest.
 
-        What the server refuses is left out of the next try: the constraint first, then the start of the answer. A try
-        that succeeds shows that the server refused what was left out, and nothing else.
+        What the server refuses is left out of the next try: the constraint first, then the token ids, then the start of
+        the answer. A try that succeeds shows that the server refused what was left out, and nothing else.
 
         Raises:
             Fault: The server failed.
@@ -165,11 +192,16 @@ class ServerModel(RemoteModel):
         reduced: Capabilities | None = None
         while True:
             capabilities = reduced or self.capabilities
-            pieces = self._pieces(request, capabilities)
+            try:
+                ids = self._token_ids(request, capabilities)
+            except Refused:
+                reduced = replace(capabilities, token_ids=False)
+                continue
+            pieces = self._pieces(request, capabilities, ids)
             try:
                 first = next(pieces, None)
             except Refused as refused:
-                reduced = without_refused(capabilities, request, refused)
+                reduced = without_refused(capabilities, request, refused, is_tokens=ids is not None)
                 if reduced is None:
                     raise
                 continue
@@ -177,21 +209,63 @@ class ServerModel(RemoteModel):
                 self._known.reduce(reduced)
             return ([] if first is None else [first]), pieces
 
-    def _pieces(self, request: TextRequest, capabilities: Capabilities) -> Iterator[str]:
-        path = "chat/completions" if capabilities.takes_messages else "completions"
-        body = self._body(request, capabilities)
+    def _pieces(
+        self, request: TextRequest, capabilities: Capabilities, ids: list[int] | None
+    ) -> Iterator[str]:
+        is_chat = capabilities.takes_messages and ids is None
+        body = self._body(request, capabilities, ids)
+        read = self._prompts.begin(request) if capabilities.token_ids else None
+        path = "chat/completions" if is_chat else "completions"
         with self._client.post(path, body, texts_of(request)) as replies:
             for reply in replies:
                 text = _text(reply)
-                if text:
+                if read is not None:
+                    read.add(reply, text)
+                tokens = scored_tokens(reply)
+                if tokens:
+                    yield ScoredText(text, tokens)
+                elif text:
                     yield text
 
-    def _body(self, request: TextRequest, capabilities: Capabilities) -> Json:
+    def _token_ids(self, request: TextRequest, capabilities: Capabilities) -> list[int] | None:
+        """Return the prompt and the start of the answer as the tokens that the server has read and written.
+
+        What follows them, such as forced text, is tokenized by the server. `None` if the tokens are not known.
+
+        Raises:
+            Fault: The server failed.
+        """
+        known = self._prompts.find(request) if capabilities.token_ids else None
+        if known is None:
+            return None
+        ids, rest = known
+        if rest:
+            body = {"model": self._model, "prompt": rest, "add_special_tokens": False}
+            answer = self._client.ask(f"{_root(self._client.base)}/tokenize", body, texts_of(request))
+            found = token_ids(answer.get("tokens")) if isinstance(answer, Mapping) else ()
+            if not found:
+                return None
+            ids += found
+        return ids if self._max_length is None or len(ids) < self._max_length else None
+
+    def _body(self, request: TextRequest, capabilities: Capabilities, ids: list[int] | None = None) -> Json:
         dialect, continues = self._dialect, capabilities.continues_prefix
+        is_chat = capabilities.takes_messages and ids is None
         body: dict[str, object] = {"model": self._model, "stream": True}
-        if request.max_tokens is not None and dialect.length_field:
-            body[dialect.length_field] = min(request.max_tokens, _MAX_REPLY_TOKENS)
-        if not capabilities.takes_messages:
+        if request.max_tokens is not None:
+            most = min(request.max_tokens, _MAX_REPLY_TOKENS)
+            if dialect.length_field:
+                body[dialect.length_field] = most
+            elif not is_chat:  # without it, these servers write 16 tokens
+                room = _SHORT_REPLY_TOKENS
+                if ids is not None and self._max_length is not None:
+                    room = self._max_length - len(ids)
+                body["max_tokens"] = min(most, room)
+        if capabilities.token_ids:
+            body["return_token_ids"] = True
+        if ids is not None:
+            body["prompt"] = ids
+        elif not capabilities.takes_messages:
             body["prompt"] = render_text(request, continues=continues)
         else:
             messages: list[dict[str, object]] = [
@@ -205,6 +279,8 @@ class ServerModel(RemoteModel):
         constraint = request.constraint
         if constraint and constraint.kind in capabilities.constraints and (continues or not request.prefix):
             body |= dialect.constraint(constraint)
+        elif capabilities.logits == "some":  # a constrained reply cannot leave the target
+            body |= {"logprobs": True, "top_logprobs": _MAX_RANKED} if is_chat else {"logprobs": _MAX_RANKED}
         return body | self._options
 
     def _error(self, fault: Fault) -> ModelError:
@@ -258,6 +334,12 @@ def _list_models(client: HttpClient) -> Sequence[Json]:
     except Refused as refused:
         raise Fault(refused.what, is_transient=False) from refused.__cause__
     return ()
+
+
+def _max_length(listed: Sequence[Json]) -> int | None:
+    """Return the length of the context in tokens, if the server says it, and says one."""
+    found = {length for length in (entry.get("max_model_len") for entry in listed) if type(length) is int}
+    return found.pop() if len(found) == 1 else None
 
 
 def _owners(listed: Sequence[Json]) -> set[str]:

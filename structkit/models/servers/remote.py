@@ -10,7 +10,7 @@ from structkit.models.capabilities import Capabilities
 
 __all__ = ["KnownCapabilities", "RemoteModel"]
 
-Refusable: TypeAlias = Literal["constraint", "prefix"]
+Refusable: TypeAlias = Literal["constraint", "prefix", "logprobs", "token_ids"]
 """What a server can refuse, and take the request without."""
 
 
@@ -46,6 +46,8 @@ class KnownCapabilities:
         found: dict[Refusable, bool] = {
             "constraint": current.constraints != stated.constraints,
             "prefix": current.continues_prefix != stated.continues_prefix,
+            "logprobs": current.logits != stated.logits,
+            "token_ids": current.token_ids != stated.token_ids,
         }
         return frozenset(name for name, is_refused in found.items() if is_refused)
 
@@ -56,6 +58,8 @@ class KnownCapabilities:
                 self._current,
                 constraints=self._current.constraints & taken.constraints,
                 continues_prefix=self._current.continues_prefix and taken.continues_prefix,
+                logits="none" if taken.logits == "none" else self._current.logits,
+                token_ids=self._current.token_ids and taken.token_ids,
             )
 
 
@@ -83,7 +87,10 @@ class RemoteModel:
 
     @property
     def refused(self) -> frozenset[Refusable]:
-        """What the server has refused: a `"constraint"`, or the `"prefix"` of an answer. Requests are without it."""
+        """What the server has refused, and requests are without.
+
+        A `"constraint"`, the `"prefix"` of an answer, `"logprobs"`, or a prompt of `"token_ids"`.
+        """
         return self._known.refused
 
     @property

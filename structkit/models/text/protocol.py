@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.protocols import LogitsModel, Message
 
-__all__ = ["AnyModel", "NativeConstraint", "TextModel", "TextRequest", "check_reply_bounds"]
+__all__ = [
+    "AnyModel",
+    "NativeConstraint",
+    "SupportsTokenIds",
+    "TextModel",
+    "TextRequest",
+    "check_reply_bounds",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +90,26 @@ class TextModel(Protocol):
         ...
 
     def request(self, request: TextRequest) -> Iterator[str] | AsyncIterator[str]:
-        """Start a reply, and return its pieces.
+        """Start a reply, and return its pieces: strings, or `ScoredText` if the model ranks its tokens.
 
         The call, and each piece of a sync iterator, runs in a thread of the reply; each piece of an async iterator is
         awaited on the event loop of the caller. The iterator is closed, by its `close` or `aclose` if it has one, once
         the rest of the reply is not needed.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsTokenIds(Protocol):
+    """A text model that can go on from token ids; see `Capabilities.token_ids`."""
+
+    def token_ids(self, request: TextRequest) -> Sequence[int] | None:
+        """Return the ids of the prompt and the start of the answer with which a request goes on from earlier replies.
+
+        `None` if they are not known, so that the request has a text.
 
         Raises:
             ModelError: The model failed.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import structkit as sk
 from structkit.errors import ModelError
+from structkit.testing import RandomModel
 from tests.models.servers.fake import KINDS, MODEL, error, serve
 
 ANA = '{"name": "Ana", "age": 34}'
@@ -34,6 +35,19 @@ def test_the_server_is_recognized(kind: str) -> None:
         assert model.capabilities.continues_prefix == (kind in CONTINUES)
         assert model.capabilities.constraints == CONSTRAINTS.get(kind, set())
         assert model.capabilities.takes_messages
+        assert (model.capabilities.logits == "some") == (kind in CONTINUES)
+        assert model.capabilities.token_ids == (kind == "vLLM")
+
+
+def test_our_own_server_is_recognized_and_enforces_the_grammar() -> None:
+    pytest.importorskip("uvicorn", reason="the package uvicorn is not installed")
+    from examples.servers.local import serve as serve_model
+
+    with serve_model(RandomModel(seed=1)) as url:
+        model = sk.connect(url)
+        assert (model.dialect, model.capabilities.constraints) == ("structkit", {"grammar"})
+        result = sk.generate(model, "which?", dict[Literal["a", "b"], bool])
+        assert result.guarantee == "constrained"
 
 
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/models"])
