@@ -395,7 +395,7 @@ class Index:
             return self._walk_together(nodes, frame, remaining, salt, signatures, distinct_mode)
         mask = np.zeros(self.vocabulary.mask_words, np.uint32)
         exits, costs = [NO_EXIT_NODES], []
-        for layer in _layers(nodes, ends):
+        for layer in self.vocabulary.trie.layers(nodes):
             added = np.zeros_like(signatures)
             row = self._walk_together(layer, frame, remaining, salt, added, distinct_mode)
             row.mask.or_into(mask)
@@ -486,21 +486,3 @@ class Index:
                 unique.tables_without_distinct(tables, begun),
             )
         return known[1]
-
-
-def _layers(nodes: NDArray[np.int32], ends: NDArray[np.int32]) -> list[NDArray[np.int32]]:
-    """Return trie nodes in groups in which none lies behind another one.
-
-    >>> _layers(np.array([1, 2, 3, 5], np.int32), np.array([6, 5, 3, 5, 5, 6], np.int32))
-    [array([1, 5], dtype=int32), array([2, 3], dtype=int32)]
-    """
-    found: list[list[int]] = []
-    open_ends: list[int] = []
-    for node in np.unique(nodes).tolist():
-        while open_ends and open_ends[-1] <= node:
-            open_ends.pop()
-        if len(open_ends) == len(found):
-            found.append([])
-        found[len(open_ends)].append(node)
-        open_ends.append(int(ends[node]))
-    return [np.array(layer, np.int32) for layer in found]

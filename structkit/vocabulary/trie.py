@@ -93,6 +93,23 @@ class Trie:
             token_ids=_frozen(np.array(ids, np.int32)),
         )
 
+    def layers(self, nodes: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+        """Return nodes in groups in which none lies behind another one, int32[...] each.
+
+        >>> [layer.tolist() for layer in Trie.build([b"ab", b"b", b"abc"]).layers(np.array([1, 2, 4], np.int32))]
+        [[1, 4], [2]]
+        """
+        found: list[list[int]] = []
+        open_ends: list[int] = []
+        for node in np.unique(nodes).tolist():
+            while open_ends and open_ends[-1] <= node:
+                open_ends.pop()
+            if len(open_ends) == len(found):
+                found.append([])
+            found[len(open_ends)].append(node)
+            open_ends.append(int(self.end[node]))
+        return [np.array(layer, np.int32) for layer in found]
+
     def __len__(self) -> int:
         """The number of nodes, including the root."""
         return len(self.byte)
