@@ -17,6 +17,7 @@ from structkit.guide.state import State
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.mask_builder import vocabulary_memory
 from structkit.index.rows.row_kernels import SLOTS
+from structkit.lru_cache import LruCache
 
 __all__ = ["CompletionSearch"]
 
@@ -35,6 +36,9 @@ _MAX_TOKENIZED_BYTES = 20_000
 """Maximum length of a shortest text to tokenize if the search for others is too large; takes about 20 ms."""
 
 _NO_TOKENS: NDArray[np.int64] = np.empty(0, np.int64)
+
+_MAX_KNOWN = 512
+"""Answers that are kept: the rows of a batch come to the same states, each of which takes up to 10 ms to search."""
 
 _CAPACITY = 1 << 14
 """Initial capacity for interned frames, so that few searches have to begin again."""
@@ -68,6 +72,7 @@ class CompletionSearch:
         self._places = np.empty((index.vocabulary.max_token_length + 2, kernels.PLACE_COLUMNS), np.int64)
         self._saved = np.empty((_PARSES, 3), np.int32)
         self._configurations = self._new_configurations()
+        self._first_tokens: LruCache[tuple[State, int], frozenset[int]] = LruCache(max_size=_MAX_KNOWN)
         self._lock = Lock()
 
     def fewest(self, state: State, max_tokens: int) -> tuple[int, ...]:
@@ -84,8 +89,15 @@ class CompletionSearch:
                 return best
         return best or self._shortest(state, max_tokens)
 
-    def first_tokens(self, state: State, max_tokens: int) -> set[int]:
+    def first_tokens(self, state: State, max_tokens: int) -> frozenset[int]:
         """Return first tokens of completions of at most `max_tokens` tokens."""
+        known = self._first_tokens.get((state, max_tokens))
+        if known is None:
+            known = frozenset(self._find_first_tokens(state, max_tokens))
+            self._first_tokens.put((state, max_tokens), known)
+        return known
+
+    def _find_first_tokens(self, state: State, max_tokens: int) -> set[int]:
         found: set[int] = set()
         tokens = np.empty(_EDGES, np.int64)
         with self._lock:
