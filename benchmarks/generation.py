@@ -5,8 +5,10 @@ python -m benchmarks.generation --tokenizer tokenizer.json
 ```
 
 Six schemas from flat to deep, on the demo model and on a Llama with 100 million random weights and the vocabulary of
-the tokenizer, one prompt at a time and 24 in batches of eight. All are greedy and read the same prompts, after a
-warm-up. "Unconstrained" and the other engines run in the loop of transformers, the engines as logits processors;
+the tokenizer, one prompt at a time and 24 in batches of eight. All read the same prompts, after a warm-up: the demo
+model those with the description of the schema, with greedy decoding. The Llama draws its tokens at random, since random
+weights prefer no spelling of a text: structkit then writes forced text in the tokens of the tokenizer. "Unconstrained"
+and the other engines run in the loop of transformers, the engines as logits processors;
 structkit runs its own loop. Unconstrained text has as many tokens as structkit's values have on average.
 """
 
@@ -155,6 +157,33 @@ class Setting:
     model: TransformersModel
     max_tokens: int
     clock: Clock
+    is_trained: bool
+
+    @property
+    def temperature(self) -> float:
+        """0 for greedy decoding."""
+        return 0.0 if self.is_trained else 1.0
+
+    def prompts(self, target: type[BaseModel], count: int) -> list[list[int]]:
+        """Return prompts, for a trained model with the description of the target."""
+        texts = [PROMPTS[number * 5 % 8] for number in range(count)]
+        if self.is_trained:
+            texts = [sk.render_prompt(self.model, text, target) for text in texts]
+        return [self.model.encode(text) for text in texts]
+
+    def structkit(self, texts: Sequence[str], target: type[BaseModel], size: int) -> list[sk.Result[Any]]:
+        """Run structkit's loop."""
+        return sk.generate_many(
+            self.model,
+            texts,
+            target,
+            batch_size=size,
+            max_tokens=self.max_tokens,
+            include_schema=self.is_trained,
+            temperature=self.temperature,
+            seed=0,
+            progress=False,
+        )
 
     def generate(
         self, prompts: Sequence[list[int]], size: int, options: Callable[[int], dict[str, object]]
@@ -171,7 +200,8 @@ class Setting:
         width = max(map(len, prompts))
         ids = torch.tensor([[ends[0]] * (width - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
-        arguments = {"max_new_tokens": self.max_tokens, "do_sample": False, "num_beams": 1} | options
+        sampling = {"do_sample": not self.is_trained, "num_beams": 1}
+        arguments = {"max_new_tokens": self.max_tokens} | sampling | options
         with torch.inference_mode():
             output = hf.generate(
                 ids, attention_mask=mask, pad_token_id=ends[0], eos_token_id=list(ends), **arguments
@@ -184,9 +214,7 @@ class Setting:
 
 def unconstrained(setting: Setting, target: type[BaseModel]) -> Run:
     """Return a run of transformers without constraints."""
-    results = sk.generate_many(
-        setting.model, PROMPTS, target, max_tokens=setting.max_tokens, include_schema=False, progress=False
-    )
+    results = setting.structkit(PROMPTS, target, 8)
     length = sum(result.usage.generated_tokens for result in results) // len(results)
     fixed: dict[str, object] = {"min_new_tokens": length, "max_new_tokens": length}
     return lambda prompts, size: setting.generate(prompts, size, lambda rows: fixed)
@@ -194,18 +222,11 @@ def unconstrained(setting: Setting, target: type[BaseModel]) -> Run:
 
 def structkit(setting: Setting, target: type[BaseModel]) -> Run:
     """Return a run of structkit's loop, which encodes the texts to the same tokens."""
-    texts = {tuple(setting.model.encode(text)): text for text in PROMPTS}
+    texts = [PROMPTS[number * 5 % 8] for number in range(len(PROMPTS))]
+    known = {tuple(ids): text for ids, text in zip(setting.prompts(target, 8), texts, strict=True)}
 
     def run(prompts: Sequence[list[int]], size: int) -> int:
-        results = sk.generate_many(
-            setting.model,
-            [texts[tuple(prompt)] for prompt in prompts],
-            target,
-            batch_size=size,
-            max_tokens=setting.max_tokens,
-            include_schema=False,
-            progress=False,
-        )
+        results = setting.structkit([known[tuple(prompt)] for prompt in prompts], target, size)
         return sum(result.usage.generated_tokens for result in results)
 
     return run
@@ -293,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for title, model in (("demo", sk.load()), ("llama", _llama(options.tokenizer))):
         if title not in options.models.split(","):
             continue
-        setting = Setting(model, options.tokens, CLOCKS[options.clock])
+        setting = Setting(model, options.tokens, CLOCKS[options.clock], title == "demo")
         for size in map(int, options.batches.split(",")):
             print(f"\n{title}, batch {size}: tokens per second\n")
             print("| schema |", *(f"{name} |" for name in names))
@@ -321,7 +342,7 @@ def _cell(
     setting: Setting, name: str, target: type[BaseModel], size: int, count: int
 ) -> tuple[str, int, float]:
     """Return tokens per second as text, the tokens and the seconds; the name of the error if there is no result."""
-    prompts = [setting.model.encode(PROMPTS[number * 5 % 8]) for number in range(count)]
+    prompts = setting.prompts(target, count)
     try:
         run = ENGINES[name](setting, target)
         run(prompts[:8], size)
