@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Limits"]
+from structkit.errors import LimitExceeded
+
+__all__ = ["Limits", "Work"]
 
 _MAX_INTEGER_DIGITS = 4_300
 """CPython's default limit on the digits of an integer converted from or to text (`sys.int_info`)."""
@@ -86,6 +88,10 @@ class Limits:
     fraction_digits: int = 17
     """Decimal places of a `float` in a Python type; 17 are enough for the shortest round-trip spelling."""
 
+    work: int = 10_000_000
+    """Steps of about 0.1 µs for which a grammar is compiled, and for which the tokens of one mask are searched. The
+    grammars of Lark and `structkit.grammars` take up to 4,000,000, and practical masks up to 200,000."""
+
     search_states: int = 20_000
     """States searched to decide whether a vocabulary without some byte tokens can complete a value."""
 
@@ -94,3 +100,40 @@ class Limits:
             raise ValueError(
                 f"integer_digits must be from 1 to {_MAX_INTEGER_DIGITS}, not {self.integer_digits}"
             )
+
+
+@dataclass(slots=True)
+class Work:
+    """A counter of the steps that one question takes, against `Limits.work`.
+
+    Attributes:
+        limit: `Limits.work`.
+        left: The steps that are left.
+
+    >>> work = Work(10)
+    >>> work.pay(4, "the example")
+    >>> work.left
+    6
+    """
+
+    limit: int
+    left: int = -1
+
+    def __post_init__(self) -> None:
+        if self.left < 0:
+            self.left = self.limit
+
+    def pay(self, steps: int, building: str, place: str | None = None) -> None:
+        """Take steps from those that are left.
+
+        Args:
+            steps: The steps, of about 0.1 µs each.
+            building: What takes them, for the message.
+            place: Where it is in the target.
+
+        Raises:
+            LimitExceeded: Fewer steps are left.
+        """
+        self.left -= steps
+        if self.left < 0:
+            raise LimitExceeded("work", self.limit, building, place=place)

@@ -79,8 +79,7 @@ class GrammarSource:
         except (UnseparatedTerminals, GuardedRecursion, UnbalancedIndent) as error:
             raise self.error(str(error)) from None
         except LimitExceeded as error:
-            if error.place is not None:
-                error.place = self._line(error.place)
+            error.place = self._line(error.place or self.options.start)
             raise
         if rules.start is NEVER:
             raise self.error("no text is in the language")

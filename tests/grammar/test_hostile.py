@@ -135,6 +135,31 @@ def test_large_terminals_are_refused(grammar: str, what: str) -> None:
         _ = source.rules
 
 
+LOOKAROUND = "start: (A | B)+\n\nA: /(?<!a.{%d})x+/\nB: /[a-z]/"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [LarkOptions(), LarkOptions(lexer="dynamic_complete"), LarkOptions(parser="lalr")],
+    ids=["dynamic", "dynamic_complete", "lalr"],
+)
+def test_lookarounds_are_bounded_by_the_work(options: LarkOptions) -> None:
+    few = Limits(work=40_000)
+    assert GrammarSource(LOOKAROUND % 3, options=options).rules.rules
+    source = GrammarSource(LOOKAROUND % 3, "look.lark", options=options, limits=few)
+    with pytest.raises(LimitExceeded, match=r"exceeds the limit work=40000\n.*Limits\(work=") as caught:
+        _ = source.rules
+    assert caught.value.limit == "work"
+    assert caught.value.place in ("look.lark, line 1", "look.lark, line 3", "look.lark, line 4")
+
+
+@pytest.mark.parametrize("pattern", ["(?<!a.{12})x+", "(?:(?<=a.{9}b)c|[a-z])+", "(?!.{15}b)[a-z]+"])
+def test_exponential_lookarounds_are_refused(pattern: str) -> None:
+    source = GrammarSource(f"start: (A | B)+\nA: /{pattern}/\nB: /[a-z]/", limits=Limits(work=1_000_000))
+    with pytest.raises(LimitExceeded, match="work=1000000"):
+        _ = source.rules
+
+
 def test_a_terminal_that_is_only_declared_is_refused() -> None:
     source = GrammarSource('start: "a" _INDENT\n%declare _INDENT')
     with pytest.raises(GrammarError, match="_INDENT is only declared"):

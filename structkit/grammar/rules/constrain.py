@@ -30,14 +30,18 @@ from structkit.grammar.rules.layout import LineMove, UnbalancedIndent
 from structkit.grammar.rules.lexing import Indenting, Lexing, Way
 from structkit.grammar.rules.tokens import TokenReader, is_wide
 from structkit.grammar.rules.variants import Call, Entry, Explored, Layouts, Variants
+from structkit.limits import Limits, Work
 from structkit.regex.charset import complement, contains, intersection, union
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
 
 __all__ = ["UnseparatedTerminals", "constrain", "constrain_tokens"]
 
-_MAX_STATES = 100_000
-"""Maximum states of the multiplied rules."""
+_STEPS_PER_STATE = 150
+"""The work of a state of the multiplied rules; see `Limits.work`."""
+
+_STEPS_PER_CLASS, _STEPS_PER_THREAD = 150, 60
+"""The work of a class of characters in a state of a terminal, and of each thread there."""
 
 _MAX_BRACKETS = 50
 """Maximum brackets that a rule opens without closing them."""
@@ -49,6 +53,7 @@ def constrain_tokens(
     lexing: Lexing,
     indenting: Indenting | None = None,
     blocks: Set[str] = frozenset(),
+    limits: Limits = Limits(),  # noqa: B008
 ) -> Variants:
     """Return rules whose tokens are those of a lexer.
 
@@ -58,19 +63,43 @@ def constrain_tokens(
         lexing: The lexer.
         indenting: The indenter, if there is one.
         blocks: The rules that an indent begins.
+        limits: Bounds on the states of the rules, and on the work.
+
+    Raises:
+        LimitExceeded: The rules with what their terminals require are too large.
     """
-    ahead = Following(graphs, start)
+    work = Work(limits.work)
+    ahead = Following(graphs, start, work)
     names = [*lexing.automata]
     scanned = tuple(lexing.automata.values())
     behind = tuple(number for number, automaton in enumerate(scanned) if automaton.looks_behind)
-    contexts, by_name = Contexts(scanned, behind), {name: n for n, name in enumerate(names)}
+    contexts, by_name = Contexts(scanned, behind, work), {name: n for n, name in enumerate(names)}
     numbers = {terminal: by_name[terminal.name] for terminal in ahead.characters if terminal.name in by_name}
-    reader = TokenReader(lexing, contexts)
-    product = _Product(graphs, contexts, numbers, ahead.characters, False, lexing, reader, ahead, indenting)
+    reader = TokenReader(lexing, contexts, limits, work)
+    product = _Product(
+        graphs,
+        contexts,
+        numbers,
+        ahead.characters,
+        False,
+        limits,
+        work,
+        lexing,
+        reader,
+        ahead,
+        indenting,
+    )
     return product.run(start, blocks)
 
 
-def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tuple[dict[str, Graph], str]:
+def constrain(
+    graphs: Mapping[str, Graph],
+    start: str,
+    *,
+    complete: bool,
+    limits: Limits = Limits(),  # noqa: B008
+    work: Work | None = None,
+) -> tuple[dict[str, Graph], str]:
     """Return rules without requirements at the ends of terminals, and the name of the first one.
 
     Args:
@@ -78,8 +107,15 @@ def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tup
         start: The first rule.
         complete: Whether terminals may also end where a shorter text would end, as in `dynamic_complete`. Ignored
             terminals never do.
+        limits: Bounds on the states of the rules.
+        work: What the work is taken from; by default that of the limits.
+
+    Raises:
+        LimitExceeded: The rules with what their terminals require are too large.
+        UnseparatedTerminals: A large terminal may be longer than its text so far shows.
     """
-    following = Following(graphs, start).characters
+    work = work or Work(limits.work)
+    following = Following(graphs, start, work).characters
     terminals = [terminal for terminal in following if terminal.edges is not None]
     automata = tuple(terminal.edges for terminal in terminals if terminal.edges is not None)
     behind = tuple(number for number, automaton in enumerate(automata) if automaton.looks_behind)
@@ -90,7 +126,13 @@ def constrain(graphs: Mapping[str, Graph], start: str, *, complete: bool) -> tup
                 "use smaller counts, or put a separator behind it"
             )
     product = _Product(
-        graphs, Contexts(automata, behind), {t: n for n, t in enumerate(terminals)}, following, complete
+        graphs,
+        Contexts(automata, behind, work),
+        {t: n for n, t in enumerate(terminals)},
+        following,
+        complete,
+        limits,
+        work,
     )
     if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
@@ -109,6 +151,8 @@ class _Product:
     numbers: Mapping[Terminal, int]
     following: Mapping[Terminal, CharClass]
     complete: bool
+    limits: Limits
+    work: Work
     lexing: Lexing | None = None
     reader: TokenReader | None = None
     ahead: Following | None = None
@@ -137,6 +181,14 @@ class _Product:
             for state in automaton.states
             for way in exits(state, state if self.complete and not terminal.is_ignored else None)
         )
+
+    def count(self, states: int, steps: int, building: str, name: str) -> None:
+        """Count states, and the work of a part of the grammar."""
+        place = None if name.startswith("$") else name
+        self.work.pay(steps, building, place)
+        self.size += states
+        if self.size > self.limits.nfa_states:
+            raise LimitExceeded("nfa_states", self.limits.nfa_states, building, place=place)
 
     def number(self, context: Context) -> int:
         number = self.context_numbers.setdefault(context, len(self.known))
@@ -177,14 +229,12 @@ class _Product:
         context = self.reduce(owner[0], state, context)
         places = self.reached[owner]
         if (state, context) not in places:
-            self.size += 1
-            if self.size > _MAX_STATES:
-                raise LimitExceeded(
-                    "nfa_states",
-                    _MAX_STATES,
-                    "the grammar with what its terminals require of their neighbours",
-                    is_fixed=True,
-                )
+            self.count(
+                1,
+                _STEPS_PER_STATE,
+                "the grammar with what its terminals require of their neighbours",
+                owner[0].partition("#")[0],
+            )
             number = places[state, context] = len(places) + (len(places) > 0)
             self.explored[owner].size = len(places)
             if (pending := self.known[context].layout.pending) in (INDENT, DEDENT):
@@ -458,7 +508,11 @@ class _Product:
                     after = contexts.after(context, number, way, self.following[terminal])
                     ends.setdefault(self.number(after), []).append(source)
             targets: dict[int, list[CharClass]] = {}
-            for charset in partition([*threads.classes_at(state), *contexts.classes(context)]):
+            classes = partition([*threads.classes_at(state), *contexts.classes(context)])
+            size = state.size + contexts.size(context)
+            steps = len(classes) * (_STEPS_PER_CLASS + _STEPS_PER_THREAD * size)
+            self.count(1, steps, f"the terminal {terminal.name}", terminal.name)
+            for charset in classes:
                 code_point = charset.ranges[0][0]
                 moved, next_context = threads.step(state, code_point), contexts.step(context, code_point)
                 if not moved.threads or next_context is None:
@@ -468,11 +522,6 @@ class _Product:
                 target = numbers.setdefault(following, len(numbers))
                 if target == len(pending):
                     pending.append(following)
-                    self.size += 1
-                    if self.size > _MAX_STATES:
-                        raise LimitExceeded(
-                            "nfa_states", _MAX_STATES, f"the terminal {terminal.name}", is_fixed=True
-                        )
                 targets.setdefault(target, []).append(charset)
             moves += [(source, union(parts), target) for target, parts in targets.items()]
         return len(numbers), moves, ends

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from structkit.limits import Work
 from structkit.regex.charset import ANY, char_class, complement, contains, intersection, union
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import (
@@ -33,6 +34,9 @@ _NONE = char_class([])
 
 _MAX_FUTURE = 200
 """Maximum states of threads whose futures are compared."""
+
+_STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
+"""The work of a class of characters with which a requirement is tried, and of each thread there; see `Limits.work`."""
 
 
 NONE, INDENT, DEDENT, CLOSED = range(4)
@@ -132,13 +136,23 @@ class Contexts:
     Attributes:
         automata: The terminals whose ends make requirements, by number.
         behind: The numbers of those that look at the text before them.
+        work: What the work is taken from.
     """
 
     automata: tuple[TerminalAutomaton, ...]
     behind: tuple[int, ...]
+    work: Work
     _effects: dict[tuple[int, State | Condition], Effect] = field(default_factory=dict)
     _classes: dict[Running, Running] = field(default_factory=dict)
     _known: dict[object, Running] = field(default_factory=dict)
+
+    @staticmethod
+    def size(context: Context) -> int:
+        """Return the number of threads and instructions at which a step looks."""
+        size = sum(len(each) for progress in context.behind for each in progress)
+        for _, state in (*context.never, *context.must):
+            size += state.size
+        return size + sum(len(condition.instructions) for _, condition in context.looks)
 
     def start(self) -> Context:
         """Return the context of the start of the text."""
@@ -239,21 +253,28 @@ class Contexts:
     def _effect_of(self, threads: Threads, requirement: State | Condition) -> Effect:
         broken, still_open = [], []
         if isinstance(requirement, Condition):
-            classes = threads.classes_at(State((Thread(ENDED, frozenset([requirement])),)))
-            for charset in partition([*classes, ANY]):
+            look = State((Thread(ENDED, frozenset([requirement])),))
+            for charset in self._tried(threads, look):
                 left = threads.look_step(frozenset([requirement]), charset.ranges[0][0])
                 if left is None:
                     broken.append(charset)
                 elif left:
                     still_open.append(charset)
             return Effect(union(broken), union(still_open), not requirement.holds_at_end)
-        for charset in partition([*threads.classes_at(requirement), ANY]):
+        for charset in self._tried(threads, requirement):
             after = threads.step_or_match(requirement, charset.ranges[0][0])
             if after is None:
                 broken.append(charset)
             elif after.threads:
                 still_open.append(charset)
         return Effect(union(broken), union(still_open), requirement.can_match_at_end)
+
+    def _tried(self, threads: Threads, state: State) -> list[CharClass]:
+        """Return the classes of characters with which threads are tried, any other character included."""
+        classes = partition([*threads.classes_at(state), ANY])
+        steps = len(classes) * (_STEPS_PER_CLASS + _STEPS_PER_THREAD * state.size)
+        self.work.pay(steps, "what the terminals of a grammar require of the text behind them")
+        return classes
 
     def _first_equal(self, running: Running) -> Running:
         """Return the first known threads that match in the same texts as these: fewer contexts then differ."""
@@ -275,7 +296,7 @@ class Contexts:
         moves: list[list[tuple[CharClass, int]]] = []
         for state in states:
             found = []
-            for charset in partition([*threads.classes_at(state), ANY]):
+            for charset in self._tried(threads, state):
                 after = threads.step_or_match(state, charset.ranges[0][0])
                 target = -1
                 if after is not None:

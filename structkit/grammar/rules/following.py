@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
 from structkit.grammar.rules.graph import Graph
+from structkit.limits import Work
 from structkit.regex.charset import ANY, contains, union
 from structkit.regex.nodes import EMPTY, CharClass
 from structkit.regex.pattern.threads import State, Threads, partition
@@ -15,14 +16,30 @@ __all__ = ["Following", "outgoing_moves"]
 _MAX_BEHIND = 200
 """Maximum states of the lookbehinds of a terminal for which the characters that it begins with are determined."""
 
+_BUILDING = "the terminals that can follow each other in a grammar"
+"""What takes the work of a search."""
+
+_STEPS_PER_MOVE, _STEPS_PER_PLACE = 10, 200
+"""The work of a move of a rule, and of a place in which threads are looked at; see `Limits.work`."""
+
 _MAX_SEARCHED = 500
 """Maximum places that are looked at to see whether threads can match."""
 
 
 class Following:
-    """The terminals that can come next in each state of the automata of rules."""
+    """The terminals that can come next in each state of the automata of rules.
 
-    def __init__(self, graphs: Mapping[str, Graph], start: str) -> None:
+    Args:
+        graphs: The automata of the rules.
+        start: The first rule.
+        work: What the work is taken from.
+
+    Raises:
+        LimitExceeded: The search takes too much work.
+    """
+
+    def __init__(self, graphs: Mapping[str, Graph], start: str, work: Work) -> None:
+        self._work = work
         # Sets of terminals are numbers with a bit for each, which unite fast; the first bit is the end of the text.
         self._terminals: list[Terminal | None] = [None]
         self._bits: dict[Terminal, int] = {}
@@ -58,6 +75,7 @@ class Following:
         while changed:
             changed = False
             for name, graph in graphs.items():
+                self._work.pay(_STEPS_PER_MOVE * len(graph.moves), _BUILDING)
                 for _, symbol, target in graph.moves:
                     if symbol is None or isinstance(symbol, Guard):
                         continue
@@ -110,6 +128,7 @@ class Following:
         while pending:
             if len(seen) > _MAX_SEARCHED:
                 return True
+            self._work.pay(_STEPS_PER_PLACE, _BUILDING)
             state, terminal, place = pending.pop()
             if terminal is None:
                 if state.can_match_at_end:
@@ -158,6 +177,7 @@ class Following:
                         pending.append(target)
                 else:
                     found |= self._first[symbol]
+        self._work.pay(_STEPS_PER_MOVE * len(seen), _BUILDING)
         return found, 1 in seen
 
 

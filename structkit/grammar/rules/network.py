@@ -16,7 +16,7 @@ from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, lo
 from structkit.grammar.rules.inlining import flattened, kept_rules, small_graphs
 from structkit.grammar.rules.left_corner import left_corner_graphs
 from structkit.grammar.rules.variants import Variants
-from structkit.limits import Limits
+from structkit.limits import Limits, Work
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import (
     EMPTY,
@@ -78,7 +78,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
     if cfg.start not in cfg.productive:
         return Rules(NEVER, {})
     if cfg.lexing is not None:
-        return _lexed_rules(cfg)
+        return _lexed_rules(cfg, limits)
     graphs = left_corner_graphs(cfg, limits.nfa_states // 8)
     if not graphs:
         return Rules(EMPTY, {})
@@ -87,7 +87,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
         graphs[name] = loop_back(name, graph)
     first = cfg.start
     kept = kept_rules(graphs, first)
-    work = _Work(_WORK * limits.states)
+    work, budget = _Work(_WORK * limits.states), Work(limits.work)
     for attempt in range(_MAX_ATTEMPTS):
         inlined = _inline(graphs, kept)
         # What was inlined may end with a call of the rule, too.
@@ -95,7 +95,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
         product, entry = inlined, first
         if cfg.ending != "any":
             complete = cfg.ending == "dynamic_complete"
-            product, entry = constrain(inlined, first, complete=complete)
+            product, entry = constrain(inlined, first, complete=complete, limits=limits, work=budget)
         tokens: dict[Node, str] = {}
         rules = {name: _node(trim(graph), tokens) for name, graph in product.items()}
         merged = {
@@ -116,12 +116,12 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
     return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
 
 
-def _lexed_rules(cfg: Cfg) -> Rules:
+def _lexed_rules(cfg: Cfg, limits: Limits) -> Rules:
     """Return the language of a grammar with a lexer."""
     graphs = small_graphs(cfg)
     if not graphs or cfg.lexing is None:
         return Rules(EMPTY, {})
-    variants = constrain_tokens(graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks)
+    variants = constrain_tokens(graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks, limits)
     first = variants.start
     if cfg.indenting is not None:
         return _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable)

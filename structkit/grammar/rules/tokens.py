@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.context import Context, Contexts, exits
 from structkit.grammar.rules.lexing import Lexing, Way
+from structkit.limits import Limits, Work
 from structkit.regex.charset import ANY, contains, union
 from structkit.regex.nodes import CharClass, Network, Node
 from structkit.regex.pattern.threads import State, network_of, partition
@@ -20,8 +21,8 @@ __all__ = ["TokenReader", "is_wide"]
 _WIDE = 16
 """ASCII characters on which a state of a token is left, so that the token is a rule of its own."""
 
-_MAX_STATES = 200_000
-"""Maximum states of the automata of all tokens."""
+_STEPS_PER_CLASS, _STEPS_PER_THREAD = 60, 8
+"""The work of a class of characters in a state of a token, and of each thread there; see `Limits.work`."""
 
 _Words: TypeAlias = "tuple[tuple[int, int, State], ...]"
 """The keywords that a text may still become: the rank, the number and the threads of each."""
@@ -65,10 +66,14 @@ class TokenReader:
     Args:
         lexing: The lexer.
         contexts: The steps of contexts; the terminals are in the order of the automata of the lexer.
+        limits: Bounds on the states.
+        work: What the work is taken from.
     """
 
     lexing: Lexing
     contexts: Contexts
+    limits: Limits
+    work: Work
     _numbers: Mapping[str, int] = field(init=False)
     _built: dict[tuple[Way, Context], _Token] = field(default_factory=dict)
     _tokens: dict[tuple[Way, Context], _Token] = field(default_factory=dict)
@@ -90,10 +95,12 @@ class TokenReader:
         before = self.contexts.tidied(before, union(charset for charset, _ in token.moves[0]), may_end=False)
         key = way, before, following
         if key not in self._read:
-            self._read[key] = self._behind(token, before, following)
+            self._read[key] = self._behind(token, way.scanned, before, following)
         return self._read[key]
 
-    def _behind(self, token: _Token, before: Context, following: CharClass) -> list[tuple[Network, Context]]:
+    def _behind(
+        self, token: _Token, name: str, before: Context, following: CharClass
+    ) -> list[tuple[Network, Context]]:
         """Return the texts of a token behind what matters of a context."""
         places: list[tuple[int, Context]] = [(0, before._replace(behind=()))]
         numbers = {places[0]: 0}
@@ -103,6 +110,10 @@ class TokenReader:
             for own in token.ends[state] if source else ():
                 ends.setdefault(self._joined(own, open_context, following), []).append(source)
             targets: dict[tuple[int, Context], list[CharClass]] = {}
+            steps = 1
+            if open_context != Context():
+                steps = _STEPS_PER_CLASS + _STEPS_PER_THREAD * self.contexts.size(open_context)
+            self._count(len(token.moves[state]) * steps, name)
             for charset, target, after in self._steps(token.moves[state], open_context):
                 targets.setdefault((target, after), []).append(charset)
             for place, parts in targets.items():
@@ -110,7 +121,6 @@ class TokenReader:
                 if target == len(places):
                     places.append(place)
                 moves.append((source, union(parts), target))
-        self._count(len(places))
         return [(_network(moves, sources), after) for after, sources in ends.items()]
 
     def _steps(
@@ -170,7 +180,10 @@ class TokenReader:
             targets: dict[int, list[CharClass]] = {}
             classes = [*threads.classes_at(state), *contexts.classes(context)]
             classes += [each for _, n, word in alive for each in contexts.threads(n).classes_at(word)]
-            for charset in partition(classes):
+            parts = partition(classes)
+            size = state.size + contexts.size(context) + sum(word.size for _, _, word in alive)
+            self._count(len(parts) * (_STEPS_PER_CLASS + _STEPS_PER_THREAD * size), way.scanned)
+            for charset in parts:
                 code_point = charset.ranges[0][0]
                 moved = threads.step(state, code_point)
                 after = contexts.step(context, code_point) if moved.threads else None
@@ -185,16 +198,17 @@ class TokenReader:
                 target = numbers.setdefault(place, len(places))
                 if target == len(places):
                     places.append(place)
-                    self._count(1)
                 targets.setdefault(target, []).append(charset)
-            token.moves.append([(union(parts), target) for target, parts in targets.items()])
+            token.moves.append([(union(found), target) for target, found in targets.items()])
         return token
 
-    def _count(self, states: int) -> None:
-        self._size += states
-        if self._size > _MAX_STATES:
+    def _count(self, steps: int, name: str) -> None:
+        """Count a state of the token of a terminal, and its work."""
+        self.work.pay(steps, f"the tokens of the lexer, the last that of {name},", name)
+        self._size += 1
+        if self._size > self.limits.nfa_states:
             raise LimitExceeded(
-                "nfa_states", _MAX_STATES, "the tokens of the lexer of a grammar", is_fixed=True
+                "nfa_states", self.limits.nfa_states, "the tokens of the lexer of a grammar", place=name
             )
 
 

@@ -32,7 +32,7 @@ from structkit.regex.charset import char_class
 from structkit.regex.nodes import EMPTY, CharClass
 from structkit.regex.pattern.parse import parse
 from structkit.regex.pattern.program import prefers_longer, read_pattern
-from structkit.regex.pattern.threads import MAX_STEPS, build_terminal
+from structkit.regex.pattern.threads import build_terminal
 from structkit.regex.size_bound import edges_if_unambiguous
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ _MAX_PRODUCTIONS = 20_000
 
 _MAX_RULES = 2_000
 """Maximum number of productions of an LALR grammar: Lark's tables of more take seconds."""
+
+_WORK_PER_STEP = 15
+"""The work of an instruction of a terminal at which is looked; see `Limits.work`."""
 
 _loading = Lock()
 
@@ -350,7 +353,7 @@ class LarkGrammar:
             raise self._errors.of_lark(error) from None
 
     def _terminals(self) -> dict[str, Terminal]:
-        found, steps = {}, MAX_STEPS
+        found, steps = {}, self.limits.work // _WORK_PER_STEP
         for definition in self.lark.terminals:
             found[definition.name] = terminal = self._terminal(definition, steps)
             if terminal.edges is not None:
@@ -367,9 +370,10 @@ class LarkGrammar:
             ) from None
         except LimitExceeded as error:
             if (counted := _counted(definition.name, pattern, flags)) is None:
-                value = MAX_STEPS if error.value == max_steps else error.value
-                what = f"the terminal {definition.name}, with those before it,"
-                raise LimitExceeded(error.limit, value, what, place=self.path) from None
+                what, place = f"the terminal {definition.name}, with those before it,", definition.name
+                if error.value == max_steps:
+                    raise LimitExceeded("work", self.limits.work, what, place=place) from None
+                raise LimitExceeded(error.limit, error.value, what, place=place, is_fixed=True) from None
             return counted
         return Terminal(definition.name, automaton.node, automaton)
 

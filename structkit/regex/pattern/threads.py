@@ -45,6 +45,9 @@ _MAX_STATES = 20_000
 _MAX_THREADS = 20_000
 """Maximum threads that are looked at in one step."""
 
+_MAX_COMPARED = 100_000
+"""Maximum steps to find out whether a pattern depends on the text before it."""
+
 MAX_STEPS = 700_000
 """Maximum steps to build the automaton of a pattern, at about 1 µs each; practical patterns take up to 40,000."""
 
@@ -78,6 +81,12 @@ class State(NamedTuple):
 
     threads: tuple[Thread, ...]
     behind: tuple[frozenset[int], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of threads and of instructions of lookarounds at which a step looks."""
+        looks = sum(len(look.instructions) for thread in self.threads for look in thread.pending)
+        return len(self.threads) + looks + sum(map(len, self.behind))
 
     @property
     def end(self) -> int | None:
@@ -368,7 +377,10 @@ class TerminalAutomaton:
         return bool(self.threads.program.lookbehinds) and self._start_depends_on_the_past()
 
     def _start_depends_on_the_past(self) -> bool:
-        """Return whether some progress of the lookbehinds before the start changes which texts match."""
+        """Return whether some progress of the lookbehinds before the start changes which texts match.
+
+        A comparison that takes long is answered with true.
+        """
         starts = self.threads.program.lookbehinds
         nothing = self.threads.start().behind
         everything = tuple(self.threads.reachable(start) for start in starts)
@@ -376,7 +388,8 @@ class TerminalAutomaton:
         pasts += [(*nothing[:n], everything[n], *nothing[n + 1 :]) for n in range(len(starts))]
         seen: set[tuple[State, State]] = set()
         pending = [(self.threads.start(), self.threads.start(past)) for past in pasts]
-        while pending:
+        last = self.threads.steps + _MAX_COMPARED
+        while pending and self.threads.steps <= last:
             alone, after_text = pair = pending.pop()
             if pair in seen:
                 continue
@@ -390,7 +403,7 @@ class TerminalAutomaton:
                 pending.append(
                     (self.threads.step(alone, code_point), self.threads.step(after_text, code_point))
                 )
-        return False
+        return bool(pending)
 
 
 def build_terminal(
@@ -415,6 +428,7 @@ def build_terminal(
     numbers, states, moves = {start: 0}, [start], []
     for source, state in enumerate(states):
         targets: dict[int, list[CharClass]] = {}
+        threads.steps += state.size
         for charset in partition(threads.classes_at(state)):
             after = threads.step(state, charset.ranges[0][0])
             threads.steps += len(charset.ranges) // 4
