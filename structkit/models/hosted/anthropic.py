@@ -12,6 +12,7 @@ from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
+    CALLS_TOOL,
     MAX_REPLY_TOKENS,
     HostedClient,
     HostedModel,
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["anthropic_from_environment", "from_anthropic"]
 
 _KEY = "ANTHROPIC_API_KEY"
+
+_FAULTS = {
+    "tool_use": CALLS_TOOL,
+    "model_context_window_exceeded": "the prompt and the answer are longer than the context of the model; shorten them",
+}
+"""Reasons for the end of a reply without the rest of the answer."""
 
 
 def from_anthropic(
@@ -156,7 +163,14 @@ class _AnthropicClient(HostedClient):
         """Return what an event says; see `HostedClient.read`."""
         if event.type == "content_block_delta" and event.delta.type == "text_delta":
             return ReplyPart(event.delta.text)
-        if event.type == "message_delta" and event.delta.stop_reason == "refusal":
+        if event.type == "content_block_start" and event.content_block.type == "text":
+            return ReplyPart(event.content_block.text)
+        if event.type != "message_delta":
+            return ReplyPart()
+        end = event.delta.stop_reason
+        if end == "refusal":
             details = getattr(event.delta, "stop_details", None)
-            return ReplyPart(refusal=getattr(details, "explanation", None) or "")
-        return ReplyPart()
+            return ReplyPart(
+                refusal=getattr(details, "explanation", None) or getattr(details, "category", None) or ""
+            )
+        return ReplyPart(fault=_FAULTS.get(end, ""), is_full=end == "max_tokens")

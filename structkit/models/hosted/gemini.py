@@ -12,6 +12,7 @@ from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
+    CALLS_TOOL,
     HostedClient,
     HostedModel,
     HostedOptions,
@@ -30,8 +31,19 @@ if TYPE_CHECKING:
 
 __all__ = ["from_gemini", "gemini_from_environment"]
 
-_ENDS = {"FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", "STOP", "OTHER", "CONTINUATION", "LANGUAGE"}
+_ENDS = {
+    "CONTINUATION",
+    "FINISH_REASON_UNSPECIFIED",
+    "LANGUAGE",
+    "MALFORMED_RESPONSE",
+    "MAX_TOKENS",
+    "OTHER",
+    "STOP",
+}
 """Reasons for the end of a reply that do not refuse to answer."""
+
+_TOOL_ENDS = {"MALFORMED_FUNCTION_CALL", "TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"}
+"""Reasons for the end of a reply in the call of a tool."""
 
 
 def from_gemini(
@@ -163,8 +175,11 @@ class _GeminiClient(HostedClient):
         parts = (candidate.content and candidate.content.parts) or ()
         text = "".join(part.text for part in parts if part.text and not part.thought)
         reason = candidate.finish_reason and _name(candidate.finish_reason)
+        if reason in _TOOL_ENDS:
+            return ReplyPart(text, fault=CALLS_TOOL)
         is_refused = bool(reason) and reason not in _ENDS
-        return ReplyPart(text, f"Gemini ended the reply ({reason})" if is_refused else None)
+        refusal = f"Gemini ended the reply ({reason})" if is_refused else None
+        return ReplyPart(text, refusal, is_full=reason == "MAX_TOKENS")
 
 
 def _name(reason: Any) -> str:

@@ -12,11 +12,19 @@ from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.hosted.faults import Service, fault_of
 from structkit.models.native.profiles import SchemaProfile
 from structkit.models.protocols import Message
-from structkit.models.servers.faults import Fault, Refused, quotable, texts_of, without_refused
+from structkit.models.servers.faults import (
+    Fault,
+    Refused,
+    check_length,
+    quotable,
+    texts_of,
+    without_refused,
+)
 from structkit.models.servers.remote import RemoteModel
 from structkit.models.text.protocol import TextRequest, check_reply_bounds
 
 __all__ = [
+    "CALLS_TOOL",
     "MAX_REPLY_TOKENS",
     "HostedClient",
     "HostedModel",
@@ -31,6 +39,11 @@ __all__ = [
 MAX_REPLY_TOKENS = 4_096
 """Maximum number of tokens of a reply, where a service asks for one. A longer answer takes more replies."""
 
+CALLS_TOOL = (
+    "the model calls a tool and does not answer; leave tools out of options=..., or use structkit.Agent"
+)
+"""The fault of a reply that ends in the call of a tool."""
+
 _TIMEOUT = 120.0
 _MAX_CALLS = 128
 
@@ -42,10 +55,14 @@ class ReplyPart:
     Attributes:
         text: The text; empty if the event has none. Reasoning is no part of it.
         refusal: A part of the words in which the model or a filter refuses to answer; `None` if neither does.
+        fault: Why the reply ends without the rest of an answer, and the remedy; empty if it ends as others do.
+        is_full: Whether the reply ends at its maximum number of tokens.
     """
 
     text: str = ""
     refusal: str | None = None
+    fault: str = ""
+    is_full: bool = False
 
 
 class ReplyStream(Protocol):
@@ -237,7 +254,7 @@ class HostedModel(RemoteModel):
                         text = self._text(event, reply)
                         if text:
                             yield text
-                reply.check(self._secrets(request))
+                reply.check(request, self._secrets(request))
                 return
             except Exception as error:  # the exceptions depend on the client and its HTTP library
                 reply = self._without_refused(error, request, reply)
@@ -256,7 +273,7 @@ class HostedModel(RemoteModel):
                             yield text
                 finally:
                     await cast("Awaitable[object]", cast("ReplyStream", sent).close())
-                reply.check(self._secrets(request))
+                reply.check(request, self._secrets(request))
                 return
             except Exception as error:  # as above
                 reply = self._without_refused(error, request, reply)
@@ -295,20 +312,28 @@ class _Reply:
     is_reduced: bool = False
     has_text: bool = False
     refusals: list[str] = field(default_factory=list)
+    fault: str = ""
+    is_full: bool = False
 
     def text(self, part: ReplyPart) -> str:
         """Return the text of a part; keep what refuses to answer."""
         self.has_text |= bool(part.text)
+        self.fault = part.fault or self.fault
+        self.is_full |= part.is_full
         if part.refusal is not None:
             self.refusals.append(part.refusal)
         return part.text
 
-    def check(self, secrets: Iterable[str]) -> None:
-        """Raise the fault of a refusal to answer."""
+    def check(self, request: TextRequest, secrets: Iterable[str]) -> None:
+        """Raise the fault of a refusal to answer, or of an end without the rest of the answer."""
         if self.refusals:
             quoted = quotable("".join(self.refusals), secrets)
             said = f": {quoted}" if quoted else ""
             raise Fault(f"the model refuses to answer{said}; change the prompt", is_transient=False)
+        if self.fault:
+            raise Fault(self.fault, is_transient=False)
+        if self.is_full and not self.has_text:
+            check_length(request)
 
 
 def merged(fields: Mapping[str, object], options: Mapping[str, object]) -> dict[str, object]:

@@ -12,6 +12,7 @@ from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
+    CALLS_TOOL,
     MAX_REPLY_TOKENS,
     HostedClient,
     HostedModel,
@@ -166,10 +167,15 @@ class _OpenAIClient(HostedClient):
         """Return what a chunk says; see `HostedClient.read`."""
         # Other servers leave out fields that are never missing at OpenAI.
         choices = getattr(event, "choices", None)
-        if not choices:
+        if not choices or getattr(choices[0], "index", 0):  # of several answers the first is read
             return ReplyPart()
-        delta = getattr(choices[0], "delta", None)
+        delta, end = getattr(choices[0], "delta", None), getattr(choices[0], "finish_reason", None)
         refusal = getattr(delta, "refusal", None)
-        if refusal is None and getattr(choices[0], "finish_reason", None) == "content_filter":
+        if refusal is None and end == "content_filter":
             refusal = "a content filter ended the reply"
-        return ReplyPart(getattr(delta, "content", None) or "", refusal or None)
+        return ReplyPart(
+            getattr(delta, "content", None) or "",
+            refusal or None,
+            fault=CALLS_TOOL if end in ("tool_calls", "function_call") else "",
+            is_full=end == "length",
+        )

@@ -10,10 +10,13 @@ from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.text.protocol import TextRequest
 
-__all__ = ["Fault", "Refused", "message_of", "quotable", "texts_of", "without_refused"]
+__all__ = ["Fault", "Refused", "check_length", "message_of", "quotable", "texts_of", "without_refused"]
 
 _MAX_QUOTE = 300
 """Maximum length of a quoted message of a server."""
+
+_FEW_TOKENS = 64
+"""Number of tokens from which a reply without text did not end inside of a character."""
 
 _MIN_SECRET = 12
 """Length from which a part of a request in the message of a server counts as a quote of the request."""
@@ -58,6 +61,20 @@ class Refused(Fault):
     def __init__(self, what: str, *, status: int, reply: str) -> None:
         super().__init__(what, is_transient=False, status=status)
         self.reply = reply
+
+
+def check_length(request: TextRequest) -> None:
+    """Raise the fault of a reply without text that reached its maximum number of tokens.
+
+    A reply of a few tokens can be a part of a character, and is no fault.
+
+    Raises:
+        Fault: The request asked for more than a few tokens.
+    """
+    if request.max_tokens is None or request.max_tokens >= _FEW_TOKENS:
+        remedy = "raise the maximum in options=..., switch reasoning off, or lower its effort"
+        what = "the reply reached its maximum number of tokens before its first text, as long reasoning does"
+        raise Fault(f"{what}; {remedy}", is_transient=False)
 
 
 def quotable(message: str, secrets: Iterable[str]) -> str:

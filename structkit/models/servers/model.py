@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.servers.dialects import Dialect, recognize
-from structkit.models.servers.faults import Fault, Refused, texts_of, without_refused
+from structkit.models.servers.faults import Fault, Refused, check_length, texts_of, without_refused
 from structkit.models.servers.http import HttpClient, Json
 from structkit.models.servers.ranked import scored_tokens
 from structkit.models.servers.remote import RemoteModel
@@ -216,9 +216,11 @@ class ServerModel(RemoteModel):
         body = self._body(request, capabilities, ids)
         read = self._prompts.begin(request) if capabilities.token_ids else None
         path = "chat/completions" if is_chat else "completions"
+        has_text, end = False, ""
         with self._client.post(path, body, texts_of(request)) as replies:
             for reply in replies:
                 text = _text(reply)
+                has_text, end = has_text or bool(text), end or _end(reply)
                 if read is not None:
                     read.add(reply, text)
                 tokens = scored_tokens(reply)
@@ -226,6 +228,13 @@ class ServerModel(RemoteModel):
                     yield ScoredText(text, tokens)
                 elif text:
                     yield text
+        if end == "tool_calls":
+            raise Fault(
+                "the model calls a tool and does not answer; leave tools out of options=...",
+                is_transient=False,
+            )
+        if end == "length" and not has_text:
+            check_length(request)
 
     def _token_ids(self, request: TextRequest, capabilities: Capabilities) -> list[int] | None:
         """Return the prompt and the start of the answer as the tokens that the server has read and written.
@@ -382,13 +391,25 @@ def _text(reply: Json) -> str:
     >>> _text({"choices": [{"delta": {"content": "34"}}]}), _text({"choices": [{"text": "34"}]}), _text({})
     ('34', '34', '')
     """
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        return ""
-    choice = cast("Json", choices[0])
+    choice = _choice(reply)
     for key in ("delta", "message"):
         message = choice.get(key)
         if isinstance(message, Mapping):
             choice = message
     found = choice.get("content", choice.get("text"))
     return found if isinstance(found, str) else ""
+
+
+def _end(reply: Json) -> str:
+    """Return the reason for the end of a reply; empty if the object does not end it."""
+    found = _choice(reply).get("finish_reason")
+    return found if isinstance(found, str) else ""
+
+
+def _choice(reply: Json) -> Json:
+    """Return the part of an object that belongs to the first answer; `options` can ask for several."""
+    choices = reply.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, Mapping) and not choice.get("index"):
+            return cast("Json", choice)
+    return {}

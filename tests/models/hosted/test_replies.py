@@ -237,8 +237,10 @@ WORDS = {"openai": "I cannot do that.", "anthropic": "I cannot do that.", "googl
 
 
 def events(kind: Kind, data: list[str]) -> Say:
-    name = "event: message_delta\n" if kind.package == "anthropic" else ""
-    return Say([f"{name}data: {each}\n\n".encode() for each in data])
+    named = [
+        f"event: {json.loads(each).get('type')}\n" if kind.package == "anthropic" else "" for each in data
+    ]
+    return Say([f"{name}data: {each}\n\n".encode() for name, each in zip(named, data, strict=True)])
 
 
 @each_kind
@@ -275,6 +277,91 @@ def test_a_reply_of_the_maximum_length_is_continued(kind: Kind) -> None:
         result = sk.generate(model, "Ana, 34", Person)
         assert result.value == ANA
         assert result.trace.drafts[0].end == "ended"  # type: ignore[union-attr]
+
+
+@each_kind
+def test_reasoning_that_uses_all_tokens_up_has_a_remedy(kind: Kind) -> None:
+    """The next reply would do the same, and each costs as many tokens."""
+    said = events(kind, [THOUGHT[kind.package]]).pieces, events(kind, [LENGTH[kind.package]]).pieces
+    with kind.serving(Say([*said[0], *said[1]])) as (model, server):
+        with pytest.raises(
+            ModelError,
+            match=r"maximum number of tokens before its first text.*\n  raise the maximum in options",
+        ):
+            sk.extract(model, "Ana, 34", Person)
+        assert len(server.requests) == 1
+
+
+CALLS: dict[str, list[str]] = {
+    "openai": [
+        '{"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", '
+        '"function": {"name": "age", "arguments": "{}"}}]}}]}',
+        '{"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}',
+    ],
+    "anthropic": [
+        '{"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "toolu_1", '
+        '"name": "age", "input": {}}}',
+        '{"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{}"}}',
+        '{"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}}',
+    ],
+    "google.genai": ['{"candidates": [{"finishReason": "UNEXPECTED_TOOL_CALL"}]}'],
+}
+
+
+@each_kind
+def test_a_call_of_a_tool_is_no_answer(kind: Kind) -> None:
+    with kind.serving(events(kind, CALLS[kind.package])) as (model, server):
+        with pytest.raises(
+            ModelError, match=r"calls a tool and does not answer\n  leave tools out of options"
+        ):
+            sk.extract(model, "Ana, 34", Person)
+        assert len(server.requests) == 1
+
+
+def test_a_full_context_of_anthropic() -> None:
+    kind = next(kind for kind in KINDS if kind.name == "anthropic")
+    end = '{"type": "message_delta", "delta": {"stop_reason": "model_context_window_exceeded"}, "usage": {}}'
+    with (
+        kind.serving(Say(['{"name": "An', *events(kind, [end]).pieces]), events(kind, [end])) as (model, _),
+        pytest.raises(ModelError, match="longer than the context of the model") as raised,
+    ):
+        sk.extract(model, "Ana, 34", Person)
+    assert raised.value.prefix == '{"name": "'  # a word that broke off is not kept
+
+
+def test_all_events_of_a_reply_of_anthropic_with_thinking() -> None:
+    """As the API sends them: two blocks, with signature and citations, of which one has text at its start."""
+    kind = next(kind for kind in KINDS if kind.name == "anthropic")
+    sent = [
+        (
+            "content_block_start",
+            {"index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+        ),
+        ("content_block_delta", {"index": 0, "delta": {"type": "thinking_delta", "thinking": "{35?"}}),
+        ("content_block_delta", {"index": 0, "delta": {"type": "signature_delta", "signature": "c2ln"}}),
+        ("content_block_stop", {"index": 0}),
+        ("ping", {}),
+        ("content_block_start", {"index": 1, "content_block": {"type": "text", "text": '{"name"'}}),
+        ("content_block_delta", {"index": 1, "delta": {"type": "text_delta", "text": ': "Ana", "age": 34}'}}),
+        ("content_block_stop", {"index": 1}),
+    ]
+    pieces = [
+        f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n".encode() for name, data in sent
+    ]
+    with kind.serving(Say(pieces)) as (model, _):
+        result = sk.generate(model, "Ana, 34", Person)
+        assert (result.value, result.guarantee) == (ANA, "constrained")
+
+
+@pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
+def test_only_the_first_of_several_answers_is_read(kind: Kind) -> None:
+    both = [
+        f'{{"choices": [{{"index": {index}, "delta": {{"content": {json.dumps(text)}}}}}]}}'
+        for text in (WHOLE[:9], WHOLE[9:])
+        for index in (1, 0)
+    ]
+    with kind.serving(events(kind, both), options={"n": 2}) as (model, _):
+        assert sk.generate(model, "Ana, 34", Person).guarantee == "constrained"
 
 
 @each_kind

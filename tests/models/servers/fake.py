@@ -38,11 +38,29 @@ class Wire:
     end: bytes = b""
 
 
+def _chunk(choices: list[dict[str, object]], **fields: object) -> bytes:
+    start = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_764_000_000, "model": MODEL}
+    return _event({**start, "choices": choices, **fields})
+
+
+# As the services send them: the role first, the reason for the end and the usage in events of their own.
 OPENAI = Wire(
-    piece=lambda text: _event({"choices": [{"index": 0, "delta": {"content": text}}]}),
-    end=b"data: [DONE]\n\n",
+    piece=lambda text: _event({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]}),
+    start=_chunk([{"index": 0, "delta": {"role": "assistant", "content": "", "refusal": None}}]),
+    end=_chunk([{"index": 0, "delta": {}, "finish_reason": "stop"}])
+    + _chunk([], usage={"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12})
+    + b"data: [DONE]\n\n",
 )
-_MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [], "usage": {}}
+_MESSAGE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": MODEL,
+    "content": [],
+    "stop_reason": None,
+    "stop_sequence": None,
+    "usage": {"input_tokens": 9, "output_tokens": 1},
+}
 ANTHROPIC = Wire(
     piece=lambda text: _event(
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
@@ -63,7 +81,13 @@ ANTHROPIC = Wire(
 )
 GEMINI = Wire(
     piece=lambda text: _event({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}),
-    end=_event({"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "STOP"}]}),
+    end=_event(
+        {
+            "candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12},
+            "modelVersion": MODEL,
+        }
+    ),
 )
 
 
@@ -146,7 +170,8 @@ def serve(*replies: Reply, **settings: object) -> Iterator[FakeServer]:
             self.end_headers()
             chat = not self.path.endswith("/completions") or self.path.endswith("/chat/completions")
             try:
-                self.wfile.write(fake.wire.start)
+                if not say.headers:  # a reply with headers can be compressed
+                    self.wfile.write(fake.wire.start)
                 for piece in say.pieces:
                     if isinstance(piece, bytes):
                         self.wfile.write(piece)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import logging
 import time
 import traceback
@@ -100,6 +101,26 @@ def test_a_compressed_line_without_end_is_cut() -> None:
     reply = Say([bomb], headers=(("Content-Encoding", "gzip"),))
     with serve(reply) as server, pytest.raises(ModelError, match="a line of more than"):
         sk.extract(sk.connect(server.url), "one", Target)
+
+
+def _ended(reason: str, **delta: str) -> Say:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return Say([f"data: {json.dumps({'choices': [choice]})}\n\n".encode()])
+
+
+def test_reasoning_that_uses_all_tokens_up_has_a_remedy() -> None:
+    with serve(_ended("length", reasoning_content="Who?"), kind="vLLM") as server:
+        with pytest.raises(ModelError, match="maximum number of tokens before its first text") as raised:
+            sk.extract(sk.connect(server.url), "one", Target)
+        assert len(server.requests) == 1
+        assert "switch reasoning off" in str(raised.value)
+    with serve(_ended("length"), WHOLE) as server:  # a part of a character, where few tokens are left
+        assert sk.extract(sk.connect(server.url), "one", Target, max_tokens=20) == {"a": 1}
+
+
+def test_a_call_of_a_tool_is_no_answer() -> None:
+    with serve(_ended("tool_calls")) as server, pytest.raises(ModelError, match="calls a tool and does not"):
+        sk.extract(sk.connect(server.url, options={"tools": []}), "one", Target)
 
 
 def test_a_server_that_sends_one_byte_at_a_time_is_left() -> None:
