@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from structkit.models.servers.faults import Fault, Refused, message_of, quotable
+from structkit.models.servers.faults import ABOUT_LENGTH, Fault, Refused, message_of, quotable
 
 __all__ = ["Service", "fault_of"]
 
 _ABOUT_KEY = r"api.?key"
-_ABOUT_LENGTH = r"context.?(length|limit|window)|too long|token count"
 _ABOUT_NETWORK = r"Connect|Network|Protocol|Proxy|Read|Transport|Write"
 _ABOUT_MONEY = r"credit|billing|quota"
 
@@ -98,7 +97,7 @@ def _fault_of_status(status: int, reply: str, service: Service, model: str, secr
             f"{name} allows no more requests at present (status {status}){said}; wait, send fewer at once, raise "
             f"{service.tries} of the client, or check the quota"
         )
-    elif status == 413 or (status == 400 and re.search(_ABOUT_LENGTH, reply, re.IGNORECASE)):
+    elif status == 413 or (status == 400 and re.search(ABOUT_LENGTH, reply, re.IGNORECASE)):
         what = f"the prompt is too long for {model!r} (status {status}){said}; shorten it"
     elif status < 500 and status not in (408, 409):
         what = f"{name} refuses the request (status {status}){said}; check options=... and the model"

@@ -10,7 +10,19 @@ from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.text.protocol import TextRequest
 
-__all__ = ["Fault", "Refused", "check_length", "message_of", "quotable", "texts_of", "without_refused"]
+__all__ = [
+    "ABOUT_LENGTH",
+    "Fault",
+    "Refused",
+    "check_length",
+    "message_of",
+    "quotable",
+    "texts_of",
+    "without_refused",
+]
+
+ABOUT_LENGTH = r"context.?(length|limit|size|window)|too (long|large)|token count|max_model_len"
+"""What a message says of a prompt that is longer than the context."""
 
 _MAX_QUOTE = 300
 """Maximum length of a quoted message of a server."""

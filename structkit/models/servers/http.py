@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from structkit.errors import MissingExtra
-from structkit.models.servers.faults import Fault, Refused, message_of, quotable
+from structkit.models.servers.faults import ABOUT_LENGTH, Fault, Refused, message_of, quotable
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -150,7 +151,7 @@ class HttpClient:
                 reply = _parse(self._read(response))
                 if not isinstance(reply, Mapping):
                     raise Fault(
-                        f"the server answered with {_kind(response)}: {_URL_REMEDY}", is_transient=False
+                        f"the server answered with {_kind(response)}; {_URL_REMEDY}", is_transient=False
                     )
                 yield _checked(reply, self._quotable(secrets))
                 return
@@ -162,7 +163,8 @@ class HttpClient:
                     return
                 event = _parse(data)
                 if not isinstance(event, Mapping):
-                    raise Fault("the stream of the server is not valid JSON in UTF-8", is_transient=True)
+                    what = "the stream of the server is not valid JSON in UTF-8; see its log, or update the server"
+                    raise Fault(what, is_transient=True)
                 yield _checked(event, self._quotable(secrets))
 
     def _check(self, response: Response, secrets: Iterable[str]) -> None:
@@ -196,8 +198,9 @@ class HttpClient:
             what = f"the server refuses the key (status {status}); pass a valid one with api_key=..."
             raise Refused(what, status=status, reply=reply)
         if is_html:
-            raise Refused(f"the server answered with HTML: {_URL_REMEDY}", status=status, reply="")
-        raise Refused(f"the server refuses the request (status {status}){said}", status=status, reply=reply)
+            raise Refused(f"the server answered with HTML; {_URL_REMEDY}", status=status, reply="")
+        what = f"the server refuses the request (status {status}){said}; {_remedy(status, reply)}"
+        raise Refused(what, status=status, reply=reply)
 
     def _read(self, response: Response) -> bytes:
         """Return the body of a reply, up to a bound."""
@@ -241,11 +244,25 @@ class HttpClient:
         except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
             raise Fault(f"{self.base} is not an address of a server", is_transient=False) from error
         except httpx2.HTTPError as error:
-            what = f"the connection failed ({type(error).__name__}) before the reply was complete"
+            what = (
+                f"the connection failed ({type(error).__name__}) before the reply was complete; see the log of the "
+                "server, or try again later"
+            )
             raise Fault(what, is_transient=True) from error
 
 
 _URL_REMEDY = "is the address that of the API, such as http://localhost:8000/v1?"
+
+
+def _remedy(status: int, reply: str) -> str:
+    """Return what to do about a request that a server refused with a message."""
+    if status == 413 or re.search(ABOUT_LENGTH, reply, re.IGNORECASE):
+        return "shorten the prompt, or start the server with a longer context"
+    if re.search(r"chat.?template", reply, re.IGNORECASE):
+        return "pass chat=False for a base model, or start the server with a template"
+    if status in (404, 405):
+        return "is the address that of the API? Pass chat=False if the server has no chat completions"
+    return "check options=... and the prompt"
 
 
 def _fault(state: RetryCallState) -> Fault:

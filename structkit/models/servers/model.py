@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import cast, get_args
 from urllib.parse import urlsplit
 
 from structkit.errors import ModelError
@@ -87,6 +87,9 @@ def connect(
     check_reply_bounds(timeout, max_calls)
     if operator.index(max_tries) < 1:
         raise ValueError(f"max_tries must be at least 1, not {max_tries!r}")
+    if not isinstance(constrain, bool) and constrain not in get_args(Constraint):
+        kinds = ", ".join(map(repr, get_args(Constraint)))
+        raise ValueError(f"constrain must be True, False, or one of {kinds}, not {constrain!r}")
     sent = dict(headers or {})
     if api_key is not None:
         sent["Authorization"] = f"Bearer {api_key}"
@@ -216,10 +219,10 @@ class ServerModel(RemoteModel):
         body = self._body(request, capabilities, ids)
         read = self._prompts.begin(request) if capabilities.token_ids else None
         path = "chat/completions" if is_chat else "completions"
-        has_text, end = False, ""
+        has_text, end, other = False, "", ""
         with self._client.post(path, body, texts_of(request)) as replies:
             for reply in replies:
-                text = _text(reply)
+                text, other = _text(reply), other or _dialect_of(reply)
                 has_text, end = has_text or bool(text), end or _end(reply)
                 if read is not None:
                     read.add(reply, text)
@@ -228,6 +231,9 @@ class ServerModel(RemoteModel):
                     yield ScoredText(text, tokens)
                 elif text:
                     yield text
+        if other and not has_text:
+            what = f"the reply is not one of the API of OpenAI, but one of {other}"
+            raise Fault(f"{what}; is the address right?", is_transient=False)
         if end == "tool_calls":
             raise Fault(
                 "the model calls a tool and does not answer; leave tools out of options=...",
@@ -398,6 +404,20 @@ def _text(reply: Json) -> str:
             choice = message
     found = choice.get("content", choice.get("text"))
     return found if isinstance(found, str) else ""
+
+
+def _dialect_of(reply: Json) -> str:
+    """Return the API to which an object of a reply belongs; empty for that of OpenAI.
+
+    >>> _dialect_of({"choices": []}), _dialect_of({"type": "message_start"}), _dialect_of({"ok": True})
+    ('', 'Anthropic, for which there is structkit.from_anthropic', 'another API')
+    """
+    if "choices" in reply:
+        return ""
+    if "candidates" in reply:
+        return "Gemini, for which there is structkit.from_gemini"
+    is_anthropic = str(reply.get("type")).startswith(("message", "content_block"))
+    return "Anthropic, for which there is structkit.from_anthropic" if is_anthropic else "another API"
 
 
 def _end(reply: Json) -> str:

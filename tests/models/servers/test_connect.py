@@ -98,7 +98,7 @@ def test_a_site_that_is_no_api() -> None:
         sk.connect(server.url)
     with serve(ONE, is_html=True) as server:
         model = sk.connect(server.url, MODEL)
-        with pytest.raises(ModelError, match="answered with HTML: is the address that of the API"):
+        with pytest.raises(ModelError, match=r"answered with HTML\n  is the address that of the API"):
             sk.extract(model, "one", Person)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import structkit as sk
 from structkit.errors import CorrectionsExhausted, ModelError
-from tests.models.servers.fake import MODEL, Reply, Say, error, serve
+from tests.models.servers.fake import ANTHROPIC, GEMINI, MODEL, Reply, Say, Wire, error, serve
 
 WHOLE = '{"a": 1}'
 Target = dict[str, int]
@@ -116,6 +116,41 @@ def test_reasoning_that_uses_all_tokens_up_has_a_remedy() -> None:
         assert "switch reasoning off" in str(raised.value)
     with serve(_ended("length"), WHOLE) as server:  # a part of a character, where few tokens are left
         assert sk.extract(sk.connect(server.url), "one", Target, max_tokens=20) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("wire", "name"), [(ANTHROPIC, "from_anthropic"), (GEMINI, "from_gemini")], ids=["anthropic", "gemini"]
+)
+def test_a_server_of_another_api(wire: Wire, name: str) -> None:
+    with serve(WHOLE, wire=wire) as server, pytest.raises(ModelError, match=f"not one of .*structkit.{name}"):
+        sk.extract(sk.connect(server.url), "one", Target)
+    other = Say(streams=False, body='{"answer": "yes"}')
+    with serve(other) as server, pytest.raises(ModelError, match=r"another API\n  is the address right"):
+        sk.extract(sk.connect(server.url), "one", Target)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "remedy"),
+    [
+        (400, "This model's maximum context length is 1024 tokens", "shorten the prompt"),
+        (400, "the request exceeds the available context size (1024 tokens)", "shorten the prompt"),
+        (413, "no", "shorten the prompt"),
+        (400, "default chat template is no longer allowed", "pass chat=False"),
+        (404, "Not Found", "is the address that of the API"),
+        (422, "temperature must be a number", "check options="),
+    ],
+)
+def test_a_refused_request_has_a_remedy(status: int, said: str, remedy: str) -> None:
+    with (
+        serve(error(status, said)) as server,
+        pytest.raises(ModelError, match=f"(?s){said[:20]}.*\n  {remedy}"),
+    ):
+        sk.extract(sk.connect(server.url), "one", Target)
+
+
+def test_a_notation_that_does_not_exist() -> None:
+    with pytest.raises(ValueError, match="constrain must be True, False, or one of 'grammar', 'regex'"):
+        sk.connect("http://127.0.0.1:1", constrain="gramar")  # type: ignore[arg-type]
 
 
 def test_a_call_of_a_tool_is_no_answer() -> None:
