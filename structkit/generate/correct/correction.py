@@ -194,6 +194,8 @@ class Correction:
         choices, hint = self.offer()
         prefix = self.shown(is_offering=bool(choices or hint))
         constraint, self.whole = self.constraint(len(prefix.encode()), choices), None
+        # A server that writes something else although it has the choices as a constraint ignores the constraint.
+        is_ignored = bool(self.drafts) and self.drafts[-1].choices == choices
         return TextRequest(
             prompt=self.prompt,
             prefix=prefix,
@@ -202,6 +204,7 @@ class Correction:
             hint=hint,
             refused=self.drafts[-1].refused if choices or hint else "",
             constraint=constraint,
+            says_choices=not choices or constraint is None or is_ignored,
         )
 
     def shown(self, *, is_offering: bool) -> str:

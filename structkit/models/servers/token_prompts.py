@@ -104,10 +104,9 @@ class TokenPrompts:
 
 
 def _key(request: TextRequest) -> object:
-    """Return the prompt, with what the request offers."""
-    messages = render_messages(replace(request, prefix=""), continues=True)
-    offered = request.prefix if request.choices or request.hint else ""
-    return tuple((each["role"], each["content"]) for each in messages), offered
+    """Return the prompt, with what the request says of the texts that can follow."""
+    *messages, _ = render_messages(replace(request, prefix=request.prefix or "?"), continues=True)
+    return tuple((each["role"], each["content"]) for each in messages)
 
 
 def token_ids(found: object) -> tuple[int, ...]:

@@ -63,8 +63,12 @@ def render_messages(request: TextRequest, *, continues: bool) -> list[Message]:
 
 
 def _where(request: TextRequest) -> list[str]:
-    """Return a sentence that says what can follow the prefix; none if the request says nothing about it."""
-    if not (request.choices or request.hint):
+    """Return a sentence that says what can follow the prefix; none if the request says nothing about it.
+
+    >>> _where(TextRequest(prompt="", choices=("a", "b"))), _where(TextRequest(prompt="", says_choices=False))
+    (['At the start, only one of these: `a`, `b`'], [])
+    """
+    if not request.says_choices or not (request.choices or request.hint):
         return []
     where = f"After {request.prefix[-40:]!r}" if request.prefix else "At the start"
     refused = f"{request.refused[:40]!r} is wrong; " if request.refused else ""

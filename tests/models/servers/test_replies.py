@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -28,6 +28,9 @@ class Quoted(BaseModel):
 class Adult(BaseModel):
     name: str
     age: Annotated[int, Field(ge=18)]
+
+
+Colors = Annotated[set[Literal["red", "blue", "white"]], Field(min_length=2, max_length=2)]
 
 
 class Node(BaseModel):
@@ -88,6 +91,20 @@ def test_a_constraint_that_is_obeyed(kind: str) -> None:
         request = server.requests[0]
         sent = request if kind == "llama.cpp" else request["structured_outputs"]
         assert sent["grammar"].startswith("root ::= text")  # type: ignore[index]
+
+
+def test_choices_are_a_constraint_first_and_said_only_where_it_is_ignored() -> None:
+    """A prompt that stays as it was is in the prefix cache of the server."""
+    replies = ['red", "red"', 'red"', 'red"', 'white"', "]"]
+    with serve(*replies, kind="llama.cpp") as server:
+        result = sk.generate(sk.connect(server.url), "colors?", Colors)
+        assert result.value == {"red", "white"}
+        assert result.trace is not None
+        offered = [bool(draft.choices) for draft in result.trace.drafts]
+        said = ["only one of these" in str(request["messages"]) for request in server.requests]
+        assert offered[:4] == [False, True, True, True]
+        assert said[:4] == [False, False, True, True]
+        assert str(server.requests[1]["grammar"]).count('"white') == 1
 
 
 def test_a_constraint_that_is_ignored_is_corrected() -> None:
