@@ -24,7 +24,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,6 +33,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 import structkit as sk
 from benchmarks.launch import Server, llama_cpp, transformers_serve, vllm
+from structkit.models.servers.remote import KnownCapabilities
 
 __all__ = ["ARMS", "Run", "main", "table"]
 
@@ -201,6 +202,8 @@ def measure(server: Server, arm: str, options: argparse.Namespace) -> Iterator[R
     )
     if arm != "correction" and not model.capabilities.constraints:
         return
+    if options.as_text:
+        model._known = KnownCapabilities(replace(model.capabilities, token_ids=False, logits="none"))
     recorder = model._client = Recorder(model._client, server)
     for name, target in TARGETS.items():
         for number, prompt in enumerate(PROMPTS[: options.prompts]):
@@ -331,6 +334,9 @@ def _parser() -> argparse.ArgumentParser:
         "--corrections", type=int, default=16, help="maximum number of corrections of a value"
     )
     parser.add_argument("--max-tokens", type=int, default=200, help="maximum bytes of an answer")
+    parser.add_argument(
+        "--as-text", action="store_true", help="corrections without token ids and likely tokens"
+    )
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: for a busy machine")
     parser.add_argument("--json", type=Path, help="path of all runs, a line each")
     return parser

@@ -22,6 +22,7 @@ from structkit.models.servers.faults import (
 )
 from structkit.models.servers.remote import RemoteModel
 from structkit.models.text.protocol import TextRequest, check_reply_bounds
+from structkit.models.text.scored import ScoredText, ScoredToken
 
 __all__ = [
     "CALLS_TOOL",
@@ -57,12 +58,14 @@ class ReplyPart:
         refusal: A part of the words in which the model or a filter refuses to answer; `None` if neither does.
         fault: Why the reply ends without the rest of an answer, and the remedy; empty if it ends as others do.
         is_full: Whether the reply ends at its maximum number of tokens.
+        tokens: The tokens of the text with likely others, if the service says them.
     """
 
     text: str = ""
     refusal: str | None = None
     fault: str = ""
     is_full: bool = False
+    tokens: tuple[ScoredToken, ...] = ()
 
 
 class ReplyStream(Protocol):
@@ -322,7 +325,7 @@ class _Reply:
         self.is_full |= part.is_full
         if part.refusal is not None:
             self.refusals.append(part.refusal)
-        return part.text
+        return ScoredText(part.text, part.tokens) if part.tokens else part.text
 
     def check(self, request: TextRequest, secrets: Iterable[str]) -> None:
         """Raise the fault of a refusal to answer, or of an end without the rest of the answer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from structkit.models.hosted.model import (
 )
 from structkit.models.native.profiles import OPENAI_STRICT
 from structkit.models.servers.dialects import Dialect, recognize
+from structkit.models.servers.ranked import scored_tokens
 from structkit.models.text.protocol import TextRequest
 from structkit.models.text.render import render_messages
 
@@ -53,7 +55,8 @@ def from_openai(
         client: `openai.OpenAI()`, `AsyncOpenAI()`, `AzureOpenAI()` or `AsyncAzureOpenAI()`.
         model: The name of the model, or of the deployment on Azure.
         options: See `HostedOptions`; `options` are arguments of each `client.chat.completions.create`, such as
-            `{"reasoning_effort": "low"}`.
+            `{"reasoning_effort": "low"}`. With `{"logprobs": True, "top_logprobs": 20}` a correction takes the most
+            likely token that can follow; models that reason refuse them.
 
     Raises:
         MissingExtra: The extra `openai` is not installed.
@@ -72,9 +75,12 @@ def from_openai(
     dialect = _dialect(str(client.base_url), is_azure=is_azure)
     settings = HostedSettings.read("from_openai", options)
     is_async = isinstance(client, openai.AsyncOpenAI)
+    capabilities = settings.capabilities(
+        dialect.schema_profile, continues=dialect.continues, fallback=OPENAI_STRICT
+    )
     return HostedModel(
         _OpenAIClient(client, dialect, model, settings, is_async=is_async),
-        settings.capabilities(dialect.schema_profile, continues=dialect.continues, fallback=OPENAI_STRICT),
+        replace(capabilities, logits="some" if settings.options.get("logprobs") else "none"),
     )
 
 
@@ -167,15 +173,17 @@ class _OpenAIClient(HostedClient):
         """Return what a chunk says; see `HostedClient.read`."""
         # Other servers leave out fields that are never missing at OpenAI.
         choices = getattr(event, "choices", None)
-        if not choices or getattr(choices[0], "index", 0):  # of several answers the first is read
+        if not choices or getattr(choices[0], "index", None):  # of several answers the first is read
             return ReplyPart()
         delta, end = getattr(choices[0], "delta", None), getattr(choices[0], "finish_reason", None)
         refusal = getattr(delta, "refusal", None)
         if refusal is None and end == "content_filter":
             refusal = "a content filter ended the reply"
+        ranks_tokens = getattr(choices[0], "logprobs", None) is not None
         return ReplyPart(
             getattr(delta, "content", None) or "",
             refusal or None,
+            tokens=scored_tokens(event.to_dict()) if ranks_tokens else (),
             fault=CALLS_TOOL if end in ("tool_calls", "function_call") else "",
             is_full=end == "length",
         )

@@ -68,7 +68,8 @@ def connect(
         continues: Whether the server continues a last message of the assistant; by default what is known of it.
         constrain: Whether the server gets the target in a notation that it is known to enforce; or the notation that it
             gets in any case: `"grammar"`, `"regex"` or `"json_schema"`.
-        options: Fields of each request, such as `{"temperature": 0}`.
+        options: Fields of each request, such as `{"temperature": 0}`. With `{"logprobs": True, "top_logprobs": 20}`
+            any server can name likely tokens, of which a correction takes one that can follow.
         headers: Headers of each request; their values are as secret as the key.
         timeout: Maximum number of seconds of one reply, with all tries.
         max_calls: Maximum number of replies for one value.
@@ -113,7 +114,7 @@ def connect(
             takes_messages=chat,
             constraints=frozenset(kind for kind, _ in dialect.constraint_fields if constrain),
             schema_profile=dialect.schema_profile,
-            logits="some" if dialect.ranks_tokens else "none",
+            logits="some" if dialect.ranks_tokens or (options or {}).get("logprobs") else "none",
             token_ids=dialect.token_ids,
         ),
         max_length=_max_length(listed),

@@ -354,6 +354,21 @@ def test_all_events_of_a_reply_of_anthropic_with_thinking() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
+def test_likely_tokens_of_openai_are_taken(kind: Kind) -> None:
+    top = [{"token": text, "logprob": -score} for score, text in enumerate(("old", " 35", " 34"))]
+    tokens = [{"token": "old", "logprob": 0.0, "top_logprobs": top}]
+    choice = {"index": 0, "delta": {"content": "old"}, "logprobs": {"content": tokens}}
+    wrong = events(kind, [json.dumps({"choices": [choice]})]).pieces
+    options = {"logprobs": True, "top_logprobs": 20}
+    with kind.serving(Say(['{"name": "Ana", "age": ', *wrong]), "}", options=options) as (model, server):
+        assert model.capabilities.logits == "some"
+        result = sk.generate(model, "Ana", Person)
+        assert result.value == Person(name="Ana", age=35)
+        assert result.trace.drafts[0].chosen == "35"  # type: ignore[union-attr]
+        assert server.requests[1]["top_logprobs"] == 20
+
+
+@pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
 def test_only_the_first_of_several_answers_is_read(kind: Kind) -> None:
     both = [
         f'{{"choices": [{{"index": {index}, "delta": {{"content": {json.dumps(text)}}}}}]}}'

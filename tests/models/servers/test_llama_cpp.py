@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import structkit as sk
+from structkit.doctor.text_model import check_text_model
 from structkit.errors import CorrectionsExhausted
 from tests.models.demo_gguf import write_gguf
 
@@ -103,6 +104,20 @@ def test_what_a_grammar_cannot_say_is_corrected_with_the_choices_as_a_grammar(
         result: sk.Result[set[object]] = sk.generate(model, prompt, target)  # type: ignore[call-overload]
         assert len(result.value) >= 3
         assert all(draft.constraint == "grammar" for draft in result.trace.drafts)
+
+
+def test_the_doctor_finds_what_the_server_does(url: str) -> None:
+    model = sk.connect(url, options={"temperature": 0})
+    checks = {check.name: check for check in check_text_model(model)}
+    found = {name: checks[name].status for name in ("likely tokens", "constraint grammar", "value")}
+    assert found == dict.fromkeys(found, "yes")
+    assert checks["token ids"].status == "missing"
+
+
+def test_a_likely_token_is_taken_where_a_reply_is_cut(url: str) -> None:
+    model = sk.connect(url, constrain=False, options={"temperature": 0})
+    result = sk.generate(model, PROMPTS[0], Annotated[float, Field(ge=-1, le=1)], finish="shortest")
+    assert any(draft.chosen for draft in result.trace.drafts)  # type: ignore[union-attr]
 
 
 def test_all_functions_work(url: str) -> None:
