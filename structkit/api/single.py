@@ -167,7 +167,8 @@ def generate(
         target: A type, a function, a JSON Schema as a dict, `structkit.Regex` or `structkit.Choice`.
         n: Number of values to sample; requires a temperature. The prompt is read once. With a `seed`, each sample has
             its own random numbers, and the first sample equals the result without `n`. The first error is raised and
-            cancels the other samples.
+            cancels the other samples. With `sampling="faithful"`, the number of particles, which are returned with
+            their weights, in random order.
         **options: Generation options such as `max_tokens`, `temperature`, `system`, `timeout`, `validate` or `retries`;
             `structkit.generate.input.options` lists all of them.
 
@@ -304,9 +305,9 @@ async def agenerate(
     request = Request(
         model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
     )
-    work = partial(run_samples, request, 1 if n is None else n)
-    results = await in_thread(work)
-    return results[0] if n is None else results
+    if n is None:
+        return await in_thread(partial(run, request))
+    return await in_thread(partial(run_samples, request, n))
 
 
 def render_prompt(

@@ -98,7 +98,7 @@ FOLDERS = {
     "lowering": ["numbers", "strings", "containers", ""],
     "index": ["disk", "distance", "rows", ""],
     "models": ["native", "", "text", "servers", "hosted", "llama_cpp", "transformers", "names"],
-    "generate": ["sample", "output", "input", "threads", "decode", "correct", "schedule", "run"],
+    "generate": ["sample", "output", "input", "threads", "decode", "correct", "schedule", "particles", "run"],
     "agent": ["tools", "formats", "prompt", "run", ""],
     "testing": ["proof", ""],
     "grammars": ["", "configuration"],

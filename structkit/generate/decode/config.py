@@ -113,6 +113,14 @@ class GeneratedTokens:
         self.thinking_tokens = 0
         self._lock = threading.Lock()
 
+    def copy(self) -> GeneratedTokens:
+        """Return a copy that goes its own way."""
+        copied = GeneratedTokens()
+        copied.token_ids, copied.token_bytes = self.token_ids.copy(), self.token_bytes.copy()
+        copied.scores, copied.is_forced = self.scores.copy(), self.is_forced.copy()
+        copied.text = self.text.copy()
+        return copied
+
     def read_since(self, length: int) -> tuple[int, bytes, Path]:
         """Read the text; any thread may call it.
 

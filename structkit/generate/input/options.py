@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypedDict, cast
 
+from structkit.generate.input.checks import check_count, check_type, read_path
+from structkit.generate.input.faithful import check_particles, read_particles
 from structkit.generate.input.validator import OutputValidator, read_validator
 from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample.sample import Sampling, check_int, check_number
@@ -171,6 +171,16 @@ class Options(ClassifyOptions, ValidationOptions, total=False):
     """A value that can be null, and whose probability under the model is below this one, becomes `None`;
     `Result.abstained` has its path. Validators check the answer again. Default: 0, no value. Computes confidence."""
 
+    sampling: Literal["masked", "faithful"]
+    """`"masked"`, the default, chooses each token among those that the target allows. `"faithful"` draws a value from
+    the model's own distribution of answers, restricted to those that are valid, by sequential Monte Carlo over
+    `particles`. A value that validators reject weighs 0, and is not generated again. The default of `temperature` is
+    then 1."""
+
+    particles: int
+    """Number of particles of `sampling="faithful"`; the default is 32. More come closer to the distribution, and cost
+    more forward passes. At most `Limits.batch_rows`."""
+
     max_corrections: int
     """Maximum number of replies of a text model that are cut, or that add nothing, before the next key or value is
     complete; the default is 16. The number of all replies is bounded by `max_calls` of the model."""
@@ -238,7 +248,7 @@ class CompileSettings:
         if not isinstance(self.order, (str, type(None))):
             raise ValueError(f"order must be 'declared' or 'any', not {self.order!r}")
         self.json_style  # noqa: B018 (validates)
-        _check_type("limits", self.limits, Limits, "structkit.Limits(...)")
+        check_type("limits", self.limits, Limits, "structkit.Limits(...)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +280,7 @@ class Settings:
     min_repair_probability: float = 0.0
     abstain: float = 0.0
     max_corrections: int = 16
+    particles: int | None = None
     given: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -283,8 +294,8 @@ class Settings:
             raise TypeError(
                 f"assistant_model must be a model, such as structkit.load(...), not {self.assistant_model!r}"
             )
-        _check_count("retries", self.retries, 0)
-        _check_count("max_corrections", self.max_corrections, 0)
+        check_count("retries", self.retries, 0)
+        check_count("max_corrections", self.max_corrections, 0)
         if self.repair not in ("retry", "raise"):
             raise ValueError(f"repair must be 'retry' or 'raise', not {self.repair!r}")
         if self.abstain and self.validate is not None:
@@ -295,14 +306,17 @@ class Settings:
             check_number(name, getattr(self, name), 0, 1)
         if self.repair == "raise" and self.retries and "retries" in self.given:
             raise ValueError(f"repair='raise' allows no retry; leave out retries={self.retries}")
+        if self.particles is not None:
+            limits, temperature = self.compile_settings.limits, self.sampling.temperature
+            check_particles(self.particles, self.given, limits, temperature)
         if self.finish not in ("error", "shortest"):
             raise ValueError(f"finish must be 'error' or 'shortest', not {self.finish!r}")
-        _check_type("include_schema", self.include_schema, bool, "True or False")
-        _check_type("confidence", self.confidence, bool, "True or False")
-        _check_type("fast_forward", self.fast_forward, bool, "True or False")
-        _check_type("source", self.source, (str, type(None)), "a string or None")
-        _check_type("system", self.system, (str, type(None)), "a string or None")
-        _check_type("trace_content", self.trace_content, (bool, type(None)), "True, False or None")
+        check_type("include_schema", self.include_schema, bool, "True or False")
+        check_type("confidence", self.confidence, bool, "True or False")
+        check_type("fast_forward", self.fast_forward, bool, "True or False")
+        check_type("source", self.source, (str, type(None)), "a string or None")
+        check_type("system", self.system, (str, type(None)), "a string or None")
+        check_type("trace_content", self.trace_content, (bool, type(None)), "True, False or None")
 
     @classmethod
     def read(
@@ -344,11 +358,12 @@ class Settings:
         prompt_lookup = options.get("prompt_lookup", True)
         for name, value in (("thinking", thinking), ("prompt_lookup", prompt_lookup)):
             if not isinstance(value, bool):
-                _check_count(name, value, 0)
+                check_count(name, value, 0)
+        particles = read_particles(function, options)
         return cls(
             max_tokens=options.get("max_tokens"),
             sampling=Sampling(
-                temperature=options.get("temperature", 0.0),
+                temperature=options.get("temperature", 0.0 if particles is None else 1.0),
                 top_k=options.get("top_k"),
                 top_p=options.get("top_p"),
                 min_p=options.get("min_p"),
@@ -366,7 +381,7 @@ class Settings:
             system=options.get("system"),
             source=options.get("source"),
             examples=_examples(options),
-            fast_forward=options.get("fast_forward", True),
+            fast_forward=options.get("fast_forward", True) and particles is None,
             prompt_lookup=_DEFAULT_DRAFT_TOKENS if prompt_lookup is True else int(prompt_lookup),
             assistant_model=options.get("assistant_model"),
             retries=options.get("retries", 0 if options.get("repair") == "raise" else 3),
@@ -384,6 +399,7 @@ class Settings:
             repair=options.get("repair", "retry"),
             min_repair_probability=options.get("min_repair_probability", 0.0),
             abstain=options.get("abstain", 0.0),
+            particles=particles,
             given=frozenset(given),
         )
 
@@ -405,9 +421,9 @@ class BatchSettings:
     results_file: Path | None = None
 
     def __post_init__(self) -> None:
-        _check_count("batch_size", self.size, 1)
-        _check_type("progress", self.progress, (bool, type(None)), "True, False or None")
-        _check_type("return_exceptions", self.return_exceptions, bool, "True or False")
+        check_count("batch_size", self.size, 1)
+        check_type("progress", self.progress, (bool, type(None)), "True, False or None")
+        check_type("return_exceptions", self.return_exceptions, bool, "True or False")
 
     @classmethod
     def read(cls, options: dict[str, object]) -> BatchSettings:
@@ -425,7 +441,7 @@ class BatchSettings:
             size=cast("int", options.pop("batch_size", 8)),
             progress=cast("bool | None", options.pop("progress", None)),
             return_exceptions=cast("bool", options.pop("return_exceptions", False)),
-            results_file=_path("results_file", options.pop("results_file", None)),
+            results_file=read_path("results_file", options.pop("results_file", None)),
         )
 
 
@@ -436,7 +452,7 @@ def check_samples(settings: Settings, count: int) -> None:
         TypeError: `n` is not an integer.
         ValueError: `n` is out of range, or above 1 at temperature 0.
     """
-    _check_count("n", count, 1, _MAX_SAMPLES)
+    check_count("n", count, 1, _MAX_SAMPLES)
     if count > 1 and not settings.sampling.temperature:
         raise ValueError("n above 1 needs a temperature above 0: at 0 all samples are the same")
 
@@ -468,21 +484,3 @@ def _processors(options: CommonOptions) -> tuple[AnyProcessor, ...]:
         return tuple(processors)
     check_number("repetition_penalty", penalty, 0, math.inf, exclusive=True)
     return (Penalty(penalty), *processors)
-
-
-def _path(name: str, value: object) -> Path | None:
-    if not isinstance(value, (str, os.PathLike, type(None))):
-        raise TypeError(f"{name} must be a path or None, not {value!r}")
-    return None if value is None else Path(value)
-
-
-def _check_count(name: str, value: object, minimum: int, maximum: float = math.inf) -> None:
-    _check_type(name, value, Integral, "an integer")
-    check_int(name, cast("int", value), minimum)
-    if cast("int", value) > maximum:
-        raise ValueError(f"{name} must be at most {maximum:,}, not {value!r}")
-
-
-def _check_type(name: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {expected}, not {value!r}")

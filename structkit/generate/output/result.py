@@ -129,6 +129,15 @@ class Result(Generic[T_co]):
     """The paths of the values that are `None` because the model was less sure of them than `abstain`. Their tokens are
     in `token_ids` and `events`, and the last but one of `attempts` has their first texts."""
 
+    log_weight: float | None = None
+    """With `sampling="faithful"`, the logarithm of the weight of the value: the mean of `exp(log_weight)` estimates,
+    without bias, the probability that the model's own answer is valid. Of `n` values each has its own; a single value
+    has the mean of all particles. Otherwise `None`."""
+
+    effective_sample_size: float | None = None
+    """With `sampling="faithful"`, the number of independent values that the particles are worth, at most their number.
+    Near 1, few particles carry all the weight, and the value may be far from the distribution. Otherwise `None`."""
+
     @property
     def mean_logprob(self) -> float:
         """Mean log-probability of the sampled tokens; 0 if no token was sampled, or without `confidence`.

@@ -15,6 +15,7 @@ from structkit.error_notes import add_location
 from structkit.errors import GenerationError
 from structkit.generate.correct.runner import run_text_flows
 from structkit.generate.decode.config import GeneratedTokens
+from structkit.generate.input.faithful import check_particles
 from structkit.generate.input.options import BatchSettings, Settings, check_samples
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
@@ -25,6 +26,7 @@ from structkit.generate.run.request import (
     Prepared,
     compile_quotes,
     compile_request,
+    draw,
     encode_request,
     settle,
     share_examples,
@@ -50,6 +52,8 @@ _WINDOW = 16
 
 def run(request: Request, cancelled: threading.Event | None = None) -> Result[object]:
     """Generate one value; see `run_samples`."""
+    if request.settings.particles is not None:
+        return _run_particles(request, request.settings.particles, cancelled, is_one=True)[0]
     return run_samples(request, 1, cancelled)[0]
 
 
@@ -67,12 +71,14 @@ def run_samples(
         StructkitError: See `structkit.generate`; the first error ends the call.
         ValueError: All values would be the same.
     """
+    check_samples(request.settings, count)
+    if request.settings.particles is not None:
+        return _run_particles(request, count, cancelled)
     if count > 1 and isinstance(request.model, TextModel):
         raise GenerationError(
             f"{request.model.name} returns text, and n={count} samples of one prompt need a model that returns logits; "
             "call generate_many with the prompt several times"
         )
-    check_samples(request.settings, count)
     requested_at = request.requested_at or time.perf_counter()  # samples share one timeout
     requests = [replace(request, number=number, requested_at=requested_at) for number in range(count)]
     batch = BatchSettings(
@@ -91,6 +97,41 @@ def run_samples(
         )
     )
     return [cast("Result[object]", outcomes[number]) for number in range(count)]
+
+
+def _run_particles(
+    request: Request, count: int, cancelled: threading.Event | None, *, is_one: bool = False
+) -> list[Result[object]]:
+    """Return the values of weighted particles, each with its weight; or one drawn from them, with that of all."""
+    if isinstance(request.model, TextModel):
+        raise GenerationError(
+            f"{request.model.name} returns text, and sampling='faithful' needs the logits of a model; leave it out"
+        )
+    check_particles(
+        count,
+        request.settings.given,
+        request.settings.compile_settings.limits,
+        request.settings.sampling.temperature,
+    )
+    if not is_one and "particles" in request.settings.given:
+        raise ValueError(
+            "with sampling='faithful', n=... is the number of particles; leave out particles=..."
+        )
+    prepared, compiled, particles = draw(compile_request(request), count, cancelled)
+    save_guides([replace(prepared, compiled=compiled)])
+    drawn = [particles.one()] if is_one else particles.all()
+    results: dict[int, Result[object]] = {}
+    for group in {group: None for group, _ in drawn}:
+        generated, decoded = particles.ended[group]
+        decoded = replace(decoded, seconds=particles.seconds / len(drawn))
+        outcome = Outcome(
+            prepared.request, compiled, prepared.source, len(prepared.prompt_ids), generated, decoded
+        )
+        result = result_of(FlowResult(group, outcome, particles.model_seconds / len(drawn)))
+        if isinstance(result, Exception):
+            raise result
+        results[group] = replace(result, effective_sample_size=particles.effective_sample_size)
+    return [replace(results[group], log_weight=log_weight) for group, log_weight in drawn]
 
 
 def run_many(

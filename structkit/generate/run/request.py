@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt, build_prompt, continues_text, encode_prompt, user_text
 from structkit.generate.input.request import Request
+from structkit.generate.particles.filter import Particles, draw_particles, no_particles
 from structkit.generate.run.observe import GenerationObserver
 from structkit.generate.run.outcome import Outcome, attach_trace, describe_case
 from structkit.generate.run.rejection import locate_rejected, retry_prompt
@@ -34,6 +36,7 @@ __all__ = [
     "compile_quotes",
     "compile_request",
     "compile_source",
+    "draw",
     "encode_request",
     "parse_text",
     "prepare_examples",
@@ -168,6 +171,42 @@ def write(prepared: Prepared | Exception, generated: GeneratedTokens | None = No
         raise
     observer.end(outcome)
     return outcome
+
+
+def draw(
+    prepared: Prepared, count: int, cancelled: threading.Event | None = None
+) -> tuple[Prepared, CompiledTarget, Particles]:
+    """Draw weighted particles of a request: values from the model's own distribution of valid answers.
+
+    Returns:
+        The request with its prompt, its compiled target, and the particles.
+
+    Raises:
+        GenerationError: No particle has a weight, or generation failed.
+        LimitExceeded: The particles do not fit into `Limits.batch_tokens`.
+    """
+    request, generated = prepared.request, GeneratedTokens()
+    observer = GenerationObserver(request)
+    try:
+        prepared = encode_request(prepared)
+        compiled = prepared.compiled or compile_source(request, prepared.source)
+        particles = draw_particles(
+            _attempt(prepared, compiled, generated),
+            count,
+            compiled.target,
+            lambda copied: partial(parse_text, compiled.target, copied, request.settings.context),
+            cancelled,
+        )
+        if not particles.counts:
+            raise no_particles(particles, compiled.target.name)
+    except BaseException as error:
+        attach_trace(error, request, prepared.target, generated)
+        report_fault(error, partial(describe_case, request, prepared.target))
+        observer.fail(error)
+        raise
+    length = len(prepared.prompt_ids)
+    observer.end(Outcome(request, compiled, prepared.source, length, *particles.ended[0]))
+    return prepared, compiled, particles
 
 
 def _write(prepared: Prepared, generated: GeneratedTokens) -> Flow[Outcome]:
