@@ -29,8 +29,8 @@ class TextTarget(Generic[T_co]):
 class Regex(TextTarget[str]):
     r"""Text that matches a pattern from start to end; the value is the text.
 
-    The syntax is that of `re.fullmatch`. Constructs that are not regular, which are back-references and some
-    lookaround, raise `PatternError` when the target is compiled.
+    The syntax is that of `re.fullmatch`: what `re` rejects raises `PatternError` when the target is compiled, and so do
+    constructs that are not regular, which are back-references and some lookaround, and the flags `x`, `m` and `L`.
 
     >>> Regex(r"[A-Z]{2}-\d{4}")
     Regex(pattern='[A-Z]{2}-\\d{4}')

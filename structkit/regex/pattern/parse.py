@@ -23,6 +23,7 @@ from structkit.regex.pattern.resolve import (
     resolve,
 )
 from structkit.regex.pattern.scan import LookaroundMarker, Part, Scan, scan
+from structkit.regex.pattern.syntax import check_syntax
 from structkit.regex.pattern.threads import build_terminal
 from structkit.regex.pattern.unicode import Dialect
 
@@ -41,11 +42,12 @@ def parse(
     r"""Return the raw texts that a pattern matches.
 
     Args:
-        pattern: A regular expression in the syntax shared by Python, ECMA-262 and Rust, and most extensions of each.
-            `$` is the end of the text, never the position before a final line break.
+        pattern: A regular expression. `$` is the end of the text, never the position before a final line break.
         search: Whether the pattern may match anywhere in the text, as in JSON Schema, instead of the entire text.
-        unicode: Whether `\d`, `\w`, `\s` have the meaning of Python's `re` for `str` instead of that of ECMA-262.
-        rust: With `unicode`, restrict classes to characters that Rust's `regex`, the engine of pydantic, accepts too.
+        unicode: Whether the pattern is one of Python's `re` for `str`, instead of one of ECMA-262 with the flag `u`.
+            In the latter, constructs that others have are read as there: `(?i)`, `(?P<name>a)`, `\\A`.
+        rust: With `unicode`, whether the pattern is one of Rust's `regex`, the engine of pydantic. Its classes have the
+            characters that Python and Rust accept.
         limits: The maximum `pattern_length`.
         path: The schema path, for errors.
 
@@ -60,7 +62,10 @@ def parse(
     if len(pattern) > limits.pattern_length:
         raise LimitExceeded("pattern_length", limits.pattern_length, "a pattern", place=path)
     try:
-        return _parse(pattern, search, dialect)
+        node = _parse(pattern, search, dialect)
+        if dialect == "python":
+            check_syntax(pattern)
+        return node
     except PatternError as error:
         raise PatternError(error.message, pattern=pattern, column=error.column, place=path) from None
 

@@ -1,4 +1,4 @@
-r"""Patterns of Python's `re` as automata of ordered threads. The only module that imports the parser of `re`.
+r"""Patterns of Python's `re` as automata of ordered threads.
 
 A backtracking matcher tries the threads of an automaton in an order: greedy loops go on first, lazy loops end first,
 and alternatives come in the order in which they are written. `Program` keeps this order, which decides where a match
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from structkit.errors import LimitExceeded, PatternError
 from structkit.regex.charset import ANY, char_class, complement, intersection, single_char, union
 from structkit.regex.nodes import CharClass
+from structkit.regex.pattern.syntax import parse_syntax
 from structkit.regex.pattern.unicode import Dialect, UncertainClass, shorthand
 
 if TYPE_CHECKING or sys.version_info < (3, 11):
@@ -130,14 +130,7 @@ def read_pattern(
             groups and possessive quantifiers), or it has a lookaround inside a lookaround.
         LimitExceeded: The pattern is too large.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            parsed: Any = sre_parse.parse(pattern, flags)
-    except re.error as error:
-        raise PatternError(error.msg, pattern=pattern, column=error.pos or 0) from None
-    except (OverflowError, RecursionError) as error:
-        raise PatternError(str(error), pattern=pattern, column=0) from None
+    parsed = parse_syntax(pattern, flags)
     reader = _Reader(pattern, dialect, strict_end=strict_end)
     flags = parsed.state.flags
     end = reader.anything(0) if search else 0

@@ -7,6 +7,7 @@ rest are groups, their quantifiers and `|`: the part of the syntax that is the s
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
@@ -192,6 +193,8 @@ class _Scanner:
             self.position = flags.end()
             self.set_flags(flags[1], flags[2] or "", column)
             if flags[3] == ")":
+                if not flags[1] and not flags[2]:
+                    self.fail("this group has no flags", column)
                 return
             self.structure("(")
         else:
@@ -295,6 +298,8 @@ class _Scanner:
             return shorthand(letter, self.dialect, ascii_only=self.flags.ascii_only)
         if letter in "pP":
             return self.property(letter, column)
+        if letter == "N" and self.dialect == "python":
+            return UncertainClass.exactly(self.named_character(column))
         if letter in "xuU":
             return UncertainClass.exactly(self.code_point(letter, column))
         if letter in "01234567":
@@ -343,6 +348,16 @@ class _Scanner:
             self.position = second.end()
             code = 0x10000 + ((code & 0x3FF) << 10) + (int(second[1], 16) & 0x3FF)
         return CharClass(((code, code),))
+
+    def named_character(self, column: int) -> CharClass:
+        r"""Read the rest of `\N{name}`."""
+        found = re.compile(r"\{([^{}]+)\}").match(self.pattern, self.position)
+        try:
+            character = unicodedata.lookup(found[1] if found is not None else "")
+        except KeyError:
+            self.fail("`\\N` needs the name of a character in braces", column)
+        self.position = found.end() if found is not None else self.position
+        return single_char(character)
 
     def bracket(self) -> UncertainClass:
         """Read a class in brackets."""

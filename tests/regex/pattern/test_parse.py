@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 from hypothesis import example, given
@@ -58,6 +59,51 @@ def test_patterns_match_like_re(pattern: str, text: str) -> None:
     assert holds(parse(pattern, search=True, unicode=True), text) == bool(oracle.search(text))
 
 
+FRAGMENTS = (
+    r"a b é . \d \w \p{L} \Z \z \A [ ] ^ $ ( ) ) ) (?: (?i) (?i: (?s-i: (?) (?-i) (?P<n> (?<n> (?= (?! (?<= (?<! | * + "
+    r"? { } {2} {,3} {1,} {2,1} - \ \b \x41 \u0041 \u{41} \1 \07 \q # (?# : [a-c] [] [^ && -- [[ , \- \_ \cJ \0 \400 "
+    r"(?a) (?u: (?L) (?x) (?> ++ \N{DASH} \N{COMMA} \N{ \N"
+).split()
+
+NOT_REGULAR = re.compile(r"\\[1-9bB]|\(\?[a-zA-Z]*[xLmt]|\(\?(?:P=|\(|>|<?[=!])|[*+?}]\+")
+"""What `re` accepts and `Regex` may refuse: back-references, some lookaround, flags, atomic and possessive parts."""
+
+
+@pytest.mark.filterwarnings("ignore:Possible")
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join), texts)
+@example("(?)", "")
+@example("a(?i)b", "ab")
+@example(r"\p{L}", "a")
+@example("(?<=a|bc)d", "d")
+def test_patterns_that_re_rejects_are_rejected_and_no_others(pattern: str, text: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error:
+        with pytest.raises(PatternError):
+            parse(pattern, search=False, unicode=True)
+        return
+    try:
+        node = parse(pattern, search=False, unicode=True)
+    except PatternError:
+        assert NOT_REGULAR.search(pattern)
+        return
+    assert holds(node, text) == bool(re.fullmatch(python(pattern), text))
+
+
+@pytest.mark.parametrize("pattern", ["(?)", "a(?)b", "(?", "(?i", "(?-)", "(?P<>a)", "a)("])
+def test_no_dialect_accepts_what_no_engine_does(pattern: str) -> None:
+    for options in ({"unicode": False}, {"unicode": True}, {"unicode": True, "rust": True}):
+        with pytest.raises(PatternError):
+            parse(pattern, search=True, **options)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"^\p{L}+$", r"^(?<n>a)$", r"[\d-z]", r"\u{41}", "(?i)a", r"(?P<n>a)\Z", "(?<=a|bc)$"]
+)
+def test_patterns_of_schemas_are_those_of_ecma_262_and_what_others_add(pattern: str) -> None:
+    assert parse(pattern, search=True, unicode=False)
+
+
 looks = st.builds(lambda kind, pattern: f"(?{kind}{pattern})", st.sampled_from("=!"), patterns)
 
 
@@ -103,9 +149,13 @@ def test_selected_patterns_match_the_expected_texts(pattern: str, yes: list[str]
         with pytest.raises(PatternError, match="general categories"):
             parse(pattern, search=True, unicode=True)
         return
-    node = parse(pattern, search=True, unicode=True)
-    assert [text for text in yes if not holds(node, text)] == []
-    assert [text for text in no if holds(node, text)] == []
+    nodes = [parse(pattern, search=True, unicode=True, rust=True)]
+    with suppress(re.error):
+        re.compile(pattern)
+        nodes.append(parse(pattern, search=True, unicode=True))
+    for node in nodes:
+        assert [text for text in yes if not holds(node, text)] == []
+        assert [text for text in no if holds(node, text)] == []
 
 
 @pytest.mark.parametrize(
