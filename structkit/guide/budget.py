@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
-from structkit.automaton.runtime.short_text import Fuel, count_conflicts, seen_texts, short_text
+from structkit.automaton.runtime.distinct import Fuel
+from structkit.automaton.runtime.short_text import count_conflicts, seen_texts, short_text
 from structkit.automaton.runtime.shortest import shortest_length, shortest_texts
 from structkit.automaton.runtime.stack import Below, Frame
 from structkit.errors import LimitExceeded
@@ -65,7 +66,7 @@ _MAX_TOKENIZED_BYTES = 200_000
 _MAX_READS = 4_000
 """Maximum reads that search a completion with distinct texts; takes up to 0.3 s, most often 10 ms."""
 
-_MAX_TRIED, _MAX_MASK_READS = 8, 400
+_MAX_TRIED, _MAX_MASK_READS = 8, 300
 """Maximum tokens for which a mask searches completions with distinct texts, and maximum reads of these searches, about
 25 ms. Other tokens are not allowed."""
 
@@ -175,11 +176,16 @@ class Budgets:
             np.uint32
         )
 
-    def min_tokens(self, state: State, max_tokens: int = UNREACHABLE) -> int:
+    def min_tokens(self, state: State, max_tokens: int = UNREACHABLE, fuel: Fuel | None = None) -> int:
         """Return the minimum number of tokens to the end; `UNREACHABLE` if unknown or above `max_tokens`.
 
         If the exact search takes too long (long values, or many allowed texts), the result is the length of a
         completion, which is an upper bound.
+
+        Args:
+            state: The state.
+            max_tokens: The tokens that matter.
+            fuel: The reads that may be made to find a completion with distinct texts; see `completion_length`.
 
         Raises:
             LimitExceeded: The vocabulary cannot spell a shortest text, and the search for another text exceeded the
@@ -196,7 +202,7 @@ class Budgets:
                 return _remember(self._min_tokens, state, fewest)
             if self._is_long(state):
                 return self._rough_upper_bound(state)
-            length = self.completion_length(state)
+            length = self.completion_length(state, fuel)
             if length >= UNREACHABLE and self.index.vocabulary.has_all_bytes:
                 return self._rough_upper_bound(state)
             completion = self._search_states(state, min(max_tokens, length - 1))
@@ -387,8 +393,10 @@ class Budgets:
         has_completion = self.completion_length(state) < UNREACHABLE
         fits = self._fit(after, remaining, has_completion)
         if remaining >= UNREACHABLE - 1 or not any(fits):
+            fuel = Fuel(_MAX_MASK_READS if has_completion else _MAX_READS)
             fits = [
-                fit or self.min_tokens(s, remaining) <= remaining for fit, s in zip(fits, after, strict=True)
+                fit or self.min_tokens(s, remaining, fuel) <= remaining
+                for fit, s in zip(fits, after, strict=True)
             ]
         mask = np.packbits(np.array([*fits, False])[groups.group_of], bitorder="little").view(np.uint32)
         if self.index.automaton.has_distinct:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import structkit as sk
-from structkit.automaton.runtime.short_text import Fuel, short_text
+from structkit.automaton.runtime.distinct import Fuel
+from structkit.automaton.runtime.short_text import short_text
 from structkit.automaton.runtime.stack import SeenTexts
 from structkit.guide import budget as budgets
 from structkit.guide.guide import Cursor

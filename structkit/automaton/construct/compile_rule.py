@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -129,11 +129,46 @@ def _cached_regular(node: Node, limits: Limits) -> Dfa:
 
 def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None) -> Dfa:
     """Return the automaton of an intersection or a difference."""
-    found = regular_dfa(node.left, limits, rules)
-    for right in _subtrahends(node.right) if node.negate else [node.right]:
+    if not node.negate:
+        found = regular_dfa(node.left, limits, rules)
+        if not found.is_empty:
+            found = _intersection(node, found, regular_dfa(node.right, limits, rules), limits)
+        return found
+    subtrahends = tuple(_subtrahends(node.right))
+    if rules or is_substring(node):
+        return _subtract(node, regular_dfa(node.left, limits, rules), subtrahends, limits, rules)
+    # The names that match some patterns and no other are told apart pattern by pattern: each query subtracts one more.
+    key = node.left, subtrahends, limits
+    known = _differences.get(key)
+    if known is None:
+        most = _differences.get((node.left, subtrahends[:-1], limits))
+        left, rest = (
+            (regular_dfa(node.left, limits), subtrahends) if most is None else (most, subtrahends[-1:])
+        )
+        known = _subtract(node, left, rest, limits, rules)
+        if known.targets.nbytes <= _MAX_KEPT_BYTES:
+            _differences.put(key, known)
+    return known
+
+
+_differences: LruCache[tuple[Node, tuple[Node, ...], Limits], Dfa] = LruCache(max_size=256)
+"""Automata of differences, by the minuend and the subtrahends."""
+
+_MAX_KEPT_BYTES = 1 << 18
+"""Largest automaton of a difference that is kept."""
+
+
+def _subtract(
+    node: Intersection,
+    found: Dfa,
+    subtrahends: Iterable[Node],
+    limits: Limits,
+    rules: Mapping[str, Node] | None,
+) -> Dfa:
+    for right in subtrahends:
         if found.is_empty:
             break
-        texts = _texts(right) if node.negate else None
+        texts = _texts(right)
         others = None if texts is None else exclude_texts(found, texts, limits.product_states)
         if others is None:
             others = _intersection(node, found, regular_dfa(right, limits, rules), limits)
@@ -239,6 +274,10 @@ def _count_required_iterations(dfa: Dfa) -> Dfa | None:
     return Dfa(dfa.classes, targets, dfa.final, max_count=max_count)
 
 
+_MEMBERS_PER_CAPACITY = 8
+"""Half as many members of subsets as `Limits.transitions` may be made: each takes as long as several transitions."""
+
+
 class AmbiguousIteration(Exception):
     """The iterations of a counted repetition cannot be distinguished byte by byte."""
 
@@ -269,9 +308,9 @@ def _determinize(nfa: Nfa, limits: Limits) -> Dfa:
         )  # fmt: skip
         if states != kernels.FULL:
             break
-        if capacity >= limits.transitions // 4:
+        if capacity >= limits.transitions // _MEMBERS_PER_CAPACITY:
             raise LimitExceeded("transitions", limits.transitions, "the automaton of a rule")
-        capacity = min(4 * capacity, limits.transitions // 4)
+        capacity = min(4 * capacity, limits.transitions // _MEMBERS_PER_CAPACITY)
     if states == determinize.AMBIGUOUS:
         raise AmbiguousIteration
     if states == kernels.TOO_MANY:

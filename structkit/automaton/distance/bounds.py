@@ -115,9 +115,11 @@ class LengthBounds:
 
     def _resolve(self, rules: Iterable[str]) -> None:
         """Compute the bounds of rules and of the rules they need; a rule is retried once other bounds are known."""
-        unresolved: dict[str, set[str]] = {}
-        pending = list(rules)
+        unresolved: dict[str, int] = {}  # numbered in the order in which they were tried
+        waiting: dict[str, list[str]] = {}
+        pending, tried = list(rules), 0
         while pending:
+            resolved: list[str] = []
             while pending:
                 current = pending.pop()
                 if current in unresolved or current in self._lengths:
@@ -129,12 +131,15 @@ class LengthBounds:
                     missing.clear()
                 if length < UNREACHABLE:
                     self._lengths[current] = length
+                    resolved.append(current)
                 else:
-                    unresolved[current] = missing
+                    tried += 1
+                    unresolved[current] = tried
+                    for rule in missing:
+                        waiting.setdefault(rule, []).append(current)
                     pending += sorted(missing)  # the same order in every process
-            pending = [
-                name for name, missing in unresolved.items() if any(rule in self._lengths for rule in missing)
-            ]
+            ready = {name for rule in resolved for name in waiting.pop(rule, ())} & unresolved.keys()
+            pending = sorted(ready, key=unresolved.__getitem__)
             for name in pending:
                 del unresolved[name]
         # The remaining rules depend on each other, so none has a text.

@@ -6,7 +6,8 @@ the text must be checked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -20,7 +21,14 @@ from structkit.automaton.distance.trim import measure_rule
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Below, Frame
 
-__all__ = ["DistinctTexts", "can_still_differ", "cannot_repeat", "forbidden_suffixes", "has_unused_text"]
+__all__ = [
+    "DistinctTexts",
+    "Fuel",
+    "can_still_differ",
+    "cannot_repeat",
+    "forbidden_suffixes",
+    "has_unused_text",
+]
 
 _MAX_CALL_DEPTH = 16
 """Rules that call each other and are looked at whether there is an end of their texts."""
@@ -33,6 +41,22 @@ _MAX_SWEEPS = 64
 
 _MIN_LARGE_RULE_STATES = 256
 """In a rule of so many states only an eighth as far; where that is not enough, all of its texts may be repeated."""
+
+_READS_PER_TEXT = 0.12
+"""What the beginning of a text takes of `Fuel` where one that differs from the texts seen is searched: about 8 µs."""
+
+
+class Fuel:
+    """The reads that searches may still make, each of which takes about 0.05 ms.
+
+    Attributes:
+        reads: Their number; negative when they are spent.
+    """
+
+    __slots__ = ("reads",)
+
+    def __init__(self, reads: float) -> None:
+        self.reads = reads
 
 
 class DistinctTexts:
@@ -250,16 +274,21 @@ class DistinctTexts:
         return after + [int(automaton.call_next[call]) for call in calls if not automaton.call_distinct[call]]
 
 
-def cannot_repeat(unique: DistinctTexts, frame: Frame) -> bool:
+def cannot_repeat(unique: DistinctTexts, frame: Frame, fuel: Fuel | None = None) -> bool:
     """Return whether no distinct text can be repeated in the frame, nor on the bytes of its rule that led to it.
 
     What holds at the end of the bytes holds before: an earlier state has all completions of a later one.
     """
-    return (not frame.inside_distinct or unique.is_infinite(frame.state)) and has_unused_text(unique, frame)
+    return (not frame.inside_distinct or unique.is_infinite(frame.state)) and has_unused_text(
+        unique, frame, fuel
+    )
 
 
-def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes) -> bool:
-    """Return whether every open distinct text on the frame's stack can still end as a new text."""
+def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes, fuel: Fuel | None = None) -> bool:
+    """Return whether every open distinct text on the frame's stack can still end as a new text.
+
+    If texts must be searched, this takes reads from `fuel`, but does not end when it is spent.
+    """
     automaton = unique.automaton
     above: list[Frame] = []
     at: Below = frame
@@ -270,7 +299,7 @@ def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes) -> bool
             only = automaton.sole_text(automaton.rule_of[above[-1].state]) if above else None
             repeats = (
                 not _has_more_bytes(unique, above, len(texts))
-                and not _differs(unique, above, frozenset(forbidden_suffixes(at, buffer)), buffer)
+                and not _differs(unique, above, forbidden_suffixes(at, buffer), buffer, fuel)
                 if only is None
                 else only in texts
             )
@@ -281,7 +310,7 @@ def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes) -> bool
     return True
 
 
-def has_unused_text(unique: DistinctTexts, frame: Frame) -> bool:
+def has_unused_text(unique: DistinctTexts, frame: Frame, fuel: Fuel | None = None) -> bool:
     """Return whether the rule of a frame can end without another distinct text, or a new distinct text exists.
 
     A separator, say, must not be written once all texts that may follow it are taken.
@@ -298,7 +327,11 @@ def has_unused_text(unique: DistinctTexts, frame: Frame) -> bool:
             return True
         only = automaton.sole_text(callee)
         entered = automaton.frame(automaton.start_state(callee))
-        if not memory.contains(only) if only is not None else _differs(unique, [entered], memory.texts, b""):
+        if (
+            not memory.contains(only)
+            if only is not None
+            else _differs(unique, [entered], memory.texts, b"", fuel)
+        ):
             return True
     return False
 
@@ -324,8 +357,10 @@ def _has_more_bytes(unique: DistinctTexts, stack: list[Frame], count: int) -> bo
     )
 
 
-def _differs(unique: DistinctTexts, stack: list[Frame], excluded: Collection[bytes], buffer: bytes) -> bool:
-    """Whether the rule entered by the lowest of `stack` can end with a text that is not among `excluded`.
+def _differs(
+    unique: DistinctTexts, stack: list[Frame], excluded: Sequence[bytes], buffer: bytes, fuel: Fuel | None
+) -> bool:
+    """Whether the rule entered by the lowest of `stack` can end with a text that is not in the sorted `excluded`.
 
     Any byte that leads away from all of them will do, since every state leads to an end; so only their own
     beginnings are walked.
@@ -336,20 +371,29 @@ def _differs(unique: DistinctTexts, stack: list[Frame], excluded: Collection[byt
         below = automaton.frame(frame.state, frame.count, below, frame.seen_texts)
     if _has_more_bytes(unique, stack, len({rest[:1] for rest in excluded})):
         return True
-    beginnings = {rest[:length] for rest in excluded for length in range(len(rest) + 1)}
     pending = [(automaton.epsilon_closure([below] if below else [], buffer), b"")]
     while pending:
         frames, text = pending.pop()
-        if automaton.is_accepting(frames) and text not in excluded:
+        if fuel is not None:
+            fuel.reads -= _READS_PER_TEXT
+        if automaton.is_accepting(frames) and _first_from(excluded, text) != text:
             return True
         for byte in dict.fromkeys(automaton.next_bytes(frames)):
             longer = text + bytes((byte,))
             after = frozenset(
                 frame
                 for frame in automaton.step(frames, byte, buffer + longer)
-                if can_still_differ(unique, frame, buffer + longer) and has_unused_text(unique, frame)
+                if can_still_differ(unique, frame, buffer + longer, fuel)
+                and has_unused_text(unique, frame, fuel)
             )
-            if after and longer not in beginnings:
+            following = _first_from(excluded, longer)
+            if after and (following is None or not following.startswith(longer)):
                 return True
             pending.append((after, longer))
     return False
+
+
+def _first_from(texts: Sequence[bytes], text: bytes) -> bytes | None:
+    """Return the first of some sorted texts that is not before a text."""
+    at = bisect_left(texts, text)
+    return texts[at] if at < len(texts) else None

@@ -9,6 +9,7 @@ from structkit.automaton.core import kernels
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.distinct import (
     DistinctTexts,
+    Fuel,
     can_still_differ,
     cannot_repeat,
     has_unused_text,
@@ -33,15 +34,20 @@ class Reader:
         self.automaton = automaton
         self.unique = DistinctTexts(automaton)
 
-    def read(self, frames: frozenset[Frame], kept: bytes, text: bytes) -> tuple[frozenset[Frame], bytes]:
-        """Return the frames after more bytes, and the buffered text of the distinct texts that are open then."""
+    def read(
+        self, frames: frozenset[Frame], kept: bytes, text: bytes, fuel: Fuel | None = None
+    ) -> tuple[frozenset[Frame], bytes]:
+        """Return the frames after more bytes, and the buffered text of the distinct texts that are open then.
+
+        What must be searched for that takes reads from `fuel`.
+        """
         at, content = 0, np.frombuffer(text, np.uint8)
         while at < len(text) and frames:
             read = at
             if len(frames) == 1:
                 (frame,) = frames
                 read, glided = self._glide(frame, content, at)
-            if read > at and cannot_repeat(self.unique, glided):
+            if read > at and cannot_repeat(self.unique, glided, fuel):
                 kept += text[at:read]
                 at, frames = read, frozenset((glided,))
             else:
@@ -49,7 +55,8 @@ class Reader:
                 frames = frozenset(
                     frame
                     for frame in self.automaton.step(frames, text[at], kept)
-                    if can_still_differ(self.unique, frame, kept) and has_unused_text(self.unique, frame)
+                    if can_still_differ(self.unique, frame, kept, fuel)
+                    and has_unused_text(self.unique, frame, fuel)
                 )
                 at += 1
             if not any(frame.inside_distinct for frame in frames):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from structkit.automaton.core.dfa import DEAD
 from structkit.automaton.core.kernels import OPERATION_BITS
-from structkit.automaton.runtime.distinct import forbidden_suffixes
+from structkit.automaton.runtime.distinct import Fuel, forbidden_suffixes
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import (
     ShortestPaths,
@@ -15,7 +15,7 @@ from structkit.automaton.runtime.shortest import (
 )
 from structkit.automaton.runtime.stack import Frame, SeenTexts, stack_frames
 
-__all__ = ["Fuel", "count_conflicts", "seen_texts", "short_text"]
+__all__ = ["count_conflicts", "seen_texts", "short_text"]
 
 _MAX_STEPS_BACK = 8
 """Bytes before a repeated text that may be replaced, if one at its end makes the text much longer."""
@@ -28,19 +28,6 @@ _SMALL_EXCESS = 1
 
 _COMPARED_BYTES = 32
 """Bytes of equally short texts that are compared, so that every process chooses the same one."""
-
-
-class Fuel:
-    """The reads that searches may still make, each of which takes about 0.05 ms.
-
-    Attributes:
-        reads: Their number; negative when they are spent.
-    """
-
-    __slots__ = ("reads",)
-
-    def __init__(self, reads: int) -> None:
-        self.reads = reads
 
 
 def short_text(
@@ -67,7 +54,7 @@ def short_text(
         piece = b""
         for piece in _pieces(shortest, frames, length):
             fuel.reads -= cost
-            after = reader.read(*at, piece)
+            after = reader.read(*at, piece, fuel)
             if not after[0] or fuel.reads < 0:
                 break
             read += piece
@@ -76,7 +63,7 @@ def short_text(
         else:
             if reader.automaton.is_accepting(at[0]):
                 return bytes(text + read)
-        base, path = _bytewise(reader, marks, bytes(read), piece)
+        base, path = _bytewise(reader, marks, bytes(read), piece, fuel)
         fuel.reads -= cost * len(path)
         read += piece
         best: tuple[int, int, int, int] | None = None
@@ -90,7 +77,7 @@ def short_text(
                 if position < last and byte == read[position]:
                     continue
                 fuel.reads -= cost
-                after = reader.read(*path[position - base], bytes((byte,)))
+                after = reader.read(*path[position - base], bytes((byte,)), fuel)
                 if after[0]:
                     changed = position + 1 + min(shortest_length(shortest, frame) for frame in after[0])
                     found = (changed, count_conflicts(*after), position, byte)
@@ -100,7 +87,7 @@ def short_text(
         if best is None:
             return None
         text += read[: best[2]] + bytes((best[3],))
-        frames, buffer = reader.read(*path[best[2] - base], bytes((best[3],)))
+        frames, buffer = reader.read(*path[best[2] - base], bytes((best[3],)), fuel)
     return None
 
 
@@ -123,7 +110,11 @@ def _beginning(shortest: ShortestPaths, frame: Frame) -> bytes:
 
 
 def _bytewise(
-    reader: Reader, marks: list[tuple[int, tuple[frozenset[Frame], bytes]]], read: bytes, piece: bytes
+    reader: Reader,
+    marks: list[tuple[int, tuple[frozenset[Frame], bytes]]],
+    read: bytes,
+    piece: bytes,
+    fuel: Fuel,
 ) -> tuple[int, list[tuple[frozenset[Frame], bytes]]]:
     """Return the frames after each byte from some place before the end of what was read, and the place.
 
@@ -132,11 +123,12 @@ def _bytewise(
         marks: Places, and the frames there.
         read: The text that was read.
         piece: What followed, which the last frames do not read to its end.
+        fuel: Loses the reads that searches make.
     """
     base, at = next(mark for mark in reversed(marks) if mark[0] <= max(len(read) - _MAX_STEPS_BACK, 0))
     path = [at]
     for byte in read[base:] + piece:
-        after = reader.read(*path[-1], bytes((byte,)))
+        after = reader.read(*path[-1], bytes((byte,)), fuel)
         if not after[0]:
             break
         path.append(after)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
+from structkit.automaton.construct import compile_rule
 from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
 from structkit.automaton.construct.utf8 import byte_sequences
-from structkit.automaton.core.dfa import DEAD, append_text
+from structkit.automaton.core.dfa import DEAD, Dfa, append_text, intersection
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
@@ -56,7 +57,10 @@ def test_a_text_behind_a_product_is_appended(
 ) -> None:
     product = Intersection(left, right, negate)
     text = data.draw(texts)
-    dfa = regular_dfa(Seq((product, LiteralText(end))))
+    try:
+        dfa = regular_dfa(Seq((product, LiteralText(end))))
+    except LimitExceeded:
+        reject()  # a random repetition of a repetition
     accepted = regular_dfa(product).accepts(text.encode())
     assert dfa.accepts((text + end).encode()) == accepted
     cut = text.removesuffix(end)
@@ -260,3 +264,20 @@ def test_many_distinct_texts_are_counted_and_differ(
             )
         if count > 1:
             assert not Reader(automaton).accepts(f"[{','.join([*names[: count - 1], names[0]])}]".encode())
+
+
+def test_a_difference_from_one_pattern_more_is_one_product_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def counted(left: Dfa, right: Dfa, max_states: int, *, negate: bool = False) -> Dfa | None:
+        made.append(negate)
+        return intersection(left, right, max_states, negate=negate)
+
+    monkeypatch.setattr(compile_rule, "intersection", counted)
+    words = [Seq((Repeat(CharClass(((0x61, 0x7A),))), LiteralText(f"{n}"))) for n in range(40)]
+    for count in range(1, len(words) + 1):
+        rest = Intersection(Repeat(CharClass(((0x20, 0x7A),))), Choice(tuple(words[:count])), negate=True)
+        dfa = regular_dfa(rest)
+        assert dfa.accepts(f"ab{count}".encode())
+        assert not dfa.accepts(f"ab{count - 1}".encode()) and not dfa.accepts(b"ab0")
+    assert len(made) == len(words)
