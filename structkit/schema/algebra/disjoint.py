@@ -30,7 +30,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["disjoint_before_definitions", "pairwise_disjoint"]
+__all__ = ["disjoint_before_definitions", "may_intersect", "pairwise_disjoint"]
 
 _MAX_STEPS = 100_000
 """Maximum comparisons of two nodes in one proof, at about 3 µs each; longer proofs fail."""
@@ -68,6 +68,53 @@ def disjoint_before_definitions(
     if proof.pairwise(branches):
         return True
     return None if proof.met_reference else False
+
+
+def may_intersect(
+    left: Schema, right: Schema, oracle: StringOracle, required: frozenset[str] = frozenset()
+) -> bool:
+    """Return whether two nodes may share a value, by an inexpensive test; objects have the keys of `required`."""
+    if isinstance(left, Object) and isinstance(right, Object):
+        return not _have_disjoint_property(left, right, oracle, required)
+    kinds = {type(left), type(right)}
+    if Never in kinds:
+        return False
+    if not kinds.isdisjoint(_UNKNOWN):
+        return True
+    if isinstance(left, Const):
+        if isinstance(right, Const) and left.text[0] == right.text[0] == '"':
+            return left.text == right.text
+        return contains_value(right, json.loads(left.text), oracle) is not False
+    if isinstance(right, Const):
+        return contains_value(left, json.loads(right.text), oracle) is not False
+    return len(kinds) == 1 or kinds == _NUMBERS
+
+
+def _have_disjoint_property(
+    left: Object, right: Object, oracle: StringOracle, required: frozenset[str]
+) -> bool:
+    """Return whether a required key has disjoint values in two objects, by a quick test."""
+    others = {key.name: key for key in right.properties}
+    for key in left.properties:
+        other = others.get(key.name)
+        if other is not None and (key.required or other.required or key.name in required):
+            branches, other_branches = _alternatives(key.value), _alternatives(other.value)
+            is_small = len(branches) * len(other_branches) <= _MAX_COMPARISONS
+            if is_small and not any(
+                may_intersect(one, two, oracle) for one in branches for two in other_branches
+            ):
+                return True
+    return False
+
+
+def _alternatives(node: Schema) -> tuple[Schema, ...]:
+    return node.branches if isinstance(node, Union) else (node,)
+
+
+_UNKNOWN, _NUMBERS = frozenset({Ref, Anything}), frozenset({Integer, Number})
+
+_MAX_COMPARISONS = 1000
+"""Maximum pairs of alternatives that are compared for one key."""
 
 
 class _Proof:

@@ -17,6 +17,7 @@ from typing import TypeVar
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.algebra.constants import without_other_constants
+from structkit.schema.algebra.disjoint import may_intersect
 from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_prefix
 from structkit.schema.algebra.intersect_strings import combine_alternatives, intersect_strings
 from structkit.schema.algebra.membership import contains_value, expand
@@ -46,6 +47,9 @@ from structkit.schema.ir.path import SchemaPath
 __all__ = ["Intersector", "literal_pattern", "may_intersect"]
 
 P = TypeVar("P")
+
+_OPEN = (Additional(String(), Anything()),)
+"""Undeclared keys without restrictions."""
 
 _COST = 10
 """Cost of one intersected node in units of `Limits.schema_nodes`: it takes as long as this many subschemas."""
@@ -126,6 +130,10 @@ class Intersector:
     def _merge(self, parts: tuple[Schema, ...], path: SchemaPath) -> Schema:
         """Return the intersection of nodes that are not references."""
         merged = without_other_constants(parts)
+        # Pruning compares every alternative with every other node.
+        alternatives = [len(part.branches) for part in merged if isinstance(part, Union)]
+        plain = sum(isinstance(part, Object) for part in merged)
+        self.charge(sum(alternatives) * plain // 4, path)
         narrowed = tuple(_prune_branches(part, merged, self.oracle) for part in merged)
         if narrowed != parts:
             return self.intersect(narrowed, path)
@@ -252,16 +260,19 @@ class Intersector:
 
     def _merge_declared(self, nodes: list[Object], path: SchemaPath) -> Schema:
         declared = [{key.name: key.value for key in node.properties} for node in nodes]
-        self.charge(sum(map(len, declared)), path)
         keys = [key for node in nodes for key in node.properties]
         required = {key.name for key in keys if key.required}
         listed = {key.name: None for key in keys if key.in_order}
+        names = dict.fromkeys((*listed, *(key.name for key in keys)))
+        is_open = [node.additional == _OPEN for node in nodes]
+        self.charge(len(keys) + len(names) * is_open.count(False) // _COST, path)
         properties = []
-        for name in dict.fromkeys((*listed, *(key.name for key in keys))):
+        for name in names:
             here = path.child("properties", name)
             values = [
-                self.property_value(node, names, name, here)
-                for node, names in zip(nodes, declared, strict=True)
+                self.property_value(node, known, name, here)
+                for node, known, allows_all in zip(nodes, declared, is_open, strict=True)
+                if name in known or not allows_all
             ]
             properties.append(Property(name, self.intersect(values, here), name in required, name in listed))
         additional = reduce(
@@ -425,52 +436,6 @@ def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracl
         else union(compatible, "no alternative is compatible with the other keywords")
     )
 
-
-def may_intersect(
-    left: Schema, right: Schema, oracle: StringOracle, required: frozenset[str] = frozenset()
-) -> bool:
-    """Return whether two nodes may share a value, by an inexpensive test; objects have the keys of `required`."""
-    if isinstance(left, Object) and isinstance(right, Object):
-        return not _have_disjoint_property(left, right, oracle, required)
-    kinds = {type(left), type(right)}
-    if Never in kinds:
-        return False
-    if not kinds.isdisjoint(_UNKNOWN):
-        return True
-    if isinstance(left, Const):
-        if isinstance(right, Const) and left.text[0] == right.text[0] == '"':
-            return left.text == right.text
-        return contains_value(right, json.loads(left.text), oracle) is not False
-    if isinstance(right, Const):
-        return contains_value(left, json.loads(right.text), oracle) is not False
-    return len(kinds) == 1 or kinds == _NUMBERS
-
-
-def _have_disjoint_property(
-    left: Object, right: Object, oracle: StringOracle, required: frozenset[str]
-) -> bool:
-    """Return whether a required key has disjoint values in two objects, by a quick test."""
-    others = {key.name: key for key in right.properties}
-    for key in left.properties:
-        other = others.get(key.name)
-        if other is not None and (key.required or other.required or key.name in required):
-            branches, other_branches = _branches(key.value), _branches(other.value)
-            is_small = len(branches) * len(other_branches) <= _MAX_COMPARISONS
-            if is_small and not any(
-                may_intersect(one, two, oracle) for one in branches for two in other_branches
-            ):
-                return True
-    return False
-
-
-def _branches(node: Schema) -> tuple[Schema, ...]:
-    return node.branches if isinstance(node, Union) else (node,)
-
-
-_UNKNOWN, _NUMBERS = frozenset({Ref, Anything}), frozenset({Integer, Number})
-
-_MAX_COMPARISONS = 1000
-"""Maximum pairs of alternatives that are compared for one key."""
 
 _SPECIAL = frozenset("\\^$.|?*+()[]{}/-")
 

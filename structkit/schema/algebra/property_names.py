@@ -36,8 +36,10 @@ def additional_value(
     Raises:
         UnsupportedKeyword: The answer depends on a pattern that `oracle` does not decide.
     """
-    found = (group.value for group in groups if name_matches(name, group.names, oracle, path))
-    return next(found, Never("additionalProperties forbids the key"))
+    for group in groups:
+        if name_matches(name, group.names, oracle, path):
+            return group.value
+    return Never("additionalProperties forbids the key")
 
 
 def complement_strings(node: String) -> list[String]:

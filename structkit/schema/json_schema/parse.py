@@ -404,6 +404,7 @@ class _Parser:
             # Only references to definitions that are being parsed postpone the proof, and so a second parsing.
             disjoint = disjoint_before_definitions(possible, self.oracle, self._find)
         if disjoint is False:
+            self._intersector.charge(len(possible) ** 2 // 4, path)
             overlapping: list[list[Schema]] = [[] for _ in possible]
             for (i, one), (j, other) in combinations(enumerate(possible), 2):
                 if not disjoint_before_definitions((one, other), self.oracle, self._find):
