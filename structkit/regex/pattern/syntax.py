@@ -46,11 +46,11 @@ def check_syntax(pattern: str) -> None:
     Raises:
         PatternError: `re` rejects the pattern.
     """
-    pending = list(parse_syntax(pattern))
+    pending: list[Any] = list(parse_syntax(pattern))
     while pending:
         item = pending.pop()
         if isinstance(item, sre_parse.SubPattern):
-            pending.extend(item)
+            pending.extend(item.data)
         elif isinstance(item, tuple | list):
             if len(item) == 2 and str(item[0]) in ("ASSERT", "ASSERT_NOT") and item[1][0] < 0:
                 least, most = item[1][1].getwidth()

@@ -7,12 +7,14 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
+from structkit.agent.run.budget import RunBudget
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.shared import cases
 
@@ -435,3 +437,19 @@ def test_a_function_sees_that_nobody_waits_for_it(later: bool) -> None:
             break
         time.sleep(0.05)
     assert seen == [True]
+
+
+@pytest.mark.parametrize("room", [3, 5, 9, 20, 60])
+@pytest.mark.parametrize("text", ["", "a", "word " * 40, "é" * 100, "x" * 5_000])
+def test_a_result_that_is_cut_has_at_most_the_tokens(text: str, room: int) -> None:
+    model = RandomModel()
+    longest = max(map(len, model.vocabulary.tokens))
+    config = SimpleNamespace(logits_model=model, max_token_length=longest)
+    cut = RunBudget._truncate(SimpleNamespace(_config=config), text, room)  # type: ignore[arg-type]
+    assert len(model.encode_text(cut)) <= room or cut == "..."
+    if text and len(model.encode_text(text)) <= room:
+        assert cut == text
+    elif text and cut != "...":
+        kept, _, rest = cut.partition(" ... (")
+        assert text.startswith(kept)
+        assert not rest or len(text) - len(kept) == int(rest.split()[0])

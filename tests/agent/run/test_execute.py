@@ -15,6 +15,8 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit import messages
+from structkit.agent.run.actions import AwaitValue
+from structkit.agent.run.execute import _await_value
 from structkit.testing import ScriptedModel
 
 
@@ -355,3 +357,50 @@ def test_what_is_spent_is_a_usage() -> None:
 
     with pytest.raises(TypeError, match="spend takes a Usage"):
         agent_of(spend, script=[call("spend")]).run("x")
+
+
+def test_what_is_not_awaited_any_more_is_cancelled() -> None:
+    ended: list[str] = []
+
+    async def endless() -> None:
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    async def main() -> list[str]:
+        assert await _await_value(AwaitValue(endless(), 0.01)) is None
+        waiting = asyncio.ensure_future(_await_value(AwaitValue(endless(), None)))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.sleep(0)
+        return list(ended)  # `asyncio.run` cancels what is left
+
+    assert asyncio.run(main()) == ["cancelled", "cancelled"]
+
+
+def test_a_cancelled_run_cancels_its_tool() -> None:
+    seen: list[str] = []
+
+    async def endless() -> None:
+        """Wait."""
+        seen.append("begun")
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    async def main() -> list[str]:
+        run = asyncio.ensure_future(agent_of(sk.tool(endless), script=[call("endless")]).arun("x"))
+        while not seen:
+            await asyncio.sleep(0.001)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        return list(seen)
+
+    assert asyncio.run(main()) == ["begun", "cancelled"]

@@ -460,3 +460,17 @@ def test_a_stream_yields_the_answer_only() -> None:
     text = "".join(event.text for event in stream if isinstance(event, sk.TextDelta))
     assert text == stream.text == stream.result.text == "true story"
     assert stream.result.token_ids[0] == _id(" true")
+
+
+@pytest.mark.parametrize("pattern", ["", "b?", "b"])
+def test_a_text_does_not_end_before_the_prompt_is_written_again(pattern: str) -> None:
+    guide = sk.compile(sk.Regex(pattern), sk.Vocabulary([b"a", b"b", b"ab"], eos_token_ids={3}))
+    cursor = HealedCursor(guide, b"a")
+    assert (cursor.is_accepting, cursor.is_finished) == (False, False)
+    cursor.advance(0)
+    assert cursor.pending_prompt == b""
+    assert (cursor.is_accepting, cursor.is_finished) == (pattern != "b", pattern == "")
+    if pattern:
+        cursor.rollback(1)
+        cursor.advance(2)
+        assert (cursor.is_accepting, cursor.is_finished) == (True, True)

@@ -84,6 +84,20 @@ def test_fields_have_the_probabilities_of_their_tokens(seed: int, temperature: f
     assert all(token.logprob <= 1e-6 and 0 <= token.masked_probability <= 1 for token in result.events)
     assert 0 <= result.pressure <= 1
     values = json.loads(result.text)
+    # The keys are in the order of the class, and the title, which is first, cannot contain an unescaped quote.
+    at = 0
+    for name in ("title", "urgency", "open", "owner"):
+        begin = result.text.index(f'"{name}": ', at) + len(f'"{name}": ')
+        _, end = json.JSONDecoder().raw_decode(result.text, begin)
+        first, last, at = len(result.text[:begin].encode()), len(result.text[:end].encode()), end
+        written, tokens = 0, []
+        for token in result.events:
+            if written < last and written + len(token.text) > first:
+                tokens.append(token)
+            written += len(token.text)
+        confidence = result.confidence[name]
+        assert confidence.logprob == pytest.approx(sum(token.logprob for token in tokens))
+        assert confidence.masked_probability == max(token.masked_probability for token in tokens)
     for name in ("urgency", "open", "owner"):
         choices = result.confidence[name].choices
         assert choices is not None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.index.rows.mask import Mask
-from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache
+from structkit.index.rows.row import NO_EXIT_NODES, CountedRow, Row, RowCache
 
 
 def _row(words: int) -> Row:
@@ -43,3 +44,13 @@ def test_the_cache_is_bounded_and_keeps_recently_used_rows(
             if 2 * recent > limit:
                 break
             assert cached[other] is each
+
+
+def test_masks_of_counted_rows_cannot_be_changed() -> None:
+    """A mask is shared by all sequences of a guide."""
+    iterations = np.array([0, 2, 3, -1] * 8, np.int16)
+    counted = CountedRow(iterations, NO_EXIT_NODES, np.empty(0, np.int16), np.zeros(4, np.int32))
+    row = counted.row(0, 1, 1, 1)
+    assert row.mask.bits is not None and bin(row.mask.bits[0]).count("1") == 24
+    with pytest.raises(ValueError, match="read-only"):
+        row.mask.bits[0] = 0

@@ -8,14 +8,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from structkit.errors import SchemaError
+from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.disjoint import pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.ir.definitions import Definitions
-from structkit.schema.ir.nodes import Document, Integer, Null, Object, Property, Schema, String, Union
+from structkit.schema.ir.nodes import (
+    Additional,
+    Anything,
+    Document,
+    Integer,
+    Null,
+    Object,
+    Property,
+    Schema,
+    String,
+    Union,
+)
 from structkit.schema.ir.path import SchemaPath
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -160,3 +171,31 @@ def test_an_intersection_of_unions_of_patterns_does_not_multiply() -> None:
         "allOf": [{"anyOf": [{"pattern": f"{i}{j}"} for j in range(9)]} for i in range(9)],
     }
     assert isinstance(read(schema).root, String)
+
+
+def test_keys_that_other_objects_restrict_are_charged() -> None:
+    """Each key of each object is looked up in all others."""
+    parts = [
+        Object(
+            tuple(Property(f"k{n}_{i}", Integer(), required=False) for i in range(60)),
+            additional=(Additional(String(), Integer()),),
+        )
+        for n in range(60)
+    ]
+    with pytest.raises(LimitExceeded, match="schema_nodes=40000"):
+        Intersector(Definitions(), Limits(schema_nodes=40_000)).intersect(parts, SchemaPath())
+    merged = Intersector(Definitions(), Limits()).intersect(parts, SchemaPath())
+    assert isinstance(merged, Object) and len(merged.properties) == 3600
+
+
+def test_objects_that_allow_everything_do_not_restrict_keys() -> None:
+    open_, closed = (Additional(String(), Anything()),), (Additional(String(), Integer(minimum=2)),)
+    left = Object((Property("a", Integer(minimum=1)),), additional=open_)
+    right = Object((Property("b", Integer(maximum=9)),), additional=closed)
+    merged = Intersector(Definitions(), Limits()).intersect([left, right], SchemaPath())
+    assert isinstance(merged, Object)
+    assert {key.name: key.value for key in merged.properties} == {
+        "a": Integer(minimum=2),
+        "b": Integer(maximum=9),
+    }
+    assert [group.value for group in merged.additional] == [Integer(minimum=2)]
