@@ -68,7 +68,7 @@ _MAX_READS = 4_000
 
 _MAX_TRIED, _MAX_MASK_READS = 8, 300
 """Maximum tokens for which a mask searches completions with distinct texts, and maximum reads of these searches, about
-25 ms. Other tokens are not allowed."""
+20 ms. Other tokens are not allowed."""
 
 
 _MAX_SEARCHED_STATES, _MAX_SEARCHED_NODES = 1_000, 1_000_000
