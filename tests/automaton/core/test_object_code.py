@@ -24,11 +24,25 @@ from tests.shared import ALL
 KERNEL = "structkit.generate.sample.kernels.apply_mask"
 
 PRELUDE = """
-import json, sys
+import json, os, sys
 from pathlib import Path
+import numba, numpy
 from numba.core import event
+first, *others = json.loads(sys.argv[1])
+children = []
+for each in others if hasattr(os, "fork") else []:
+    child = os.fork()
+    if not child:
+        first, children = each, []
+        break
+    children.append(child)
+folder, cache, out, log = first
+os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT), 1)
+os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 2)
+os.environ["NUMBA_CACHE_DIR"] = cache
+numba.core.config.reload_config()
 from structkit.automaton.core import jit
-jit.SHIPPED.folder = Path(sys.argv[1])
+jit.SHIPPED.folder = Path(folder)
 compiled = []
 class Listener(event.Listener):
     def on_start(self, event):
@@ -58,7 +72,13 @@ sk.compile(int, sk.testing.byte_vocabulary(), cache=False)
 result = [kernel.py_func.__qualname__ for kernel in jit._KERNELS if not kernel.overloads]
 """
 
-PRINT = "\nprint(json.dumps([[name for name in compiled if name.startswith('structkit.')], result]))"
+PRINT = """
+print(json.dumps([[name for name in compiled if name.startswith('structkit.')], result]), flush=True)
+sys.exit(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children))
+"""
+
+Outcome = tuple[list[str], object, str]
+"""The modules of compiled kernels, the result, and the log."""
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +97,28 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _run(code: str, folder: Path, cache: Path) -> tuple[list[str], object, str]:
-    """Run code with an empty cache of numba; return the modules of compiled kernels, the result, and the log."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + code + PRINT, str(folder)],
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    compiled, result = json.loads(done.stdout)
-    return compiled, result, done.stderr
+def _run(code: str, folder: Path, scratch: Path) -> Outcome:
+    """Run code with the object code of a folder and an empty cache of numba."""
+    (outcome,) = _run_all(code, {"": folder}, scratch).values()
+    return outcome
+
+
+def _run_all(code: str, folders: dict[str, Path], scratch: Path) -> dict[str, Outcome]:
+    """Run code with the object code of each folder.
+
+    Each run is a process: a fork of one that has imported numba, which takes a second, and nothing of structkit.
+    """
+    scratch.mkdir(exist_ok=True)
+    runs = [
+        [str(folder), *(str(scratch / f"{number}-{name}") for name in ("cache", "out", "log"))]
+        for number, folder in enumerate(folders.values())
+    ]
+    for group in [runs] if hasattr(os, "fork") else [[run] for run in runs]:
+        subprocess.run([sys.executable, "-c", PRELUDE + code + PRINT, json.dumps(group)], check=True)
+    return {
+        name: (*json.loads(Path(out).read_text()), Path(log).read_text())
+        for name, (_, _, out, log) in zip(folders, runs, strict=True)
+    }
 
 
 def test_every_kernel_has_object_code(built: Path) -> None:
@@ -182,21 +212,22 @@ def test_a_guide_has_all_kernels_loaded(built: Path, tmp_path: Path) -> None:
     assert (compiled, unloaded) == ([], [])
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_object_code_that_does_not_match_is_ignored(fault: str, built: Path, tmp_path: Path) -> None:
-    if "others" in fault and sys.platform == "win32":
-        pytest.skip("Windows has no modes")
-    folder = tmp_path / "compiled"
-    shutil.copytree(built, folder)
-    spoil, reason = FAULTS[fault]
-    spoil(folder)
-    compiled, result, log = _run(APPLY_MASK, folder, tmp_path / "cache")
-    assert compiled == ["structkit.generate.sample.kernels"] and result == [0, 2]
-    assert log.count("\n") == 1 and reason in log
+def test_object_code_that_does_not_match_is_ignored(built: Path, tmp_path: Path) -> None:
+    """All faults in one test, because its processes start together."""
+    faults = {
+        name: each for name, each in FAULTS.items() if not (sys.platform == "win32" and "others" in name)
+    }
+    folders = {fault: tmp_path / str(number) for number, fault in enumerate(faults)}
+    for fault, folder in folders.items():
+        shutil.copytree(built, folder)
+        faults[fault][0](folder)
+    for fault, (compiled, result, log) in _run_all(APPLY_MASK, folders, tmp_path / "runs").items():
+        assert (compiled, result) == (["structkit.generate.sample.kernels"], [0, 2]), fault
+        assert log.count("\n") == 1 and faults[fault][1] in log, fault
 
 
 def test_without_object_code_kernels_are_compiled_silently(tmp_path: Path) -> None:
-    compiled, result, log = _run(APPLY_MASK, tmp_path / "none", tmp_path / "cache")
+    compiled, result, log = _run(APPLY_MASK, tmp_path / "none", tmp_path)
     assert (compiled, result, log) == (["structkit.generate.sample.kernels"], [0, 2], "")
 
 
