@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import structkit
+from structkit.cli.parser import Parser, not_negative, positive_float, positive_int, reason_of
 from structkit.cli.start import init, print_completion
 
 __all__ = ["main"]
@@ -158,7 +161,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "completion": partial(print_completion, parser=parser),
     }
     try:
-        output, status = commands.get(parsed.command, _run_target_command)(parsed)
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show_warning, warnings.showwarning)
+            output, status = commands.get(parsed.command, _run_target_command)(parsed)
     except structkit.StructkitError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
@@ -203,7 +208,7 @@ def _run_target_command(parsed: argparse.Namespace) -> tuple[str, int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="structkit",
         description="Structured output from local language models.",
     )
@@ -236,7 +241,7 @@ def _add_check(command: argparse.ArgumentParser) -> None:
     _add_target(command)
     command.add_argument(
         "--n",
-        type=_positive_int,
+        type=positive_int,
         default=1000,
         metavar="N",
         help="maximum number of examples of each search, 1000 by default",
@@ -246,7 +251,7 @@ def _add_check(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--seconds",
-        type=_positive_float,
+        type=positive_float,
         default=60.0,
         metavar="S",
         help="time limit of each search, 60 by default",
@@ -264,7 +269,7 @@ def _add_explain(command: argparse.ArgumentParser) -> None:
 def _add_sample(command: argparse.ArgumentParser) -> None:
     _add_target(command)
     command.add_argument(
-        "--n", type=_positive_int, default=1, metavar="N", help="number of values, 1 by default"
+        "--n", type=positive_int, default=1, metavar="N", help="number of values, 1 by default"
     )
     command.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the random values, 0 by default"
@@ -314,7 +319,7 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--temperature",
-        type=_not_negative,
+        type=not_negative,
         default=1.0,
         metavar="T",
         help="that of requests without one, 1 by default",
@@ -328,11 +333,11 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
         ("--max-tokens", 4096, "maximum number of tokens of an answer"),
     ):
         command.add_argument(
-            name, type=_positive_int, default=default, metavar="N", help=f"{what}, {default} by default"
+            name, type=positive_int, default=default, metavar="N", help=f"{what}, {default} by default"
         )
     command.add_argument(
         "--timeout",
-        type=_positive_float,
+        type=positive_float,
         default=120.0,
         metavar="S",
         help="seconds of a request, 120 by default",
@@ -457,28 +462,17 @@ def _source(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"the source cannot be read: {error}") from error
+        raise argparse.ArgumentTypeError(f"the source cannot be read: {reason_of(error)}") from error
 
 
-def _positive_int(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {count}")
-    return count
-
-
-def _positive_float(text: str) -> float:
-    number = float(text)
-    if not number > 0:
-        raise argparse.ArgumentTypeError(f"must be above 0, not {text}")
-    return number
-
-
-def _not_negative(text: str) -> float:
-    number = float(text)
-    if not number >= 0:
-        raise argparse.ArgumentTypeError(f"must be at least 0, not {text}")
-    return number
+def _show_warning(
+    otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any
+) -> None:
+    """Print a warning of structkit as a message: a line of a program says nothing to who typed a command."""
+    if category.__module__.startswith("structkit"):
+        sys.stderr.write(f"structkit: warning: {message}\n")
+    else:
+        otherwise(message, category, *place)
 
 
 def _fail(message: str, status: int = 1) -> int:

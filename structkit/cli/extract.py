@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import cast
 
 from structkit.api.single import generate, load
+from structkit.cli.parser import reason_of
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.sample.sample import check_int
@@ -60,7 +61,7 @@ def read_grammar(path: Path, syntax: Syntax, start: str | None) -> Grammar[str]:
         return Grammar(path, start, syntax=syntax)
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(
-            f"the grammar cannot be read: {error}; give a file of UTF-8 text", place=str(path)
+            f"the grammar cannot be read: {reason_of(error)}; give a file of UTF-8 text", place=str(path)
         ) from error
 
 
@@ -101,8 +102,9 @@ def read_schema(given: str) -> AnyTarget:
     try:
         schema = json.loads(given if is_text else Path(given).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
+        remedy = "write JSON, with double quotes" if is_text else "give a file of JSON"
         raise SchemaError(
-            f"the JSON Schema cannot be read: {error}; give a file of JSON", place=place
+            f"the JSON Schema cannot be read: {reason_of(error)}; {remedy}", place=place
         ) from error
     if not isinstance(schema, dict):
         raise SchemaError(
@@ -123,7 +125,7 @@ def read_prompt(prompt: str, file: str | None = None) -> str:
         try:
             text = Path(str(file)).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"--file cannot be read: {error}") from error
+            raise ValueError(f"{file} cannot be read: {reason_of(error)}; give another --file") from error
     else:
         text = sys.stdin.read().strip() if prompt == "-" else prompt
     if not text:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import cast
 
 from structkit.api.single import load
+from structkit.cli.parser import reason_of
 from structkit.errors import StructkitError
 from structkit.generate.input.options import BatchSettings, Options, Settings
 from structkit.generate.input.prompt import Prompt
@@ -51,8 +52,8 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
                     written += 1
     except (OSError, UnicodeDecodeError) as error:
         raise StructkitError(
-            f"reading or writing the files failed: {error}; give a file of JSON lines, and one to write",
-            place=str(source),
+            f"reading or writing the files failed: {reason_of(error)}; give a file of JSON lines, and one to write",
+            place=str(getattr(error, "filename", None) or source),
         ) from error
     if sink is None:
         return "", int(failed > 0)

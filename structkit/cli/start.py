@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from structkit.cli.parser import reason_of
 from structkit.errors import MissingExtra, StructkitError
 
 __all__ = ["STARTER", "init", "print_completion"]
@@ -64,7 +65,7 @@ def init(parsed: argparse.Namespace) -> tuple[str, int]:
         raise StructkitError("the file already exists; give another name", place=str(path)) from None
     except OSError as error:
         raise StructkitError(
-            f"the file cannot be written: {error}; give another path", place=str(path)
+            f"the file cannot be written: {reason_of(error)}; give another path", place=str(path)
         ) from error
     return f"{path} is written. Run it:\n  python {path}", 0
 

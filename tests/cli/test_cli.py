@@ -320,7 +320,7 @@ def test_files_that_do_not_fit_together(file: Path, capsys: pytest.CaptureFixtur
         (["--input", "-", "--output", "out.jsonl", "--resume"], "--resume requires files"),
         (["--input", "in.jsonl", "--resume"], "--resume requires files"),
         (["--input", "in.jsonl", "--file", "a.txt"], "not both"),
-        (["--file", "none.txt"], "--file cannot be read"),
+        (["--file", "none.txt"], "none.txt cannot be read: no such file"),
         (["Ana", "--file", "none.txt"], "not both"),
     ):
         with pytest.raises(SystemExit, match="2"):

@@ -179,6 +179,8 @@ def _split(name: str | Path) -> tuple[str, str] | None:
         return None
     if provider in ("http", "https"):
         raise ModelError("an address is no name of a model; pass it to structkit.connect", place=found[0])
+    if re.fullmatch(r"\d{1,5}(/.*)?", found[2]):
+        raise ModelError(f"an address begins with http://; write http://{found[0]}", place=found[0])
     known = (*_HOSTED, *_SERVERS)
     close = get_close_matches(provider, known, 1)
     meant = f"write {close[0]}:{found[2]}" if close else f"it is one of {', '.join(known)}"

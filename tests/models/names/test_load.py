@@ -143,6 +143,8 @@ def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_that_is_none() -> None:
     with pytest.raises(ModelError, match="url of a server begins with"):
         sk.load("vllm:name@http://")
+    with pytest.raises(ModelError, match="begins with http://\\n  write http://localhost:8000"):
+        sk.load("localhost:8000")
 
 
 @pytest.mark.parametrize("name", ["C:/models/qwen", "C:\\models\\qwen", "D:", "./openai:x", "/tmp/ollama:x"])

@@ -1,0 +1,98 @@
+"""The parser of arguments: its errors name what was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+__all__ = ["Parser", "not_negative", "positive_float", "positive_int", "reason_of"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Names the command, option or value that is closest to one that does not exist."""
+
+    _given: Sequence[str] = ()
+
+    def parse_known_args(  # type: ignore[override]  # the overloads are those of the base class
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parse arguments; an unknown one is the error of the command that does not have it."""
+        self._given = list(args or ())
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the message, and exit."""
+        slips = [
+            text for text in self._given if text.startswith("--") and self._option(text) not in (None, text)
+        ]
+        if "required" in message and slips:  # an option with a slip is missing
+            message = f"unrecognized arguments: {slips[0]}"
+        meant = self._meant(message)
+        super().error(message if meant is None else f"{message}\n  write {meant}")
+
+    def _meant(self, message: str) -> str | None:
+        wrong = re.search(r"invalid choice: '?([^' ]+)'? \(choose from (.*)\)", message)
+        if wrong is not None:
+            close = get_close_matches(wrong[1], re.findall(r"[\w.-]+", wrong[2]), 1)
+            return close[0] if close else None
+        unknown = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
+        return None if unknown is None else self._option(unknown[1])
+
+    def _option(self, text: str) -> str | None:
+        """Return the option that is closest to a text."""
+        close = get_close_matches(text.partition("=")[0], re.findall(r"--[\w-]+", self.format_help()), 1)
+        return close[0] if close else None
+
+
+def positive_int(text: str) -> int:
+    """Read an integer above 0.
+
+    >>> positive_int("x")
+    Traceback (most recent call last):
+    argparse.ArgumentTypeError: must be an integer of at least 1, not 'x'
+    """
+    count = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else 0
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1, not {text!r}")
+    return count
+
+
+def positive_float(text: str) -> float:
+    """Read a number above 0."""
+    number = _number(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
+    return number
+
+
+def not_negative(text: str) -> float:
+    """Read a number of at least 0."""
+    number = _number(text)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"must be a number of at least 0, not {text!r}")
+    return number
+
+
+def _number(text: str) -> float:
+    """Return a number; NaN, which no bound includes, for other text."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a file cannot be read or written, without its path and the number of the error.
+
+    >>> reason_of(FileNotFoundError(2, "No such file or directory", "a.json"))
+    'no such file or directory'
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[0].lower() + error.strerror[1:]
+    return str(error)
