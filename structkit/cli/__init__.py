@@ -344,7 +344,7 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--shutdown-timeout",
-        type=_positive_float,
+        type=positive_float,
         default=10.0,
         metavar="S",
         help="seconds that answers in progress have when the server is stopped, 10 by default",

@@ -381,7 +381,7 @@ class Settings:
             system=options.get("system"),
             source=options.get("source"),
             examples=_examples(options),
-            fast_forward=options.get("fast_forward", True) and particles is None,
+            fast_forward=options.get("fast_forward", True) if particles is None else False,
             prompt_lookup=_DEFAULT_DRAFT_TOKENS if prompt_lookup is True else int(prompt_lookup),
             assistant_model=options.get("assistant_model"),
             retries=options.get("retries", 0 if options.get("repair") == "raise" else 3),

@@ -28,7 +28,8 @@ def parse_syntax(pattern: str, flags: int = 0) -> Any:
             warnings.simplefilter("ignore")
             return sre_parse.parse(pattern, flags)
     except re.error as error:
-        raise PatternError(f"re rejects it: {error.msg}", pattern=pattern, column=error.pos or 0) from None
+        message = f"re rejects it: {error.msg}; correct it at the column"
+        raise PatternError(message, pattern=pattern, column=error.pos or 0) from None
     except (OverflowError, RecursionError) as error:
         raise PatternError(str(error), pattern=pattern, column=0) from None
 
@@ -42,6 +43,7 @@ def check_syntax(pattern: str) -> None:
     structkit.errors.PatternError: re rejects it: bad escape \p
       \p{L}
       ^
+      correct it at the column
 
     Raises:
         PatternError: `re` rejects the pattern.
@@ -55,7 +57,6 @@ def check_syntax(pattern: str) -> None:
             if len(item) == 2 and str(item[0]) in ("ASSERT", "ASSERT_NOT") and item[1][0] < 0:
                 least, most = item[1][1].getwidth()
                 if least != most:  # `re` finds this when it compiles
-                    raise PatternError(
-                        "re rejects it: look-behind requires fixed-width pattern", pattern=pattern, column=0
-                    )
+                    message = "re rejects it: look-behind requires fixed-width pattern; give one length to all of it"
+                    raise PatternError(message, pattern=pattern, column=0)
             pending.extend(item)
