@@ -17,6 +17,7 @@ import structkit as sk
 from structkit.generate.input.options import ResultOptions
 from structkit.models.protocols import Message
 from structkit.models.text.function import FunctionModel
+from structkit.models.text.scored import ScoredText, ScoredToken
 from structkit.targets.targets import AnyTarget, read_target
 from structkit.vocabulary.vocabulary import byte_vocabulary
 
@@ -124,12 +125,32 @@ REPLIES: dict[str, Reply] = {
 }
 
 
+def ranked(rng: random.Random, answer: str, piece: str) -> str:
+    """Return a piece with its tokens, some of which are wrong, and with likely others."""
+    data = piece.encode(errors="surrogatepass")
+    at = rng.randrange(len(data) + 1)
+    texts = rng.choice([(data,), (data[:at], data[at:]), (b"", data), (b"?",), ()])
+    tokens = []
+    for text in texts:
+        start = rng.randrange(len(answer) + 1)
+        others = [
+            answer[start : start + rng.randrange(6)].encode(),
+            b" ",
+            b"<|end|>",
+            b"\xff",
+            noise(rng, "", "").encode(errors="replace"),
+        ]
+        tokens.append(ScoredToken(text, (text, *rng.sample(others, rng.randrange(len(others))))))
+    return ScoredText(piece, tuple(tokens))
+
+
 def check_run(seed: int) -> str:
     """Run one target with a hostile function; return how it ended."""
     rng = random.Random(seed)
     target, answer = rng.choice(TARGETS)
     names = rng.sample([*REPLIES], rng.randrange(1, 5))
     raises, chat, in_pieces = rng.random() < 0.1, rng.random() < 0.4, rng.random() < 0.4
+    ranks = random.Random(seed).random() < 0.3
     calls = 0
 
     def function(given: str | list[Message]) -> str | Iterator[str]:
@@ -139,12 +160,12 @@ def check_run(seed: int) -> str:
         if raises and rng.random() < 0.3:
             raise OSError("the line is down")
         reply = REPLIES[rng.choice(names)](rng, answer, text)
-        return pieces(reply) if in_pieces else reply
+        return pieces(reply) if in_pieces or ranks else reply
 
     def pieces(reply: str) -> Iterator[str]:
         while reply:
             length = rng.randrange(1, 9)
-            yield reply[:length]
+            yield ranked(rng, answer, reply[:length]) if ranks else reply[:length]
             reply = reply[length:]
             if raises and rng.random() < 0.2:
                 raise OSError("the line is down")
@@ -215,7 +236,8 @@ def check_text(target: AnyTarget, result: sk.Result[object]) -> None:
         if draft.attempt < len(result.attempts) - 1:
             continue
         assert text.startswith(draft.prefix) or not text
-        text = draft.prefix + draft.accepted + draft.forced
+        assert not draft.chosen or draft.is_correction
+        text = draft.text
     assert result.text.startswith(text)
     assert result.text == text or result.finish_reason == "budget" or not result.trace.drafts
     assert "".join(span.text for span in result.trace.spans) == result.text
