@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MODEL", "Server", "llama_cpp", "transformers_serve", "vllm"]
+__all__ = ["MODEL", "Server", "llama_cpp", "structkit_serve", "transformers_serve", "vllm"]
 
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "structkit" / "demo" / "model"
@@ -73,6 +73,14 @@ def llama_cpp(python: str) -> Iterator[Server]:
     """Start the server of llama.cpp, by an interpreter that has `xllamacpp` and `gguf`; it runs on one thread."""
     port = _free_port()
     with _running("llama.cpp", [python, "-m", "benchmarks.launch", str(port)], port) as server:
+        yield server
+
+
+@contextmanager
+def structkit_serve(python: str) -> Iterator[Server]:
+    """Start `structkit serve`, by an interpreter that has `structkit-llm[serve,transformers]`."""
+    port = _free_port()
+    with _running("structkit", [python, "-m", "structkit", "serve", "--port", str(port)], port) as server:
         yield server
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
+
 import pytest
 
 from structkit.cli import main
@@ -52,3 +57,46 @@ def test_the_arguments_are_settings(
     assert "anyone may use the model" not in capsys.readouterr().err
     [(_, options), _] = started
     assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 9, 80)
+
+
+_ARENAS = """
+import ctypes, sys, threading
+from structkit.cli.serve import share_arenas
+
+if sys.argv[1] == "shared":
+    share_arenas()
+kept, together = [], threading.Barrier(12)
+
+
+def allocate():
+    kept.append(bytearray(5_000))
+    together.wait()
+
+
+threads = [threading.Thread(target=allocate) for _ in range(12)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+library = ctypes.CDLL(None)
+library.fdopen.restype = ctypes.c_void_p
+output = ctypes.c_void_p(library.fdopen(1, b"w"))
+library.malloc_info(0, output)
+library.fflush(output)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs the allocator of glibc")
+def test_threads_share_arenas() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    arenas = [
+        subprocess.run(
+            [sys.executable, "-c", _ARENAS, kind],
+            env=environment,
+            capture_output=True,
+            check=True,
+            timeout=120,
+        ).stdout.count(b"<heap nr=")
+        for kind in ("usual", "shared")
+    ]
+    assert arenas[0] > arenas[1] == 2
