@@ -81,3 +81,40 @@ def test_every_small_range_is_empty_or_not(step: Fraction, integral: bool) -> No
                 low,
                 high,
             )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "integral", "reason"),
+    [
+        (
+            Bound(Decimal(3), exclusive=True),
+            Bound(Decimal(4), exclusive=True),
+            None,
+            True,
+            "no integer is more than 3 and less than 4",
+        ),
+        (
+            Bound(Decimal(4)),
+            Bound(Decimal(5)),
+            Fraction(3),
+            False,
+            "no multiple of 3 is at least 4 and at most 5",
+        ),
+        (Bound(Decimal(2)), Bound(Decimal(1)), None, False, "no number is at least 2 and at most 1"),
+        (Bound(Decimal(2)), Bound(Decimal(1)), Fraction(1), True, "no integer is at least 2 and at most 1"),
+    ],
+)
+def test_an_empty_range_says_which_numbers_are_missing(
+    low: Bound, high: Bound, step: Fraction | None, integral: bool, reason: str
+) -> None:
+    found = number_range(low, high, step, integral=integral)
+    assert isinstance(found, Never) and found.reason == reason
+
+
+def test_multiples_that_another_keyword_forbids() -> None:
+    found = number_range(None, None, Fraction(6), integral=True, not_multiple_of=[Decimal(3)])
+    assert isinstance(found, Never) and found.reason == "another keyword forbids every multiple of 6"
+    some = number_range(None, None, Fraction(6), integral=True, not_multiple_of=[Decimal(4), Decimal(4)])
+    assert some == Integer(multiple_of=6, not_multiple_of=(Decimal(4),))
+    every = number_range(None, None, Fraction(1), integral=True, not_multiple_of=[Decimal(4)])
+    assert every == Integer(not_multiple_of=(Decimal(4),))
