@@ -237,5 +237,6 @@ def test_kernels_compiled_from_other_sources_are_compiled_again(tmp_path: Path) 
         "from structkit.automaton.core import object_code\nobject_code._sources_digest = lambda: 'other'\n"
     )
     for before, expected in (("", 1), ("", 0), (changed, 1), (changed, 0), ("", 0)):
-        compiled, result, _ = _run(before + APPLY_MASK, tmp_path / "none", tmp_path / "cache")
+        (tmp_path / "0-out").unlink(missing_ok=True)
+        compiled, result, _ = _run(before + APPLY_MASK, tmp_path / "none", tmp_path)
         assert (len(compiled), result) == (expected, [0, 2])
