@@ -39,11 +39,12 @@ class Grade:
 
 @dataclass(frozen=True)
 class Task:
-    """A text, the target, and a function that grades an answer as JSON data."""
+    """A text, the target, a function that grades an answer as JSON data, and the right answer if there is but one."""
 
     text: str
     target: Any
     score: Callable[[object], tuple[int, int, bool]]
+    truth: object = None
 
     def grade(self, answer: str) -> Grade:
         """Grade an answer; a text that is not JSON has no right field, and one outside the target is not valid.
@@ -113,7 +114,10 @@ def _demo(name: str) -> Callable[[int, int], list[Task]]:
         from demo_corpus import corpus, targets
 
         examples = getattr(corpus, f"heldout_{name}")(seed, count)
-        return [Task(each.text, targets.python_type(each.shape), equals(each.value)) for each in examples]
+        return [
+            Task(each.text, targets.python_type(each.shape), equals(each.value), each.value)
+            for each in examples
+        ]
 
     return make
 
@@ -181,7 +185,7 @@ def _classification(seed: int, count: int) -> list[Task]:
     for _ in range(count):
         topic = rng.choice(list(_TOPICS))
         text = rng.choice(_TOPICS[topic]).format(good=rng.choice(_GOODS))
-        tasks.append(Task(text, Message, equals({"topic": topic})))
+        tasks.append(Task(text, Message, equals({"topic": topic}), {"topic": topic}))
     return tasks
 
 
@@ -217,7 +221,7 @@ def _nested(seed: int, count: int) -> list[Task]:
             parcels.append({"receiver": name, "items": items})
             lines = " and ".join(f"{item['count']} of the {item['product']}" for item in items)
             sentences.append(f"{name} receives {lines}.")
-        tasks.append(Task(" ".join(sentences), Delivery, equals({"parcels": parcels})))
+        tasks.append(Task(" ".join(sentences), Delivery, equals({"parcels": parcels}), {"parcels": parcels}))
     return tasks
 
 
@@ -240,7 +244,7 @@ def _words(seed: int, count: int) -> list[Task]:
             f"night{'s' * (nights > 1)} at {in_words(price)} euros."
         )
         truth = {"guest": guest, "arrival": day.isoformat(), "nights": nights, "price": float(price)}
-        tasks.append(Task(text, Booking, equals(truth)))
+        tasks.append(Task(text, Booking, equals(truth), truth))
     return tasks
 
 

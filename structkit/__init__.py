@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from structkit.agent.tools.context import Context
     from structkit.agent.tools.tool import Tool, tool
     from structkit.agent.tools.toolset import Toolset, require_approval
+    from structkit.api.calibrate import calibrate
     from structkit.api.classify import aclassify, classify
     from structkit.api.explain import explain
     from structkit.api.many import (
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from structkit.functions.call import Call
+    from structkit.generate.output.calibration import Calibration, CalibrationCurve
     from structkit.generate.output.confidence import Confidence, LowAgreementWarning
     from structkit.generate.output.result import Result, Usage
     from structkit.generate.output.spans import Span
@@ -138,6 +140,8 @@ __all__ = [
     "AsyncStepStream",
     "AsyncStream",
     "BudgetTooSmall",
+    "Calibration",
+    "CalibrationCurve",
     "Call",
     "CheckReport",
     "Choice",
@@ -219,6 +223,7 @@ __all__ = [
     "agenerate_many",
     "astream",
     "astream_many",
+    "calibrate",
     "check",
     "classify",
     "compile",
@@ -266,6 +271,8 @@ _HOMES = {
     "ToolCallDelta": "structkit.agent.run.events",
     "AsyncAgentStream": "structkit.agent.stream",
     "AsyncStream": "structkit.generate.run.stream",
+    "Calibration": "structkit.generate.output.calibration",
+    "CalibrationCurve": "structkit.generate.output.calibration",
     "Call": "structkit.functions.call",
     "ToolResult": "structkit.agent.run.events",
     "ToolCallStart": "structkit.agent.run.events",
@@ -323,6 +330,7 @@ _HOMES = {
     "agenerate_many": "structkit.api.many",
     "astream": "structkit.api.stream",
     "astream_many": "structkit.api.many",
+    "calibrate": "structkit.api.calibrate",
     "check": "structkit.testing.proof.check",
     "classify": "structkit.api.classify",
     "json_style": "structkit.schema.markers.json_style",

@@ -42,7 +42,7 @@ class LowAgreementWarning(UserWarning):
 class Confidence:
     """Confidence of the model in a value.
 
-    The probabilities are the model's own; they are not calibrated.
+    The probabilities are the model's own; only `calibrated` is calibrated.
 
     Attributes:
         logprob: Log-probability of the value's tokens, each among the allowed tokens; 0 if the value is forced.
@@ -56,6 +56,8 @@ class Confidence:
         in_source: Whether the text of a string or number occurs in the prompt (in `source`, if it is given), without
             regard to case; false for a value that the model made up, and for one that it converted, such as a date.
             `None` for other values.
+        calibrated: The probability that the value is right, after `structkit.Calibration.apply`; `None` before, and for
+            a kind of value that the examples of the calibration did not have.
     """
 
     logprob: float
@@ -63,6 +65,7 @@ class Confidence:
     choices: Mapping[object, float] | None = None
     unmasked_logprob: float = 0.0
     in_source: bool | None = None
+    calibrated: float | None = None
 
     @property
     def probability(self) -> float:

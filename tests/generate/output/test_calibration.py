@@ -1,0 +1,187 @@
+"""Calibration: its fit against known curves, its file, and bad input."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+import structkit as sk
+from structkit.generate.output.calibration import Judged, calibration_error, fit, judge
+from structkit.testing import RandomModel, ScriptedModel
+
+
+def _values(count: int, slope: float, intercept: float, seed: int, kind: str = "string") -> list[Judged]:
+    """Return values that are right with probability sigmoid(slope * log-odds + intercept)."""
+    random = np.random.default_rng(seed)
+    odds = random.normal(2, 2, count)
+    right = random.random(count) < 1 / (1 + np.exp(-(slope * odds + intercept)))
+    return [
+        Judged(kind, -math.log1p(math.exp(-x)), bool(is_right))
+        for x, is_right in zip(odds, right, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("slope", "intercept"), [(1.0, 0.0), (0.4, -1.0), (2.0, 1.0)])
+def test_the_curve_is_found_again(slope: float, intercept: float) -> None:
+    curve = fit("m", _values(20_000, slope, intercept, 1)).curves["string"]
+    assert (curve.slope, curve.intercept) == pytest.approx((slope, intercept), abs=0.1)
+
+
+def test_the_error_on_other_values_of_the_kind_is_small() -> None:
+    calibration = fit("m", _values(400, 0.3, -0.5, 1))
+    rest = _values(4_000, 0.3, -0.5, 2)
+    right = [value.is_right for value in rest]
+    before = calibration_error([math.exp(value.logprob) for value in rest], right)
+    after = calibration_error([calibration.curves["string"](value.logprob) for value in rest], right)
+    assert before > 0.2
+    assert after < 0.05
+
+
+def test_the_error_is_that_of_its_definition() -> None:
+    assert calibration_error([], []) == 0
+    assert calibration_error([1.0, 1.0], [True, False]) == pytest.approx(0.5)
+    assert calibration_error([0.05, 0.95], [True, False]) == pytest.approx(0.95)
+    assert calibration_error([0.25, 0.75] * 20, [False, True] * 20) == pytest.approx(0.25)
+
+
+def test_certain_values_and_separable_ones_have_finite_curves() -> None:
+    certain = [Judged("choice", 0.0, True)] * 40 + [Judged("choice", -9.0, False)] * 40
+    curve = fit("m", certain).curves["choice"]
+    assert math.isfinite(curve.slope)
+    assert 0 < curve(-9.0) < 0.1 < 0.9 < curve(0.0) < 1
+    assert curve(-math.inf) >= 0
+
+
+def test_probabilities_that_mislead_become_the_share_of_right_values() -> None:
+    curve = fit("m", _values(400, -1.0, 0.0, 1)).curves["string"]
+    assert curve.slope == 0
+    assert curve(-0.01) == curve(-4.0) == pytest.approx(curve.right / curve.values, abs=0.02)
+
+
+def test_a_kind_with_too_few_values_has_the_curve_of_all() -> None:
+    few, many = _values(12, 1, 0, 1, "number"), _values(400, 0.5, 0, 2)
+    curves = fit("m", few + many).curves
+    assert curves["number"].values == 12
+    assert curves["number"](-0.5) == pytest.approx(curves["string"](-0.5), abs=0.05)
+    assert curves["number"].slope != curves["string"].slope
+
+
+def test_too_few_or_one_sided_values_are_errors() -> None:
+    with pytest.raises(ValueError, match="have 29 values, and a calibration needs 30; give more"):
+        fit("m", _values(29, 1, 0, 1))
+    for is_right, remedy in ((True, "harder"), (False, "easier")):
+        with pytest.raises(
+            ValueError, match=f"one-sided.*at least 5 right and 5 wrong.*{remedy} for the model"
+        ):
+            fit("m", [Judged("string", -1.0, is_right)] * 50)
+
+
+class Item(BaseModel):
+    name: str
+    size: Literal["small", "large"]
+    count: int
+    note: str | None
+
+
+def test_values_are_judged_by_kind() -> None:
+    reply = '{"name": "lamp", "size": "large", "count": 3, "note": null}'
+    truth = '{"name": "Lamp", "size": "large", "count": 3.0, "note": "new"}'
+    result = sk.generate(ScriptedModel([reply]), "A lamp, 4 of them.", Item)
+    found = {(value.kind, value.is_right) for value in judge(result, truth)}
+    assert found == {
+        ("answer", False),
+        ("string", False),
+        ("choice", True),
+        ("number not in source", True),
+        ("literal", False),
+    }
+    assert all(value.is_right for value in judge(result, reply))
+    word = sk.generate(ScriptedModel(["ab"]), "x", sk.Regex("[a-c]+"))
+    assert [(value.kind, value.is_right) for value in judge(word, "ab")] == [("string", True)]
+
+
+def _calibration() -> sk.Calibration:
+    return sk.calibrate(RandomModel(1), [("x", n % 3 == 0) for n in range(60)], bool)
+
+
+def test_a_calibration_is_applied_and_leaves_the_rest_of_a_result() -> None:
+    calibration = _calibration()
+    assert set(calibration.curves) == {"choice"}
+    result = sk.generate(RandomModel(1), "x", Item)
+    applied = calibration.apply(result)
+    assert (applied.value, applied.text, applied.trace) == (result.value, result.text, result.trace)
+    for path, one in applied.confidence.items():
+        expected = calibration.curves["choice"](one.logprob) if path == "size" else None
+        assert (one.calibrated, one.logprob) == (expected, result.confidence[path].logprob)
+
+
+def test_a_calibration_of_another_model_or_without_confidence_is_refused() -> None:
+    calibration = _calibration()
+    with pytest.raises(ValueError, match="of the model 'random', and the result of 'scripted'"):
+        calibration.apply(sk.generate(ScriptedModel(["true"]), "x", bool))
+    with pytest.raises(ValueError, match="has no confidence; generate it with confidence=True"):
+        calibration.apply(sk.generate(RandomModel(1), "x", bool, confidence=False))
+
+
+def test_a_file_has_the_calibration(tmp_path: Path) -> None:
+    calibration = _calibration()
+    calibration.save(tmp_path / "c.json")
+    assert sk.Calibration.load(tmp_path / "c.json") == calibration
+    assert (tmp_path / "c.json").stat().st_size < 1_000
+    assert "choice" in str(calibration)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.update(format="other"),
+        lambda data: data.update(curves={"verb": data["curves"]["choice"]}),
+        lambda data: data["curves"]["choice"].update(slope=-1),
+        lambda data: data["curves"]["choice"].update(slope=math.nan),
+        lambda data: data["curves"]["choice"].update(values="60"),
+        lambda data: data["curves"]["choice"].pop("intercept"),
+        lambda data: data.update(model=3),
+        lambda data: data.update(curves=[]),
+    ],
+)
+def test_a_file_that_was_changed_is_refused(change: Any, tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    _calibration().save(file)
+    data = json.loads(file.read_text())
+    change(data)
+    file.write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=r"c\.json is no calibration: .*; give a file of `save`"):
+        sk.Calibration.load(file)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, "x" * 70_000, '{"format": 1}'])
+def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(ValueError, match="is no calibration"):
+        sk.Calibration.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize(
+    ("labelled", "error", "message"),
+    [
+        ([], ValueError, "labelled is empty"),
+        ("text", TypeError, r"labelled must be a list of \(text, answer\) pairs"),
+        ([("x", True), "y"], TypeError, r"labelled\[1\] must be a \(text, answer\) pair"),
+        ([("x", True)] * 40 + [("x", "maybe")], ValueError, r"labelled\[40\] is not a valid bool"),
+        ([("x", True)] * 10, ValueError, "have 10 values"),
+    ],
+)
+def test_examples_that_do_not_fit_are_errors(labelled: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        sk.calibrate(RandomModel(1), labelled, bool)
+
+
+def test_a_model_that_returns_text_has_nothing_to_calibrate() -> None:
+    with pytest.raises(sk.GenerationError, match="needs a model that returns logits"):
+        sk.calibrate(sk.from_function(lambda text: "true"), [("x", True)] * 40, bool)
