@@ -35,7 +35,7 @@ class Limits:
     """Characters in one pattern."""
 
     grammar_length: int = 64_000
-    """Characters in one grammar. Lark reads a character in about 15 µs."""
+    """Characters in one grammar with the files that it imports. Lark reads a character in about 15 µs."""
 
     regex_nodes: int = 1_000_000
     """Nodes in one regex after expansion."""
@@ -89,8 +89,8 @@ class Limits:
     """Decimal places of a `float` in a Python type; 17 are enough for the shortest round-trip spelling."""
 
     work: int = 10_000_000
-    """Steps of about 0.1 µs for which a grammar is compiled, and for which the tokens of one mask are searched. The
-    grammars of Lark and `structkit.grammars` take up to 4,000,000, and practical masks up to 200,000."""
+    """Steps of about 0.1 µs for which the lookarounds and the lexer of a grammar are compiled, and for which the tokens
+    of one mask are searched; there, a step is room for a frame. The grammar of Lark for Python takes 3,300,000."""
 
     search_states: int = 20_000
     """States searched to decide whether a vocabulary without some byte tokens can complete a value."""

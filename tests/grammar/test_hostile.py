@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
@@ -158,6 +159,44 @@ def test_exponential_lookarounds_are_refused(pattern: str) -> None:
     source = GrammarSource(f"start: (A | B)+\nA: /{pattern}/\nB: /[a-z]/", limits=Limits(work=1_000_000))
     with pytest.raises(LimitExceeded, match="work=1000000"):
         _ = source.rules
+
+
+def test_exits_behind_one_another_do_not_repeat() -> None:
+    """The lists of trie nodes at which rules end grew with each row, beyond the array in which they are united."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b"x" * size for size in (2, 3, 4, 8, 16)] + [b""]
+    vocabulary = sk.Vocabulary(tokens=tokens, eos_token_ids={len(tokens) - 1})
+    rules = "\n".join(f"r{n} ::= r{n + 1} r{n + 1}" for n in range(14))
+    grammar = sk.Grammar(f'root ::= r0\n{rules}\nr14 ::= "x"?', syntax="gbnf")
+    cursor = sk.compile(grammar, vocabulary, cache=False).cursor()
+    mask = np.zeros(vocabulary.mask_words, np.uint32)
+    allowed = [ord("x"), *range(256, len(tokens))]
+    for _ in range(8):
+        cursor.fill_mask(mask)
+        assert np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist() == allowed
+        cursor.advance(258)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a": "a: " + " | ".join(f'"x{n}"' for n in range(10_000))},
+        {"a": '%import .a (a) -> b\na: "x" b'},
+        {
+            **{f"f{n}": f"%import .f{n + 1} (a) -> b\n%import .g{n + 1} (a) -> c\na: b c" for n in range(20)},
+            **{f"g{n}": f"%import .f{n + 1} (a) -> b\n%import .g{n + 1} (a) -> c\na: b c" for n in range(20)},
+            "a": '%import .f0 (a) -> b\na: "x" b',
+        },
+    ],
+    ids=["large", "of itself", "doubling"],
+)
+def test_large_imports_are_refused(files: dict[str, str], tmp_path: Path) -> None:
+    for name, text in files.items():
+        (tmp_path / f"{name}.lark").write_text(text, encoding="utf-8")
+    with pytest.raises((LimitExceeded, GrammarError)) as caught:
+        sk.Grammar("%import .a (a)\nstart: a", import_paths=[tmp_path])
+    if isinstance(caught.value, LimitExceeded):
+        assert caught.value.limit == "grammar_length"
+        assert caught.value.place is not None and ".lark" in caught.value.place
 
 
 def test_a_terminal_that_is_only_declared_is_refused() -> None:

@@ -92,7 +92,9 @@ def warm_up(vocabulary: Vocabulary) -> None:
 def line(case: Case, outcome: Outcome, verbose: bool) -> str:
     """One line of the report."""
     stages = " ".join(
-        f"{stage} {seconds:.2f}" for stage, seconds in outcome.seconds.items() if stage != "make"
+        f"{stage} {seconds:.2f}"
+        for stage, seconds in outcome.seconds.items()
+        if case.is_read or stage != "make"
     )
     ending = outcome.ending + ("" if outcome.has_place else " without a place")
     message = outcome.message if verbose else outcome.message.strip()[-160:].replace("\n", " ")

@@ -18,11 +18,13 @@ class Case:
         kind: What grows.
         name: The target in short, unique in the campaign.
         make: Makes the target in the process that tries it, because some are large.
+        is_read: Whether the making reads the target, as that of a grammar does, so that its time counts.
     """
 
     kind: str
     name: str
     make: Callable[[], AnyTarget]
+    is_read: bool = False
 
 
 def schema(**keywords: object) -> dict[str, object]:

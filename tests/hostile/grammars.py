@@ -48,6 +48,31 @@ _LARK = {
     "templates": 'start: t{t{t{t{t{t{"a"}}}}}}\nt{x}: x x | "(" x ")"',
     "templates without end": 'start: t{"a"}\nt{x}: "(" t{t{x}} ")" | x',
     "priorities": "start: (A | B)+\nA.2: /a+b?/\nB.1: /a*b+/",
+    "doubling, 12 levels, or one": "start: r0\n"
+    + "\n".join(f"r{n}: r{n + 1} r{n + 1} | r{n + 1}" for n in range(12))
+    + '\nr12: "x"',
+    "doubling, 30 levels, or one": "start: r0\n"
+    + "\n".join(f"r{n}: r{n + 1} r{n + 1} | r{n + 1}" for n in range(30))
+    + '\nr30: "x"',
+    "doubling, 30 levels, or none": "start: r0\n"
+    + "\n".join(f"r{n}: r{n + 1} r{n + 1}" for n in range(30))
+    + '\nr30: "x" |',
+    "doubling, 12 levels of terminals": "start: T0\n"
+    + "\n".join(f"T{n}: T{n + 1} T{n + 1}" for n in range(12))
+    + '\nT12: "x"',
+    "doubling, 30 levels, blanks ignored": "start: r0\n"
+    + "\n".join(f"r{n}: r{n + 1} r{n + 1}" for n in range(30))
+    + '\nr30: "x"\n%ignore / +/',
+    "4,000 rules in a chain": "start: r0\n"
+    + "\n".join(f"r{n}:r{n + 1}" for n in range(4_000))
+    + '\nr4000: "x"',
+    "lookbehind of 30 letters": "start: (A | B)+\nA: /(?<=[a-z]{30})x+/\nB: /[a-z]/",
+    "lookbehind of a letter 13 before": "start: (A | B)+\nA: /(?<!a.{12})x+/\nB: /[a-z]/",
+    "lookbehind of a letter 21 before": "start: T+\nT: /(?<=a.{20})b|a|c/",
+    "lookbehinds in a loop": "start: T+\nT: /(?:(?<=a.{9}b)c|[a-z])+/",
+    "lookaheads in a loop": "start: T+\nT: /(?:c(?=a.{9}b)|[a-z])+/",
+    "lookahead to a letter 13 ahead": "start: T+\nT: /a(?=.{12}b)|[a-z]/",
+    "lookahead that forbids a letter": "start: T+\nT: /(?!.{15}b)[a-z]+/",
 }
 
 _GBNF = {
@@ -57,15 +82,38 @@ _GBNF = {
     "doubling": "root ::= r0\n"
     + "\n".join(f"r{n} ::= r{n + 1} r{n + 1}" for n in range(30))
     + '\nr30 ::= "x"',
+    "doubling, 14 levels, or none": "root ::= r0\n"
+    + "\n".join(f"r{n} ::= r{n + 1} r{n + 1}" for n in range(14))
+    + '\nr14 ::= "x"?',
+    **{
+        f"{count} nested {depth} deep": "root ::= " + "(" * depth + '"a"' + f"{count})" * depth
+        for count, depth in [
+            ("{0,9}", 3),
+            ("{0,9}", 5),
+            ("{0,9}", 12),
+            ("{1,9}", 12),
+            ("{9}", 12),
+            ("{0,2}", 20),
+        ]
+    },
+    "3,000 rules": "root ::= r0\n"
+    + "\n".join(f'r{n} ::= "a" r{n + 1}?' for n in range(3_000))
+    + '\nr3000 ::= "x"',
+    "100,000 rules": "root ::= r0\n"
+    + "\n".join(f"r{n} ::= r{n + 1}" for n in range(100_000))
+    + '\nr100000 ::= "x"',
     "stars of stars": 'root ::= ((("a"*)*)*)* "b"',
     "wide class": "root ::= [^" + "".join(chr(0x4E00 + 2 * n) for n in range(2_000)) + "]+",
 }
 
 
 CASES = tuple(
-    [Case("Lark grammar", name, lambda text=text: sk.Grammar(text)) for name, text in _LARK.items()]
+    [
+        Case("Lark grammar", name, lambda text=text: sk.Grammar(text), is_read=True)
+        for name, text in _LARK.items()
+    ]
     + [
-        Case("GBNF grammar", name, lambda text=text: sk.Grammar(text, syntax="gbnf"))
+        Case("GBNF grammar", name, lambda text=text: sk.Grammar(text, syntax="gbnf"), is_read=True)
         for name, text in _GBNF.items()
     ]
 )

@@ -51,6 +51,7 @@ class Outcome:
         megabytes: The peak of memory beyond that of the process before.
         message: The message of a refusal or of an error.
         has_place: Whether a refusal names a place.
+        is_read: Whether the making of the target counts; see `Case`.
     """
 
     ending: str
@@ -59,11 +60,12 @@ class Outcome:
     megabytes: float
     message: str = ""
     has_place: bool = True
+    is_read: bool = False
 
     @property
     def total(self) -> float:
-        """The seconds of all stages but the making of the target."""
-        return sum(seconds for stage, seconds in self.seconds.items() if stage != "make")
+        """The seconds of all stages; the making of a target counts if it reads it."""
+        return sum(seconds for stage, seconds in self.seconds.items() if self.is_read or stage != "make")
 
     @property
     def is_good(self) -> bool:
@@ -97,7 +99,9 @@ def try_case(case: Case, vocabulary: Vocabulary, patience: float) -> Outcome:
     if "ending" in last:
         return Outcome(**last)
     seconds = {**last.get("seconds", {}), last.get("stage", "make"): patience}
-    return Outcome("killed", last.get("stage", "make"), seconds, last.get("megabytes", 0.0))
+    return Outcome(
+        "killed", last.get("stage", "make"), seconds, last.get("megabytes", 0.0), is_read=case.is_read
+    )
 
 
 def try_here(case: Case, vocabulary: Vocabulary) -> None:
@@ -145,7 +149,7 @@ def _try_in_child(case: Case, vocabulary: Vocabulary, patience: float, writing: 
         if ending != "answered":
             break
     megabytes = (_peak() - before) / _MEGABYTE
-    outcome = Outcome(ending, stage, spent, megabytes, message[-3000:], has_place)
+    outcome = Outcome(ending, stage, spent, megabytes, message[-3000:], has_place, case.is_read)
     os.write(writing, json.dumps(asdict(outcome)).encode() + b"\n")
 
 

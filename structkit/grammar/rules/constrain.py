@@ -26,7 +26,7 @@ from structkit.grammar.rules.context import (
 )
 from structkit.grammar.rules.following import Following, outgoing_moves
 from structkit.grammar.rules.graph import Graph
-from structkit.grammar.rules.layout import LineMove, UnbalancedIndent
+from structkit.grammar.rules.layout import LineMove, is_read, open_brackets
 from structkit.grammar.rules.lexing import Indenting, Lexing, Way
 from structkit.grammar.rules.tokens import TokenReader, is_wide
 from structkit.grammar.rules.variants import Call, Entry, Explored, Layouts, Variants
@@ -42,9 +42,6 @@ _STEPS_PER_STATE = 150
 
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 150, 60
 """The work of a class of characters in a state of a terminal, and of each thread there."""
-
-_MAX_BRACKETS = 50
-"""Maximum brackets that a rule opens without closing them."""
 
 
 def constrain_tokens(
@@ -300,7 +297,7 @@ class _Product:
         if self.indenting is not None:
             if terminal.name in (self.indenting.indent, self.indenting.dedent):
                 return [*self.line_moves(terminal, self.known[context], self.indenting)]
-            if not self.is_read(terminal, self.known[context].layout, self.indenting):
+            if not is_read(terminal, self.known[context].layout, self.indenting):
                 return []
         parts = self.terminal(terminal, context)
         if self.indenting is not None and terminal.name == self.indenting.newline and not terminal.is_ignored:
@@ -327,22 +324,6 @@ class _Product:
         elif layout.pending == NONE and self.contexts.may_end(before._replace(banned=frozenset())):
             closed = self.contexts.start()._replace(layout=layout._replace(pending=CLOSED))
             yield LineMove("close"), self.number(closed)
-
-    def is_read(self, terminal: Terminal, layout: Layout, indenting: Indenting) -> bool:
-        """Return whether the indenter lets a terminal through: line breaks inside brackets are dropped."""
-        if layout.pending != NONE:
-            return False
-        inside = layout.inside or layout.opened > 0
-        if terminal.name == indenting.newline:
-            return inside == terminal.is_ignored
-        if terminal.name in indenting.closing and not layout.opened:
-            if layout.inside:
-                raise UnbalancedIndent(
-                    f"the rule closes a bracket, {terminal.name}, that another rule opens; "
-                    "write both into one rule"
-                )
-            return False
-        return True
 
     def line_breaks(
         self, terminal: Terminal, parts: Sequence[tuple[Terminal, int]]
@@ -441,7 +422,7 @@ class _Product:
             return
         plain = before._replace(lexer=0, banned=frozenset(), layout=Layout())
         dropped = {self.indenting.newline} if self.indenting is not None and terminal.is_ignored else set()
-        opened = self.brackets(terminal, before.layout)
+        opened = open_brackets(terminal, before.layout, self.indenting)
         for way in lexing.classes[before.lexer].get(terminal.name, ()):
             is_dropped = terminal.name in lexing.ignored or terminal.name in dropped
             if (way.renamed is None and is_dropped) != terminal.is_ignored:
@@ -453,19 +434,6 @@ class _Product:
                     layout = before.layout._replace(opened=opened)
                     after = context._replace(lexer=terminal.lexer_after, layout=layout)
                 yield part, self.number(after)
-
-    def brackets(self, terminal: Terminal, layout: Layout) -> int:
-        """Return the brackets that are open in the rule behind a terminal."""
-        if self.indenting is None:
-            return 0
-        opened = (
-            layout.opened
-            + (terminal.name in self.indenting.opening)
-            - (terminal.name in self.indenting.closing)
-        )
-        if opened > _MAX_BRACKETS:
-            raise LimitExceeded("nfa_states", _MAX_BRACKETS, "the open brackets of a rule", is_fixed=True)
-        return opened
 
     def read_way(self, terminal: Terminal, way: Way, before: Context) -> list[tuple[Terminal, Context]]:
         """Read a token in one way, whatever the class of the lexer."""

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Production, Terminal
+from structkit.grammar.rules.context import NONE, Layout
 from structkit.grammar.rules.graph import Graph
 from structkit.grammar.rules.lexing import Indenting
 from structkit.regex.charset import char_class, complement, intersection, single_char
@@ -25,12 +27,17 @@ __all__ = [
     "LineMove",
     "UnbalancedIndent",
     "add_columns",
+    "is_read",
+    "open_brackets",
     "shortest_length",
     "with_blocks",
 ]
 
 MAX_INDENT = 16
 """Maximum columns by which a block is indented more than the lines around it."""
+
+_MAX_BRACKETS = 50
+"""Maximum brackets that a rule opens without closing them."""
 
 _NEWLINE, _BLANK, _TAB = single_char("\n"), single_char(" "), single_char("\t")
 _OTHERS = complement(char_class([(9, 10), (32, 32)]))
@@ -79,6 +86,33 @@ def with_blocks(
             changed.append(tuple(open_parts[0]))
         found[rule] = tuple(dict.fromkeys(changed))  # type: ignore[arg-type]
     return found, frozenset(names.values())
+
+
+def is_read(terminal: Terminal, layout: Layout, indenting: Indenting) -> bool:
+    """Return whether the indenter lets a terminal through: line breaks inside brackets are dropped."""
+    if layout.pending != NONE:
+        return False
+    inside = layout.inside or layout.opened > 0
+    if terminal.name == indenting.newline:
+        return inside == terminal.is_ignored
+    if terminal.name in indenting.closing and not layout.opened:
+        if layout.inside:
+            raise UnbalancedIndent(
+                f"the rule closes a bracket, {terminal.name}, that another rule opens; "
+                "write both into one rule"
+            )
+        return False
+    return True
+
+
+def open_brackets(terminal: Terminal, layout: Layout, indenting: Indenting | None) -> int:
+    """Return the brackets that are open in the rule behind a terminal."""
+    if indenting is None:
+        return 0
+    opened = layout.opened + (terminal.name in indenting.opening) - (terminal.name in indenting.closing)
+    if opened > _MAX_BRACKETS:
+        raise LimitExceeded("nfa_states", _MAX_BRACKETS, "the open brackets of a rule", is_fixed=True)
+    return opened
 
 
 def add_columns(

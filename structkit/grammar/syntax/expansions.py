@@ -17,7 +17,7 @@ from structkit.regex.walk import components
 if TYPE_CHECKING:
     from lark.load_grammar import Grammar
 
-__all__ = ["bound_expansions", "bound_templates", "bounded_terminals", "growing_template"]
+__all__ = ["bound_expansions", "bound_templates", "bounded_loading", "growing_template"]
 
 _MAX_PRODUCTIONS = 500
 """Productions of one rule above which its groups become rules."""
@@ -90,24 +90,42 @@ def _count(tree: Any) -> int:
 
 
 @contextmanager
-def bounded_terminals(max_size: int) -> Iterator[None]:
-    """Let Lark refuse terminals that are too large with the terminals in them; a lock of Lark's modules is held.
+def bounded_loading(max_size: int, source: str) -> Iterator[None]:
+    """Let Lark refuse texts and terminals that are too large; a lock of Lark's modules is held.
 
-    Lark writes a terminal out as one pattern, so that `A: B B` with `B: C C` and so on is exponential.
+    Lark reads a file as often as others import it, so files that import each other have no end, and writes a terminal
+    out as one pattern, so that `A: B B` with `B: C C` and so on is exponential.
+
+    Args:
+        max_size: Maximum characters of a grammar with all files that it imports, and maximum size of a terminal.
+        source: What Lark calls the text of the grammar itself; the other names are paths.
     """
     from lark import load_grammar
 
     resolve: Any = load_grammar.resolve_term_references
+    parse: Any = load_grammar._parse_grammar
+    left = max_size
 
     def bounded(terminals: dict[str, Any]) -> None:
         _check_terminals(terminals, max_size)
         resolve(terminals)
 
+    def counted(text: str, name: str, *others: Any) -> Any:
+        nonlocal left
+        left -= len(text)
+        if left < 0:
+            place = None if name == source else name
+            what = "a grammar with the files that it imports"
+            raise LimitExceeded("grammar_length", max_size, what, place=place)
+        return parse(text, name, *others)
+
     load_grammar.resolve_term_references = bounded
+    load_grammar._parse_grammar = counted
     try:
         yield
     finally:
         load_grammar.resolve_term_references = resolve
+        load_grammar._parse_grammar = parse
 
 
 def _check_terminals(terminals: Mapping[str, Any], max_size: int) -> None:

@@ -20,7 +20,7 @@ from structkit.grammar.syntax.derivation import Derivation, DerivationParser
 from structkit.grammar.syntax.expansions import (
     bound_expansions,
     bound_templates,
-    bounded_terminals,
+    bounded_loading,
     growing_template,
 )
 from structkit.grammar.syntax.grammar_errors import GrammarErrors
@@ -190,7 +190,7 @@ class LarkGrammar:
 
         options = self.options
         source = self.path or str(_NOWHERE)
-        with bounded_terminals(self.limits.grammar_length):
+        with bounded_loading(self.limits.grammar_length, source):
             grammar, used = load_grammar(
                 self.text + lark_definitions(self.holes), source, list(options.import_paths), False
             )  # type: ignore[no-untyped-call]
