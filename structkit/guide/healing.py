@@ -18,6 +18,7 @@ from structkit.guide.guide import Cursor, Guide
 from structkit.guide.parser import Parser
 from structkit.guide.state import State, rows_below
 from structkit.index.index import UNREACHABLE, Index
+from structkit.limits import Work
 
 __all__ = ["HealedCursor", "count_healed_tokens"]
 
@@ -211,9 +212,9 @@ class _Crossing:
             first = np.array([node], np.int32)
             for nodes, at, row in rows_below(
                 index.automaton,
-                first,
-                frame,
+                [(first, frame)],
                 lambda nodes, at: index.row_within_budget(nodes, at, _UNLIMITED, 0, None),
+                Work(index.automaton.limits.work),
             ):
                 self._reached.append((nodes, at))
                 row.mask.or_into(self._mask)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from structkit.index.index import Index
 from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
 from structkit.index.rows.row import NO_EXIT_NODES, Row
 from structkit.index.rows.walk_kernels import LABEL_SHIFT
+from structkit.limits import Work
 
 __all__ = [
     "State",
@@ -30,6 +32,10 @@ __all__ = [
 
 _FIRST_LABEL = 1 << LABEL_SHIFT
 """The smallest exit node with a label."""
+
+
+_STEPS_PER_FRAME = 100
+"""The work of a frame that tokens reach; see `Limits.work`."""
 
 
 class State:
@@ -152,29 +158,38 @@ def reachable_rows(state: State, index: Index) -> list[tuple[NDArray[np.int32] |
 
     Each entry has the trie nodes from which the row continues, or `None` for the root.
     """
-    found: list[tuple[NDArray[np.int32] | None, Frame, Row]] = []
-    for frame in state.frames:
-        row = index.row(frame)
-        found.append((None, frame, row))
-        if len(row.exit_nodes):
-            found += rows_below(index.automaton, row.exit_nodes, frame.below, index.continuation_row)
-    return found
+    work = Work(index.automaton.limits.work)
+    first = [(frame, index.row(frame, work)) for frame in state.frames]
+    exits = [(row.exit_nodes, frame.below) for frame, row in first]
+    below = rows_below(index.automaton, exits, partial(index.continuation_row, work=work), work)
+    return [*((None, frame, row) for frame, row in first), *below]
 
 
 def rows_below(
     automaton: Automaton,
-    exit_nodes: NDArray[np.int32],
-    below: Below,
+    exits: Iterable[tuple[NDArray[np.int32], Below]],
     row_at: Callable[[NDArray[np.int32], Frame], Row],
+    work: Work,
 ) -> list[tuple[NDArray[np.int32], Frame, Row]]:
-    """Return the frames below a frame that tokens reach when they exit its rule at `exit_nodes`; see `Row`.
+    """Return the frames below others that tokens reach when they exit the rules of these.
 
-    Each entry has the trie nodes at which tokens enter the frame, the frame, and its row.
+    Args:
+        automaton: The automaton.
+        exits: The exit nodes of each frame, see `Row`, and what is below it.
+        row_at: Returns the row of a frame for the tokens that enter it at trie nodes.
+        work: What the work is taken from.
+
+    Returns:
+        For each frame that tokens reach the trie nodes at which they enter it, the frame, and its row.
+
+    Raises:
+        LimitExceeded: It takes too much work.
     """
     found: list[tuple[NDArray[np.int32], Frame, Row]] = []
-    level = frames_entered(automaton, [(exit_nodes, below)])
+    level = frames_entered(automaton, exits)
     while level:
-        exits: list[tuple[NDArray[np.int32], Below]] = []
+        work.pay(_STEPS_PER_FRAME * len(level), "the search for the tokens of a mask")
+        exits = []
         for frame, reached in level.items():
             row = row_at(reached, frame)
             found.append((reached, frame, row))

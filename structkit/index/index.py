@@ -35,6 +35,7 @@ from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.simple_kernels import walk_simple
 from structkit.index.rows.subtrees import subtrees_of
 from structkit.index.similar_rows import SimilarRows
+from structkit.limits import Work
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["UNREACHABLE", "Index"]
@@ -42,6 +43,8 @@ __all__ = ["UNREACHABLE", "Index"]
 UNREACHABLE = walk_kernels.UNREACHABLE
 _NO_BUDGET = 1 << 40
 """More tokens than any text needs, and more trie nodes than any walk visits."""
+_MAX_GROWTH = 64
+"""How much larger the arena may become: then it has a thousand frames for each byte of a long token."""
 _NEVER = 1 << 60
 """Larger than any sum of tokens: no way to the end is known."""
 _NO_SIGNATURES: NDArray[np.int64] = np.empty(0, np.int64)
@@ -141,19 +144,19 @@ class Index:
             self.rows = RowCache(self.automaton.limits.row_bytes)
             self._openings = RowCache(self.automaton.limits.row_bytes)
 
-    def row(self, frame: Frame) -> Row:
-        """Return the row of a frame, independent of the frames below it."""
+    def row(self, frame: Frame, work: Work | None = None) -> Row:
+        """Return the row of a frame, independent of the frames below it; `work` is by default that of the limits."""
         key = self._key(-1, frame)
         row = self.rows.get(key)
         if row is None:
             if self.automaton.has_calls(self.automaton.rule_of[frame.state]):
-                row = self._similar_row(frame) or self._walk(_ROOT, frame)
+                row = self._similar_row(frame, work) or self._walk(_ROOT, frame, work=work)
             else:
                 row = self._regular.row(frame, key)
             self.rows.put(key, row)
         return row
 
-    def _similar_row(self, frame: Frame) -> Row | None:
+    def _similar_row(self, frame: Frame, work: Work | None) -> Row | None:
         """Return the row of a frame, made from that of a similar state; `None` if there is none."""
         difference = self._similar.find(frame.state)
         other = None if difference is None else self.rows.get((-1, difference.state, 0, -1))
@@ -163,15 +166,16 @@ class Index:
         part = None
         if allowed.any():
             nodes, states = difference.nodes[allowed], difference.targets[allowed]
-            part = self._walk_together(nodes, frame, _NO_BUDGET, 0, _NO_SIGNATURES, "", states)
+            work = work or Work(self.automaton.limits.work)
+            part = self._walk_together(nodes, frame, _NO_BUDGET, 0, _NO_SIGNATURES, "", work, states)
         return self._similar.row(other, difference, part)
 
-    def continuation_row(self, exit_nodes: NDArray[np.int32], frame: Frame) -> Row:
-        """Return the row of a frame for the tokens that enter it at the given trie nodes from the rule above."""
+    def continuation_row(self, exit_nodes: NDArray[np.int32], frame: Frame, work: Work | None = None) -> Row:
+        """Return the row of a frame for the tokens that enter it at trie nodes from the rule above; see `row`."""
         key = self._key(self._number(exit_nodes), frame)
         row = self.rows.get(key)
         if row is None:
-            row = self._walk(exit_nodes, frame)
+            row = self._walk(exit_nodes, frame, work=work)
             self.rows.put(key, row)
         return row
 
@@ -384,6 +388,7 @@ class Index:
         signatures: NDArray[np.int64] = _NO_SIGNATURES,
         *,
         distinct_mode: str = "",
+        work: Work | None = None,
     ) -> Row:
         """Return the row of a frame for the tokens that continue behind trie nodes.
 
@@ -391,13 +396,14 @@ class Index:
         be more such places than there are nodes, only nodes that do not lie behind one another are followed together.
         """
         ends = self.vocabulary.trie.end
+        work = work or Work(self.automaton.limits.work)
         if len(nodes) < 2 or int((ends[nodes] - nodes).sum()) <= len(ends):
-            return self._walk_together(nodes, frame, remaining, salt, signatures, distinct_mode)
+            return self._walk_together(nodes, frame, remaining, salt, signatures, distinct_mode, work)
         mask = np.zeros(self.vocabulary.mask_words, np.uint32)
         exits, costs = [NO_EXIT_NODES], []
         for layer in self.vocabulary.trie.layers(nodes):
             added = np.zeros_like(signatures)
-            row = self._walk_together(layer, frame, remaining, salt, added, distinct_mode)
+            row = self._walk_together(layer, frame, remaining, salt, added, distinct_mode, work)
             row.mask.or_into(mask)
             exits.append(row.exit_nodes)
             costs.append(row.max_cost_after)
@@ -412,6 +418,7 @@ class Index:
         salt: int,
         signatures: NDArray[np.int64],
         distinct_mode: str,
+        work: Work,
         states: NDArray[np.int32] = _NO_STATES,
     ) -> Row:
         scratch = self.scratch_pool.acquire()
@@ -434,6 +441,7 @@ class Index:
                     scratch.words, scratch.exit_nodes, scratch.other_nodes, scratch.other_states,
                 )  # fmt: skip
                 left, reached = scratch.other_nodes[:others], scratch.other_states[:others]
+            work.pay(room, "the search for the tokens of a mask")
             found, worst, filled = walk_kernels.walk(
                 *self._trie, *tables, self.token_distances, left, reached, frame.state, frame.count, remaining, arena,
                 salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing, _NO_BUDGET,
@@ -441,8 +449,10 @@ class Index:
             )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
-                if len(reached) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
-                    exits.sort()  # those of the first walk precede the others, and labels those of later trie nodes
+                if len(nodes) > 1 or len(reached) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
+                    # Those of the first walk precede the others, and labels those of later trie nodes. Behind trie
+                    # nodes that lie behind one another they repeat, and would again in each row below.
+                    exits = np.unique(exits)
                 row = Row(scratch.take_mask(filled), exits, worst - self._token_distance.pending(frame))
                 self.scratch_pool.release(scratch)
                 return row
@@ -453,7 +463,7 @@ class Index:
                     self.automaton.start_state(rule)
             else:
                 room *= 8
-                if room > ARENA_SIZE * 8**3:
+                if room > ARENA_SIZE * _MAX_GROWTH:
                     raise LimitExceeded(
                         "parse_states", self.automaton.limits.parse_states, "the ways to read one token"
                     )

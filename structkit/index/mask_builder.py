@@ -17,6 +17,7 @@ from structkit.index.rows.arena import ARENA_SIZE, COLUMNS
 from structkit.index.rows.mask import MAX_SPARSE_WORDS
 from structkit.index.rows.mask_kernels import find_masks, write_found, write_mask
 from structkit.index.rows.scratch import exit_capacity
+from structkit.limits import Work
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MaskBuilder", "vocabulary_memory"]
@@ -76,12 +77,15 @@ class MaskBuilder:
 
         Raises:
             Outdated: The rows would be too large.
-            LimitExceeded: A token has too many parses, or a rule that it enters cannot be built.
+            LimitExceeded: A token has too many parses, the search takes too much work, or a rule that a token enters
+                cannot be built.
         """
+        work = None
         while True:
             result: int = write_mask(self._context, configuration, remaining, out)
             if result == kernels.ROW_NEEDED:
-                self._add_row()
+                work = work or Work(self._index.automaton.limits.work)
+                self._add_row(work)
             elif result in (frame_kernels.FULL, frame_kernels.MISSING, frame_kernels.TOO_MANY):
                 self._configurations.resolve(result)
             else:
@@ -107,15 +111,15 @@ class MaskBuilder:
         saved = np.empty(MAX_SPARSE_WORDS, np.uint32)
         write_found(plan, found, *arrays, saved, out)
 
-    def _add_row(self) -> None:
+    def _add_row(self, work: Work) -> None:
         requests = self._memory[kernels.REQUESTS].tolist()
         number, exits = requests[kernels.REQUEST_FRAME], requests[kernels.REQUEST_EXITS]
         state, count, _ = self._configurations.columns(number)
         frame = self._index.automaton.frame(state, count)  # a row does not depend on what is below
         if exits == kernels.NO_EXITS:
-            row = self._index.row(frame)
+            row = self._index.row(frame, work)
         else:
-            row = self._index.continuation_row(self._configurations.items(exits).copy(), frame)
+            row = self._index.continuation_row(self._configurations.items(exits).copy(), frame, work)
         self._configurations.bind_new_tables()
         bits, words, values = row.mask.bits, row.mask.words, row.mask.values
         if len(words) > MAX_SPARSE_WORDS:

@@ -100,14 +100,24 @@ from structkit.index.rows.row_kernels import (
     key_counts,
     store_row,
 )
+from structkit.index.rows.walk_kernels import LABEL_SHIFT, OVERFLOW, walk
 from structkit.index.rows.walk_kernels import MISSING as WALK_MISSING
-from structkit.index.rows.walk_kernels import walk
 
 __all__ = ["write_mask"]
 
 _FUEL = 512
 """Trie nodes that a row visits before Python computes it with kernels for many nodes, which other threads do not wait
 for: about 5 µs."""
+
+@helper
+def _is_ascending(nodes, size):
+    """Return whether no trie node is before a smaller one or, with the same label, an equal one."""
+    for i in range(1, size):
+        before, node = nodes[i - 1] & ((1 << LABEL_SHIFT) - 1), nodes[i] & ((1 << LABEL_SHIFT) - 1)
+        if node < before or (node == before and nodes[i] <= nodes[i - 1]):
+            return False
+    return True
+
 
 @helper
 def _compute_row(context, exits, frame, state, count, required, allowed):
@@ -135,6 +145,8 @@ def _compute_row(context, exits, frame, state, count, required, allowed):
         int64_array(context, NO_SIGNATURES), bool_array(context, MISSING_RULES), np.int64(_FUEL),
         np.int64(0), np.int64(0), np.int64(0),
     )
+    if found > 1 and len(nodes) > 1 and not _is_ascending(int32_array(context, EXIT_NODES), np.int64(found)):
+        found = np.int64(OVERFLOW)  # a list with repetitions grows with each row; Python leaves them out
     if found >= 0 and filled <= len(found_words):
         cost = np.int64(worst) - pending_cost(context, state, count)
         return store_row(
@@ -167,6 +179,8 @@ def _add_walk(context, walks, low, high, frame, exits):
                 left += np.int64(takes_left)
                 right += np.int64(not takes_left)
                 if size == 0 or united[size - 1] != node:
+                    if size >= len(united):
+                        return np.int64(COMPUTE)
                     united[size] = node
                     size += 1
             both = intern_list(context, united, size)
