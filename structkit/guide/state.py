@@ -189,12 +189,12 @@ def rows_below(
     level = frames_entered(automaton, exits)
     while level:
         work.pay(_STEPS_PER_FRAME * len(level), "the search for the tokens of a mask")
-        exits = []
+        after: list[tuple[NDArray[np.int32], Below]] = []
         for frame, reached in level.items():
             row = row_at(reached, frame)
             found.append((reached, frame, row))
-            exits.append((row.exit_nodes, frame.below))
-        level = frames_entered(automaton, exits)
+            after.append((row.exit_nodes, frame.below))
+        level = frames_entered(automaton, after)
     return found
 
 

@@ -80,7 +80,7 @@ class MaskBuilder:
             LimitExceeded: A token has too many parses, the search takes too much work, or a rule that a token enters
                 cannot be built.
         """
-        work = None
+        work: Work | None = None
         while True:
             result: int = write_mask(self._context, configuration, remaining, out)
             if result == kernels.ROW_NEEDED:
