@@ -18,7 +18,7 @@ from structkit.models.hosted.model import HostedModel
 from structkit.models.hosted.openai import openai_from_environment
 from structkit.models.llama_cpp.model import LlamaCppModel, load_gguf
 from structkit.models.servers.model import ServerModel, connect
-from structkit.models.transformers.model import TransformersModel, load_transformers
+from structkit.models.transformers.model import DeviceMap, TransformersModel, load_transformers
 
 if TYPE_CHECKING:
     import torch
@@ -67,6 +67,10 @@ def load(
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
     thinking_tags: tuple[str, str] | None = None,
+    torch_dtype: str | torch.dtype | None = None,
+    device_map: DeviceMap | None = None,
+    attn_implementation: str | None = None,
+    quantization_config: object = None,
 ) -> TransformersModel: ...
 @overload
 def load(
@@ -75,6 +79,10 @@ def load(
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
     thinking_tags: tuple[str, str] | None = None,
+    torch_dtype: str | torch.dtype | None = None,
+    device_map: DeviceMap | None = None,
+    attn_implementation: str | None = None,
+    quantization_config: object = None,
 ) -> TransformersModel | Any: ...  # a model of llama.cpp, or a text model if the name has a provider
 def load(
     name_or_path: str | Path | None = None,
@@ -82,6 +90,10 @@ def load(
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
     thinking_tags: tuple[str, str] | None = None,
+    torch_dtype: str | torch.dtype | None = None,
+    device_map: DeviceMap | None = None,
+    attn_implementation: str | None = None,
+    quantization_config: object = None,
 ) -> TransformersModel | LlamaCppModel | HostedModel | ServerModel:
     """Load a causal language model and its tokenizer, or reach a model by the name of its provider.
 
@@ -114,6 +126,12 @@ def load(
             float32 on a CPU, where half precision is slow, and the type of the checkpoint elsewhere. Not for a GGUF
             file, which is not converted.
         thinking_tags: See `from_transformers`.
+        torch_dtype: The same as `dtype`, as older code of transformers spells it.
+        device_map: The places of the parts of a model, such as `"auto"` for several cards, in place of `device`; for
+            transformers, which needs the package accelerate for it. By default `dtype` is then that of the checkpoint.
+        attn_implementation: The attention, such as `"sdpa"`, `"eager"` or `"flash_attention_2"`; for transformers.
+        quantization_config: A quantization of transformers, such as `BitsAndBytesConfig(load_in_4bit=True)`; it needs
+            the package of its kind. The model stays where transformers puts it, unless `device` is given.
 
     Raises:
         ModelError: A package, a key, the server or the model is missing, or the model is not a causal language model.
@@ -130,6 +148,16 @@ def load(
         raise TypeError(
             f"a model is named by a string or a path, not {name_or_path!r:.60}; write load('...')"
         )
+    if dtype is not None and torch_dtype is not None and dtype != torch_dtype:
+        raise ModelError(
+            f"dtype is {dtype} and torch_dtype is {torch_dtype}, which are two names of one setting; give one of them"
+        )
+    dtype = torch_dtype if dtype is None else dtype
+    placing: dict[str, Any] = {
+        "device_map": device_map,
+        "attn_implementation": attn_implementation,
+        "quantization_config": quantization_config,
+    }
     found = None if name_or_path is None else _split(name_or_path)
     if found is None and name_or_path is not None and str(name_or_path).lower().endswith(".gguf"):
         path = Path(name_or_path).expanduser()
@@ -138,12 +166,20 @@ def load(
                 "the weights of a GGUF file are not converted; leave out dtype, or choose another file",
                 place=str(path),
             )
+        for setting, value in placing.items():
+            if value is not None:
+                raise ModelError(
+                    f"{setting} is a setting of models of transformers; leave it out", place=str(path)
+                )
         return load_gguf(path, device=device, thinking_tags=thinking_tags)
     if found is None:
-        return load_transformers(name_or_path, device=device, dtype=dtype, thinking_tags=thinking_tags)
+        return load_transformers(
+            name_or_path, device=device, dtype=dtype, thinking_tags=thinking_tags, **placing
+        )
     provider, model = found
     name = f"{provider}:{model}"
-    for setting, value in (("device", device), ("dtype", dtype), ("thinking_tags", thinking_tags)):
+    settings = {"device": device, "dtype": dtype, "thinking_tags": thinking_tags, **placing}
+    for setting, value in settings.items():
         if value is not None:
             raise ModelError(
                 f"{setting} is a setting of models that run in this process; leave it out", place=name

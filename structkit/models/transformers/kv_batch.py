@@ -7,7 +7,6 @@ tokens, the cache moves the padding of the shorter ones to the left.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, cast
@@ -19,6 +18,7 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicS
 
 from structkit.errors import ModelError
 from structkit.models.protocols import Batch, Logits
+from structkit.models.transformers.forward import forward_parameters, input_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -28,8 +28,7 @@ __all__ = ["TransformersBatch", "can_batch"]
 
 def can_batch(model: PreTrainedModel) -> bool:
     """Whether the cache of a model can be cropped, shifted and joined by row; false for recurrent models."""
-    parameters = inspect.signature(model.forward).parameters
-    if not {"attention_mask", "past_key_values"} <= parameters.keys():
+    if not {"attention_mask", "past_key_values"} <= {*forward_parameters(model)}:
         return False
     try:
         layers = DynamicCache(config=model.config).layers
@@ -137,7 +136,8 @@ class _Cache(Cache):
         if not self.batch_layers:
             return _Cache()
         index = torch.tensor(list(rows), dtype=torch.long, device=self.batch_layers[0].device)
-        return _Cache(layer.select(index, start) for layer in self.batch_layers)
+        # With `device_map`, layers are on several devices.
+        return _Cache(layer.select(index.to(layer.device), start) for layer in self.batch_layers)
 
 
 class TransformersBatch:
@@ -161,10 +161,10 @@ class TransformersBatch:
         self._model = model
         self._name = name
         self._check_readable = check_readable
-        parameters = inspect.signature(self._model.forward).parameters
+        parameters = forward_parameters(model)
         self._supports_logits_to_keep = "logits_to_keep" in parameters
         self._supports_position_ids = "position_ids" in parameters
-        self._device = cast("torch.nn.Embedding", self._model.get_input_embeddings()).weight.device
+        self._device = input_device(model)
         # A CPU computes a few tokens in the time in which it reads the weights, an accelerator some hundreds.
         self.overhead = 24 if self._device.type == "cpu" else 256
         self._cache = _Cache()

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import inspect
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.chat_template import ChatTokenizer
 from structkit.models.local import LocalModel
 from structkit.models.protocols import Batch
+from structkit.models.transformers.forward import forward_parameters, input_device
 from structkit.vocabulary.tokenizers import find_eos_token_ids, find_named_tokens, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from transformers import Cache, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
     from transformers.modeling_outputs import CausalLMOutputWithPast
 
-__all__ = ["TransformersModel", "TransformersSession", "from_transformers", "load_transformers"]
+__all__ = ["DeviceMap", "TransformersModel", "TransformersSession", "from_transformers", "load_transformers"]
+
+DeviceMap: TypeAlias = "str | Mapping[str, str | int | torch.device] | int | torch.device"
+"""The places of the parts of a model, as transformers takes them."""
 
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len")
 
@@ -42,6 +45,9 @@ def load_transformers(
     device: str | None = None,
     dtype: str | torch.dtype | None = None,
     thinking_tags: tuple[str, str] | None = None,
+    device_map: DeviceMap | None = None,
+    attn_implementation: str | None = None,
+    quantization_config: object = None,
 ) -> TransformersModel:
     """Load a causal language model and its tokenizer with transformers; see `structkit.load`.
 
@@ -55,11 +61,20 @@ def load_transformers(
     import transformers
 
     location = str(source)
+    if device is not None and device_map is not None:
+        raise ModelError("device and device_map both place the model; give one of them", place=location)
     torch_device = _device(device)
     if dtype is None:
-        dtype = torch.float32 if torch_device.type == "cpu" else "auto"
+        # The places of `device_map`, and the type of quantized weights, are those of the checkpoint.
+        is_plain = device_map is None and quantization_config is None
+        dtype = torch.float32 if is_plain and torch_device.type == "cpu" else "auto"
     elif isinstance(dtype, str) and dtype != "auto":
         dtype = _dtype(dtype)
+    given = {
+        "device_map": device_map,
+        "attn_implementation": attn_implementation,
+        "quantization_config": quantization_config,
+    }
     try:
         with _without_progress_bars(isinstance(source, Path)):
             config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
@@ -74,8 +89,10 @@ def load_transformers(
                 use_safetensors=True,
                 trust_remote_code=False,
                 output_loading_info=True,
+                **{name: value for name, value in given.items() if value is not None},
             )
-            model.to(torch_device)
+            if device_map is None and (device is not None or quantization_config is None):
+                model.to(torch_device)
     except ModelError:
         raise
     except Exception as error:  # the exceptions depend on the checkpoint and the libraries
@@ -193,9 +210,8 @@ class TransformersSession:
     def __init__(self, model: TransformersModel) -> None:
         self._owner = model
         self._model = model.model
-        embeddings = cast("torch.nn.Embedding", self._model.get_input_embeddings())
-        self._device = embeddings.weight.device
-        self._supports_logits_to_keep = "logits_to_keep" in inspect.signature(self._model.forward).parameters
+        self._device = input_device(self._model)
+        self._supports_logits_to_keep = "logits_to_keep" in forward_parameters(self._model)
         self._fed: list[int] = []
         self._cached = 0
         self._cache: Cache | None = None
@@ -421,8 +437,14 @@ def _model_error(error: Exception, location: str) -> ModelError:
         remedy = "it needs custom code; load it with transformers and use from_transformers"
     elif "safetensors" in str(error):
         remedy = "only safetensors weights are read; load it with transformers and use from_transformers"
+    elif "`accelerate`" in text:
+        remedy = "install accelerate, or place the model with device"
+    elif "quantization" in text.lower():
+        remedy = "give a quantization_config of transformers whose package is installed"
     elif isinstance(error, ImportError):
         remedy = "install the missing package"
+    elif "attn_implementation" in text:
+        remedy = "leave out attn_implementation, or name one that the model has, such as 'sdpa' or 'eager'"
     else:
         remedy = "check the name and the network, or give a folder that contains the model"
     return ModelError(f"the model could not be loaded: {text}; {remedy}", place=location)

@@ -1,0 +1,30 @@
+"""What a model of transformers takes: the parameters of its `forward`, and the device of its input."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+__all__ = ["forward_parameters", "input_device"]
+
+
+def forward_parameters(model: PreTrainedModel) -> Collection[str]:
+    """Return the names of the parameters of `forward`; those of the original model if `torch.compile` wraps it.
+
+    The wrapper takes `*args` and `**kwargs`, which would look like a model without positions.
+    """
+    original: PreTrainedModel = getattr(model, "_orig_mod", model)
+    return inspect.signature(original.forward).parameters
+
+
+def input_device(model: PreTrainedModel) -> torch.device:
+    """Return the device of token ids: that of the embeddings, or the CPU if `device_map` keeps them on a disk."""
+    import torch
+
+    device = cast("torch.nn.Embedding", model.get_input_embeddings()).weight.device
+    return torch.device("cpu") if device.type == "meta" else device

@@ -1,0 +1,179 @@
+"""How a model is loaded and placed: precision, attention, quantization, devices, `torch.compile` and static caches."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import structkit as sk
+from structkit.errors import ModelError
+
+torch = pytest.importorskip("torch", reason="needs torch")
+transformers = pytest.importorskip("transformers", reason="needs transformers")
+pytest.importorskip("tokenizers", reason="needs tokenizers")
+
+from structkit.models.transformers.forward import forward_parameters  # noqa: E402
+from structkit.models.transformers.model import TransformersModel, from_transformers  # noqa: E402
+from tests.models.tiny import byte_level  # noqa: E402
+
+PROMPTS = ["Ana", "Tom is 7, and this prompt is longer.", "x"]
+TARGET = sk.Regex("[a-z]{3,6}")
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=byte_level(PROMPTS, 300, ["<s>", "</s>"]), bos_token="<s>", eos_token="</s>"
+    )
+
+
+def tiny(kind: str, size: int):
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    ends = {"bos_token_id": 0, "eos_token_id": 1}
+    config = transformers.AutoConfig.for_model(
+        kind, vocab_size=size, max_position_embeddings=128, **shape, **ends
+    )
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+@pytest.fixture(scope="module")
+def folder(tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("llama")
+    tiny("llama", len(tokenizer)).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+def texts(model: TransformersModel) -> list[str]:
+    """Return the values of prompts of different lengths, in one batch."""
+    return sk.extract_many(model, PROMPTS, TARGET, batch_size=3, progress=False)
+
+
+def test_both_names_of_the_precision(folder: Path) -> None:
+    assert sk.load(folder, torch_dtype="bfloat16").model.dtype == torch.bfloat16
+    assert sk.load(folder, torch_dtype=torch.bfloat16, dtype=torch.bfloat16).model.dtype == torch.bfloat16
+    with pytest.raises(ModelError, match=r"two names of one setting\n  give one of them"):
+        sk.load(folder, dtype="float32", torch_dtype="bfloat16")
+    with pytest.raises(ModelError, match="unknown dtype"):
+        sk.load(folder, torch_dtype="float33")
+
+
+def test_attention_is_chosen(folder: Path) -> None:
+    eager, fast = (sk.load(folder, attn_implementation=name) for name in ("eager", "sdpa"))
+    chosen = [model.model.config._attn_implementation for model in (eager, fast)]
+    assert chosen == ["eager", "sdpa"]
+    assert texts(eager) == texts(fast)
+    with pytest.raises(ModelError, match=r"(?s)could not be loaded.*attn_implementation"):
+        sk.load(folder, attn_implementation="nothing")
+
+
+def test_a_quantization_is_handed_to_transformers(folder: Path) -> None:
+    """A kind of our own, by the interface of transformers for such: the packages of the others need a card."""
+    from transformers.quantizers import HfQuantizer, register_quantization_config, register_quantizer
+    from transformers.utils.quantization_config import QuantizationConfigMixin
+
+    class Steps(QuantizationConfigMixin):
+        def __init__(self, **options: object) -> None:
+            self.quant_method = "steps"  # type: ignore[assignment]
+
+    class StepsQuantizer(HfQuantizer):
+        requires_calibration = False
+
+        def _process_model_after_weight_loading(self, model, **options: object):
+            for parameter in model.parameters():
+                parameter.data = (parameter.data * 16).round() / 16
+            return model
+
+        def is_serializable(self, *args: object, **options: object) -> bool:
+            return False
+
+        @property
+        def is_trainable(self) -> bool:
+            return False
+
+    register_quantization_config("steps")(Steps)
+    register_quantizer("steps")(StepsQuantizer)
+    model = sk.load(folder, quantization_config=Steps())
+    assert model.model.is_quantized
+    weights = model.model.get_input_embeddings().weight
+    assert torch.equal(weights * 16, (weights * 16).round())
+    assert all(re.fullmatch(TARGET.pattern, text) for text in texts(model))
+
+
+def test_an_unknown_quantization_is_refused(folder: Path) -> None:
+    with pytest.raises(ModelError, match="give a quantization_config of transformers"):
+        sk.load(folder, quantization_config={"quant_method": "nothing"})
+
+
+def test_device_and_device_map_exclude_each_other(folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"both place the model\n  give one of them"):
+        sk.load(folder, device="cpu", device_map="auto")
+
+
+def test_device_map_is_handed_to_transformers(folder: Path) -> None:
+    if importlib.util.find_spec("accelerate") is None:
+        with pytest.raises(ModelError, match="install accelerate, or place the model with device"):
+            sk.load(folder, device_map="auto")
+        return
+    placed = sk.load(folder, device_map={"": "cpu"})
+    assert placed.model.hf_device_map == {"": "cpu"}
+    assert texts(placed) == texts(sk.load(folder))
+
+
+@pytest.mark.parametrize("name", ["model.gguf", "openai:gpt-5-mini"])
+@pytest.mark.parametrize("setting", ["device_map", "attn_implementation", "quantization_config"])
+def test_other_models_refuse_the_settings(name: str, setting: str) -> None:
+    with pytest.raises(ModelError, match=f"{setting} is a setting of models .*\n  leave it out"):
+        sk.load(name, **{setting: "auto"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_a_compiled_model_gives_the_same_logits(kind: str, tokenizer) -> None:
+    """Positions of GPT-2 are absolute: rows of different lengths need them, also through the wrapper."""
+    plain = tiny(kind, len(tokenizer))
+    compiled = torch.compile(plain, dynamic=True)
+    assert type(compiled).__name__ == "OptimizedModule"
+    assert {"position_ids", "logits_to_keep"} <= {*forward_parameters(compiled)}
+    expected, model = from_transformers(plain, tokenizer).batch(), from_transformers(compiled, tokenizer)
+    batch = model.batch()
+    assert batch is not None
+    assert expected is not None
+    with torch.compiler.set_stance("force_eager"):  # of this thread: the wrapper without its compiler
+        for step in ("add", "feed"):
+            ids = [[5, 6, 7, 8], [9]] if step == "add" else [[10], [11, 12]]
+            np.testing.assert_allclose(getattr(batch, step)(ids), getattr(expected, step)(ids), atol=1e-5)
+        np.testing.assert_allclose(model.session().logits([5, 6]), plain_logits(plain, [5, 6]), atol=1e-5)
+
+
+def plain_logits(model, ids: list[int]) -> np.ndarray:
+    with torch.inference_mode():
+        row: np.ndarray = model(input_ids=torch.tensor([ids])).logits[0, -1].numpy()
+    return row
+
+
+def test_a_step_of_a_model_that_is_traced(tokenizer) -> None:
+    plain = tiny("llama", len(tokenizer))
+    traced = from_transformers(torch.compile(plain, backend="eager", dynamic=True), tokenizer)
+    row = traced.session().logits([5, 6, 7])
+    np.testing.assert_allclose(
+        row, from_transformers(plain, tokenizer).session().logits([5, 6, 7]), atol=1e-5
+    )
+
+
+def test_a_model_that_asks_for_a_static_cache(tokenizer) -> None:
+    """The cache of structkit serves rows that come and go; `generate` of transformers has its own."""
+    inner = tiny("llama", len(tokenizer))
+    model = from_transformers(inner, tokenizer)
+    expected = texts(model)
+    inner.generation_config.cache_implementation = "static"
+    assert texts(from_transformers(inner, tokenizer)) == expected
+    ids = tokenizer(PROMPTS[:1], return_tensors="pt")
+    processor = sk.LogitsProcessor(sk.compile(TARGET, model.vocabulary))
+    written = inner.generate(**ids, max_new_tokens=12, do_sample=False, logits_processor=[processor])
+    text = tokenizer.decode(written[0, ids["input_ids"].shape[1] :], skip_special_tokens=True)
+    assert re.fullmatch(TARGET.pattern, text)
