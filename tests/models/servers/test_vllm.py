@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import httpx2
 import pytest
 
 import structkit as sk
 from benchmarks.launch import vllm
 from structkit.doctor.text_model import check_text_model
-from structkit.models.text.protocol import TextRequest
 from tests.models.servers.test_llama_cpp import (
     PROMPTS,
     TARGETS,
@@ -31,13 +29,6 @@ __all__ = [  # these run with vLLM, too
 ]
 
 pytestmark = pytest.mark.skipif("STRUCTKIT_VLLM" not in os.environ, reason="needs STRUCTKIT_VLLM")
-
-
-def detokenize(url: str, ids: Sequence[int]) -> str:
-    """Return the text of token ids, by the server."""
-    model = httpx2.get(f"{url}/v1/models").json()["data"][0]["id"]
-    answer = httpx2.post(f"{url}/detokenize", json={"model": model, "tokens": list(ids)})
-    return str(answer.json()["prompt"])
 
 
 @pytest.fixture(scope="module")
@@ -85,19 +76,6 @@ def test_the_doctor_finds_token_ids_and_likely_tokens(url: str) -> None:
     checks = {check.name: check for check in check_text_model(model)}
     found = {name: checks[name].status for name in ("likely tokens", "token ids", "constraint grammar")}
     assert found == dict.fromkeys(found, "yes")
-
-
-def test_a_correction_goes_on_from_the_ids_of_the_server(url: str) -> None:
-    model = sk.connect(url, constrain=False, options={"temperature": 0})
-    result = sk.generate(model, PROMPTS[0], list[int], max_tokens=60, finish="shortest")
-    assert result.usage.calls > 1
-    assert model.refused == frozenset()
-    messages = ({"role": "user", "content": "Count from one to nine in words."},)
-    text = "".join(model.request(TextRequest(prompt=messages, max_tokens=20)))
-    for length in range(1, len(text) + 1):
-        ids = model.token_ids(TextRequest(prompt=messages, prefix=text[:length]))
-        assert ids is not None
-        assert detokenize(url, ids).endswith(text[:length])
 
 
 def test_the_start_of_an_answer_is_continued(url: str) -> None:
