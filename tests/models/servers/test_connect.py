@@ -69,7 +69,9 @@ def test_forms_of_the_address(path: str) -> None:
     ],
 )
 def test_addresses_that_cannot_be_used(url: str) -> None:
-    with pytest.raises(ValueError, match="url (of a server begins with|must be an address without)") as raised:
+    with pytest.raises(
+        ValueError, match=r"url (of a server begins with|must be an address without)"
+    ) as raised:
         sk.connect(url)
     assert "secret" not in str(raised.value)
 
