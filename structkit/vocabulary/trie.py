@@ -99,16 +99,11 @@ class Trie:
         >>> [layer.tolist() for layer in Trie.build([b"ab", b"b", b"abc"]).layers(np.array([1, 2, 4], np.int32))]
         [[1, 4], [2]]
         """
-        found: list[list[int]] = []
-        open_ends: list[int] = []
-        for node in np.unique(nodes).tolist():
-            while open_ends and open_ends[-1] <= node:
-                open_ends.pop()
-            if len(open_ends) == len(found):
-                found.append([])
-            found[len(open_ends)].append(node)
-            open_ends.append(int(self.end[node]))
-        return [np.array(layer, np.int32) for layer in found]
+        nodes = np.unique(nodes)
+        # Subtrees contain one another or are disjoint: those that contain a node are open where it begins.
+        closed = np.searchsorted(np.sort(self.end[nodes]), nodes, "right")
+        depth = np.arange(len(nodes)) - closed
+        return [nodes[depth == level] for level in range(int(depth.max(initial=-1)) + 1)]
 
     def __len__(self) -> int:
         """The number of nodes, including the root."""

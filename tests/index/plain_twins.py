@@ -40,7 +40,7 @@ def walk(
             for token in trie.token_ids[trie.first[node] : trie.first[node + 1]].tolist():
                 mask[token >> 5] |= np.uint32(1 << (token & 31))
             node += 1
-    return mask, exits
+    return mask, sorted({*exits})  # a node behind several of the given ones is reached from each
 
 
 def split(vocabulary: Vocabulary, text: bytes) -> int | None:
