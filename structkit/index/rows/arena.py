@@ -33,7 +33,8 @@ leads to the same frames again leads on to the same frames, as in a loop over le
 
 Then, by label, the state behind the label, see `ReturnLabel`. Then, by the lowest bits of a state, the state, and in
 four columns the bytes that can follow its labels; behind the last of these states, whether they are those of another
-walk. Then in the same way, by state, the ASCII bytes of `is_loop`.
+walk. Then in the same way, by state, what `is_loop` knows of it: whether it can be left without a byte and whether it
+has labels (bits), and in two columns each the ASCII bytes that lead from it to itself and those that do not leave it.
 """
 
 BUCKETS = 1 << 10
@@ -48,9 +49,11 @@ KNOWN = 64
 MAX_REPEATED = 6
 """Frames that are compared with those of the byte before."""
 
-LOOP_STATE, LOOP_LOW, LOOP_HIGH = range(KNOWN_BYTES + 4, KNOWN_BYTES + 7)
+LOOP_STATE, LOOP_KIND, LOOP_BYTES, DEAD_BYTES = (
+    KNOWN_BYTES + 4, KNOWN_BYTES + 5, KNOWN_BYTES + 6, KNOWN_BYTES + 8
+)
 
-COLUMNS = LOOP_HIGH + 1
+COLUMNS = DEAD_BYTES + 2
 """How many columns an arena has."""
 
 @helper
@@ -148,52 +151,75 @@ def is_repeated(
 
 @helper
 def is_loop(
-    arena, active, end, low, high,
-    row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next,
+    arena, depth, end, low, high, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next,
 ):
-    """Return whether each of the frames `arena[active:end, ACTIVE]` goes on unchanged whatever bytes of a set are read.
+    """Return whether the active frames at a depth, up to `end`, go on unchanged whatever bytes of a set are read.
 
-    `low` and `high` have a bit for each ASCII byte of the set, below 64 and from 64.
+    Either each frame does, or those do that the last byte led to, and the bytes leave none of the others, which follow
+    from these again. `low` and `high` have a bit for each ASCII byte of the set, below 64 and from 64.
     """
     if arena[KNOWN, LOOP_STATE]:
         arena[: KNOWN + 1, LOOP_STATE] = -1
         arena[KNOWN, LOOP_STATE] = 0
-    for i in range(active, end):
-        state = arena[arena[i, ACTIVE], STATE]
+    begin, loops, kinds = arena[depth, LOW], np.int64(0), np.int64(0)
+    for i in range(begin, end):
+        frame = arena[i, ACTIVE]
+        state = arena[frame, STATE]
         place = state & (KNOWN - 1)
         if arena[place, LOOP_STATE] != state:
-            arena[place, LOOP_STATE] = state
-            arena[place, LOOP_LOW] = _loop_bytes(
-                state, 0, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
+            _describe_loop(
+                arena, place, state, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
             )
-            arena[place, LOOP_HIGH] = _loop_bytes(
-                state, 64, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
-            )
-        if low & ~arena[place, LOOP_LOW] or high & ~arena[place, LOOP_HIGH]:
+        kinds |= arena[place, LOOP_KIND]
+        if not (low & ~arena[place, LOOP_BYTES] or high & ~arena[place, LOOP_BYTES + 1]):
+            loops += 1
+        elif low & ~arena[place, DEAD_BYTES] or high & ~arena[place, DEAD_BYTES + 1]:
             return False
-    return active < end
+    if loops == 0:
+        return False
+    if loops == end - begin and not kinds & _CAN_LEAVE:
+        return True
+    first, count = arena[depth, MOVED], arena[depth, MOVED_COUNT]
+    if kinds & _HAS_LABELS or arena[depth, ENDED] or first < 0 or loops != count or count > MAX_REPEATED:
+        return False
+    for i in range(first, first + count):
+        place = arena[i, STATE] & (KNOWN - 1)
+        if arena[place, LOOP_STATE] != arena[i, STATE] or low & ~arena[place, LOOP_BYTES] or (
+            high & ~arena[place, LOOP_BYTES + 1]
+        ):
+            return False
+    return True
+
+
+_CAN_LEAVE, _HAS_LABELS = 1, 2
+"""Bits of `LOOP_KIND`."""
 
 
 @helper
-def _loop_bytes(state, first, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next):
-    """Return which of the 64 bytes from `first` lead from a state to itself, uncounted, and cannot follow a label.
-
-    There are none where the state can end its rule without a label, or calls a rule.
-    """
-    found = np.int64(0)
-    if final[state]:
-        return found
-    for byte in range(first, first + 64):
-        if targets[row[state] + classes[rule[state], byte]] == state << OPERATION_BITS:
-            found |= np.int64(1) << np.int64(byte - first)
-    for call in range(call_first[state], call_first[state + 1]):
-        following = np.int64(call_next[call])
-        if call_rule[call] >= 0 or not has_moves[following]:
-            return np.int64(0)
-        for byte in range(first, first + 64):
-            if targets[row[following] + classes[rule[following], byte]] >= 0:
-                found &= ~(np.int64(1) << np.int64(byte - first))
-    return found
+def _describe_loop(
+    arena, place, state, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
+):
+    """Find what `is_loop` knows of a state. Bytes that can follow a label of it do not lead to itself."""
+    arena[place, LOOP_STATE] = state
+    arena[place, LOOP_KIND] = _CAN_LEAVE if final[state] else 0
+    for word in range(2):
+        loops, dead = np.int64(0), np.int64(0)
+        for byte in range(64 * word, 64 * word + 64):
+            target = targets[row[state] + classes[rule[state], byte]]
+            if target < 0:
+                dead |= np.int64(1) << np.int64(byte & 63)
+            elif target == state << OPERATION_BITS:
+                loops |= np.int64(1) << np.int64(byte & 63)
+        for call in range(call_first[state], call_first[state + 1]):
+            if call_rule[call] >= 0:
+                arena[place, LOOP_KIND] |= _CAN_LEAVE
+                continue
+            arena[place, LOOP_KIND] |= _HAS_LABELS
+            following = np.int64(call_next[call])
+            for byte in range(64 * word, 64 * word + 64):
+                if not has_moves[following] or targets[row[following] + classes[rule[following], byte]] >= 0:
+                    loops &= ~(np.int64(1) << np.int64(byte & 63))
+        arena[place, LOOP_BYTES + word], arena[place, DEAD_BYTES + word] = loops, dead
 
 
 @helper

@@ -385,7 +385,7 @@ def walk(
             node = child_node[place]
             part = np.int64(subtree[node]) if len(subtree) > 0 else -one
             if part >= 0 and byte < 128 and below[part, LEADS] == 0 and is_loop(
-                arena, arena[depth, LOW], low, below[part, 0] | (one << np.int64(byte) if byte < 64 else root),
+                arena, np.int64(depth), low, below[part, 0] | (one << np.int64(byte) if byte < 64 else root),
                 below[part, 1] | (one << np.int64(byte - 64) if byte >= 64 else root),
                 row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next,
             ):
