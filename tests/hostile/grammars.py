@@ -7,6 +7,18 @@ from tests.hostile.case import Case
 
 __all__ = ["CASES"]
 
+
+def _doubling(
+    levels: int, end: str, *, or_one: bool = False, name: str = "r", first: str = "start:", sign: str = ":"
+) -> str:
+    """Return a grammar whose rules each call the next one twice, or also once; the last rule is `end`."""
+    rules = [f"{first} {name}0"]
+    for n in range(levels):
+        following = f"{name}{n + 1}"
+        rules.append(f"{name}{n}{sign} {following} {following}" + (f" | {following}" if or_one else ""))
+    return "\n".join([*rules, f"{name}{levels}{sign} {end}"])
+
+
 _LARK = {
     "ambiguous sums": 'start: e\ne: e "+" e | e "*" e | e e | "x"',
     "s: s s s | x |": 'start: s\ns: s s s | "x" |',
@@ -23,12 +35,8 @@ _LARK = {
     "2,000 rules": "start: r0\n"
     + "\n".join(f'r{n}: "k{n}" r{n + 1}?' for n in range(2_000))
     + '\nr2000: "end"',
-    "doubling, 30 levels": "start: r0\n"
-    + "\n".join(f"r{n}: r{n + 1} r{n + 1}" for n in range(30))
-    + '\nr30: "x"',
-    "doubling, 15 levels": "start: r0\n"
-    + "\n".join(f"r{n}: r{n + 1} r{n + 1}" for n in range(15))
-    + '\nr15: "x"?',
+    "doubling, 30 levels": _doubling(30, '"x"'),
+    "doubling, 15 levels": _doubling(15, '"x"?'),
     "nested optionals": "start: " + "[" * 60 + '"a"' + "]" * 60,
     "brackets 200 deep": "start: " + "(" * 200 + '"a"' + ")" * 200,
     "brackets 10,000 deep": "start: " + "(" * 10_000 + '"a"' + ")" * 10_000,
@@ -48,21 +56,11 @@ _LARK = {
     "templates": 'start: t{t{t{t{t{t{"a"}}}}}}\nt{x}: x x | "(" x ")"',
     "templates without end": 'start: t{"a"}\nt{x}: "(" t{t{x}} ")" | x',
     "priorities": "start: (A | B)+\nA.2: /a+b?/\nB.1: /a*b+/",
-    "doubling, 12 levels, or one": "start: r0\n"
-    + "\n".join(f"r{n}: r{n + 1} r{n + 1} | r{n + 1}" for n in range(12))
-    + '\nr12: "x"',
-    "doubling, 30 levels, or one": "start: r0\n"
-    + "\n".join(f"r{n}: r{n + 1} r{n + 1} | r{n + 1}" for n in range(30))
-    + '\nr30: "x"',
-    "doubling, 30 levels, or none": "start: r0\n"
-    + "\n".join(f"r{n}: r{n + 1} r{n + 1}" for n in range(30))
-    + '\nr30: "x" |',
-    "doubling, 12 levels of terminals": "start: T0\n"
-    + "\n".join(f"T{n}: T{n + 1} T{n + 1}" for n in range(12))
-    + '\nT12: "x"',
-    "doubling, 30 levels, blanks ignored": "start: r0\n"
-    + "\n".join(f"r{n}: r{n + 1} r{n + 1}" for n in range(30))
-    + '\nr30: "x"\n%ignore / +/',
+    "doubling, 12 levels, or one": _doubling(12, '"x"', or_one=True),
+    "doubling, 30 levels, or one": _doubling(30, '"x"', or_one=True),
+    "doubling, 30 levels, or none": _doubling(30, '"x" |'),
+    "doubling, 12 levels of terminals": _doubling(12, '"x"', name="T"),
+    "doubling, 30 levels, blanks ignored": _doubling(30, '"x"\n%ignore / +/'),
     "4,000 rules in a chain": "start: r0\n"
     + "\n".join(f"r{n}:r{n + 1}" for n in range(4_000))
     + '\nr4000: "x"',
@@ -79,12 +77,8 @@ _GBNF = {
     "ambiguous": 'root ::= e\ne ::= e "+" e | "x"',
     "counts": 'root ::= ("a" | "b"){0,5000}',
     "counts of counts": 'root ::= ((("a" "b"?){1,50}){1,50}){1,50}',
-    "doubling": "root ::= r0\n"
-    + "\n".join(f"r{n} ::= r{n + 1} r{n + 1}" for n in range(30))
-    + '\nr30 ::= "x"',
-    "doubling, 14 levels, or none": "root ::= r0\n"
-    + "\n".join(f"r{n} ::= r{n + 1} r{n + 1}" for n in range(14))
-    + '\nr14 ::= "x"?',
+    "doubling": _doubling(30, '"x"', first="root ::=", sign=" ::="),
+    "doubling, 14 levels, or none": _doubling(14, '"x"?', first="root ::=", sign=" ::="),
     **{
         f"{count} nested {depth} deep": "root ::= " + "(" * depth + '"a"' + f"{count})" * depth
         for count, depth in [
