@@ -1,7 +1,7 @@
-"""A thread that writes files while sequences go on.
+"""A thread that writes files when a burst of jobs is over.
 
-The thread takes a small share of the time, because Python runs one thread at a time: it rests after each part of a
-job. It ends when it has nothing to do. It stops before the process forks, so that no lock is held in the child. At the
+A job waits until no further job came for a while, so that a burst of compilations is not disturbed. Then the thread
+takes a small share of the time, because Python runs one thread at a time: it rests after each part of a job. It ends when it has nothing to do. It stops before the process forks, so that no lock is held in the child. At the
 exit of the interpreter it finishes its jobs without rests, for a limited time.
 """
 
@@ -22,8 +22,14 @@ __all__ = ["WRITER", "Job", "Writer"]
 Job: TypeAlias = Callable[[], Iterable[object]]
 """Returns an iterator whose steps do the work; each step takes at most about 0.1 ms of Python code."""
 
-_MAX_JOBS = 64
-"""Maximum number of waiting jobs; further jobs are refused, and their guides are saved after a later sequence."""
+_MAX_JOBS = 16
+"""Maximum number of waiting jobs, which keep their guides in memory.
+
+Further jobs are refused, and their guides are saved after a later sequence.
+"""
+
+_QUIET_SECONDS = 0.2
+"""Seconds without a new job after which the jobs are done: a file written during a compilation delays it by 0.5 ms."""
 
 _REST = 20.0
 """Duration of the rest after a step, in durations of the step: the thread takes a twentieth of the time."""
@@ -49,6 +55,7 @@ class Writer:
     def forget(self) -> None:
         """Drop the jobs and the thread: in a forked child, for the parent does the jobs."""
         self._jobs: deque[Job] = deque()
+        self._submitted = 0.0
         self._changed = Condition()
         self._thread: Thread | None = None
         self._is_working = False
@@ -61,7 +68,9 @@ class Writer:
             if self._stops or len(self._jobs) >= _MAX_JOBS:
                 return False
             self._jobs.append(job)
-            self._wake()
+            self._submitted = time.monotonic()
+            if self._thread is None or len(self._jobs) == 1:  # otherwise the thread knows that there are jobs
+                self._wake()
         return True
 
     def flush(self, seconds: float = _MAX_WAIT_SECONDS) -> bool:
@@ -113,11 +122,16 @@ class Writer:
             self._is_working = False
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._jobs or self._stops, _LINGER_SECONDS)
+            while self._jobs and not self._stops and not self._hurries and (wait := self._until_quiet()) > 0:
+                self._changed.wait(wait)
             if self._stops or not self._jobs:
                 self._thread = None
                 return None
             self._is_working = True
             return self._jobs.popleft()
+
+    def _until_quiet(self) -> float:
+        return self._submitted + _QUIET_SECONDS - time.monotonic()
 
     def _do(self, job: Job) -> None:
         try:

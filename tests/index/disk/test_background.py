@@ -150,6 +150,20 @@ def test_jobs_are_refused_when_many_wait(writer: Writer) -> None:
     assert writer.submit(_job(lambda: None))
 
 
+def test_jobs_wait_until_no_further_job_comes(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_QUIET_SECONDS", 3600.0)
+    done: list[int] = []
+    for number in range(3):
+        writer.submit(_job(lambda n=number: done.append(n)))
+        time.sleep(0.01)
+        assert done == []
+    writer.flush()
+    assert done == [0, 1, 2]
+    monkeypatch.setattr(background, "_QUIET_SECONDS", 0.01)
+    writer.submit(_job(lambda: done.append(3)))
+    _wait_for(lambda: done == [0, 1, 2, 3])
+
+
 def test_an_exception_is_logged_once_and_does_not_end_the_thread(
     writer: Writer, caplog: pytest.LogCaptureFixture
 ) -> None:
