@@ -130,7 +130,7 @@ class _Compilation:
         whitespace, json_style = self.style.whitespace, self.style
 
         def rules(target: AnyTarget) -> Rules:
-            parsed = read_target(target, policy=json_style, limits=limits)
+            parsed = read_target(target, policy=json_style, limits=limits, notes=False)
             return parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
 
         if source is not None:

@@ -41,10 +41,10 @@ class LruCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """Return the value of `key` and mark it as used, or `None` if the key is absent."""
         with self._lock:
-            if key not in self._values:
-                return None
-            self._values.move_to_end(key)
-            return self._values[key]
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
 
     def put(self, key: K, value: V) -> None:
         """Store a value and mark it as used."""

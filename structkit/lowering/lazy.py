@@ -38,6 +38,7 @@ from structkit.regex.walk import exceeds_size
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.string_oracle import UNDECIDED
 from structkit.schema.ir.nodes import (
+    FREE_STRING,
     Anything,
     Array,
     Boolean,
@@ -164,7 +165,7 @@ class Summaries:
             case String():
                 if schema.patterns:
                     return _pattern(schema, self._python, self._limits)
-                return _STRING if schema == _FREE_STRING else _string(schema)
+                return _STRING if schema is FREE_STRING or schema == FREE_STRING else _string(schema)
             case Ref(name):
                 return self._reference(name)
             case Const(text):
@@ -253,10 +254,9 @@ class Summaries:
         return _summary(1 + sum(sizes), bound, total, _OPEN_BRACKET, example, _CLOSE_BRACKET)
 
     def _union(self, branches: Sequence[Schema]) -> Summary | None:
-        parts = [self.of(branch) for branch in branches]
-        if None in parts or not differ_at_the_start(branches):
+        found = [part for branch in branches if (part := self.of(branch)) is not None]
+        if len(found) < len(branches) or not differ_at_the_start(branches):
             return None
-        found = [part for part in parts if part is not None]
         # A branch that calls a rule may have no text.
         texts = [part.example for part in found if isinstance(part.example, LiteralText)]
         if not texts:
@@ -307,7 +307,7 @@ def _leaf(text: str, states: int = 0) -> Summary:
     return Summary(1, states or _FEW_STATES + 6 * len(text), 1, LiteralText(text))
 
 
-_FREE_STRING, _ANY_NUMBER = String(), Number()
+_ANY_NUMBER = Number()
 _STRING, _ZERO = _leaf('""', _FEW_STATES), _leaf("0", _FEW_STATES)
 
 
@@ -438,7 +438,7 @@ def is_small(schema: Schema) -> bool:
                 return False
             longest = max([len(prop.name) for prop in properties], default=0)
             return longest <= _MAX_CONSTANT_LENGTH and all(
-                group.names == _FREE_STRING for group in schema.additional
+                group.names is FREE_STRING or group.names == FREE_STRING for group in schema.additional
             )
         case Array():
             max_count = max(schema.min_items, schema.max_items or 0)

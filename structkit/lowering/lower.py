@@ -456,9 +456,10 @@ class _Lowering:
         """Add `node` as a rule with a new name, and return the call; `NEVER` stays itself."""
         if node is NEVER:
             return node
-        name = self.names.get((path, node)) or self.last_names.get(path, f"#{path}")
-        while self.rules.get(name, node) != node or name in self.examples or name[1:] in self.definitions:
-            name += "'"
+        if (name := self.names.get((path, node), "")) == "":
+            name = self.last_names.get(path, f"#{path}")
+            while self.rules.get(name, node) != node or name in self.examples or name[1:] in self.definitions:
+                name += "'"
         self.names[path, node] = self.last_names[path] = name
         self.add(name, node, small=small)
         return RuleRef(name)

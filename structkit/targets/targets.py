@@ -69,6 +69,7 @@ def read_target(
     *,
     policy: JsonStyle = JsonStyle(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
+    notes: bool = True,
 ) -> Target[object]:
     """Parse a target.
 
@@ -77,6 +78,7 @@ def read_target(
             `Grammar`; or an already parsed type or target.
         policy: The JSON style of the call. It does not apply to a JSON Schema, which declares the required keys itself.
         limits: Bounds on the size of the schema.
+        notes: Whether a JSON Schema keeps its titles, descriptions and examples, which only `Target.description` uses.
 
     Raises:
         SchemaError: The target is none of these, or an invalid schema.
@@ -100,6 +102,7 @@ def read_target(
             closed=target.additional == "closed",
             strict=target.strict,
             resources=target.resources,
+            notes=notes,
         )
         if target.bounded_numbers:
             document = replace(document, bounded_numbers=True)

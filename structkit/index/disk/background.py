@@ -1,8 +1,9 @@
 """A thread that writes files when a burst of jobs is over.
 
 A job waits until no further job came for a while, so that a burst of compilations is not disturbed. Then the thread
-takes a small share of the time, because Python runs one thread at a time: it rests after each part of a job. It ends when it has nothing to do. It stops before the process forks, so that no lock is held in the child. At the
-exit of the interpreter it finishes its jobs without rests, for a limited time.
+takes a small share of the time, because Python runs one thread at a time: it rests after each part of a job. It ends
+when it has nothing to do. It stops before the process forks, so that no lock is held in the child. At the exit of the
+interpreter it finishes its jobs without rests, for a limited time.
 """
 
 from __future__ import annotations

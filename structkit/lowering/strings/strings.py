@@ -40,13 +40,12 @@ from structkit.regex.nodes import (
 from structkit.regex.size_bound import is_small_string
 from structkit.regex.substring import encode_source
 from structkit.regex.walk import exceeds_size, referenced_rules
-from structkit.schema.ir.nodes import Format, Schema, String
+from structkit.schema.ir.nodes import FREE_STRING, Format, Schema, String
 from structkit.schema.markers.grammar import GRAMMAR_FORMAT, grammar_parts
 from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
 
-__all__ = ["ANY_STRING", "FREE_STRING", "MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
+__all__ = ["ANY_STRING", "MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
 
-FREE_STRING = String()
 """Any string: the most frequent case."""
 
 _ANY_TEXT = RuleRef(free_text_name(0, None))
@@ -105,7 +104,7 @@ class StringLowerer:
     ) -> Node:
         """Lower a string that is none of `excluded`; if `canonical`, each value has one spelling."""
         lowering = self._lowering
-        if schema == FREE_STRING:
+        if schema is FREE_STRING or schema == FREE_STRING:  # the identity is the most frequent case
             if not excluded:
                 if _ANY_TEXT.rule not in lowering.rules:
                     self.free_text(0, None)

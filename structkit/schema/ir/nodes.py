@@ -15,6 +15,7 @@ from structkit.frozen import CachedHash, cached_hash, frozen
 from structkit.unenforced import Unenforced
 
 __all__ = [
+    "FREE_STRING",
     "Additional",
     "Anything",
     "Array",
@@ -160,6 +161,10 @@ class String(_Node):
     """Formats that the string must not have."""
     content: Schema | None = None
     """The schema of the JSON document inside the string."""
+
+
+FREE_STRING = String()
+"""All strings."""
 
 
 @frozen

@@ -8,13 +8,13 @@ from contextlib import suppress
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.schema.ir.json_values import json_text
-from structkit.schema.ir.nodes import Boolean, Integer, Note, Null, Number, Schema, String
+from structkit.schema.ir.nodes import FREE_STRING, Boolean, Integer, Note, Null, Number, Schema, String
 from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["NEUTRAL_KEYWORDS", "bare_type", "read_note"]
 
 _BARE: Mapping[str, String | Integer | Number | Boolean | Null] = {
-    "string": String(),
+    "string": FREE_STRING,
     "integer": Integer(),
     "number": Number(),
     "boolean": Boolean(),
@@ -23,15 +23,20 @@ _BARE: Mapping[str, String | Integer | Number | Boolean | Null] = {
 """The nodes of types without other keywords."""
 
 
-def bare_type(raw: Mapping[str, object], path: SchemaPath, limits: Limits) -> Schema | None:
-    """Return the node of a schema with a type and no other constraint; `None` for other schemas."""
+def bare_type(
+    raw: Mapping[str, object], path: SchemaPath, limits: Limits, *, notes: bool = True
+) -> Schema | None:
+    """Return the node of a schema with a type and no other constraint; `None` for other schemas.
+
+    Without `notes`, the node has no annotations, and equal schemas have the same node.
+    """
     kind = raw.get("type")
     bare = _BARE.get(kind) if isinstance(kind, str) else None
     if bare is None or len(raw) == 1:
         return bare
     if not raw.keys() <= NEUTRAL_KEYWORDS:
         return None
-    note = read_note(raw, path, limits)
+    note = read_note(raw, path, limits) if notes else None
     return bare if note is None else type(bare)(note=note)
 
 

@@ -74,6 +74,7 @@ def parse_schema(
     closed: bool = False,
     strict: bool = True,
     resources: Mapping[str, object] = MappingProxyType({}),
+    notes: bool = True,
 ) -> Document:
     """Parse a JSON Schema into a document.
 
@@ -88,6 +89,7 @@ def parse_schema(
         strict: Whether a keyword that cannot be enforced raises an error. Otherwise it is dropped and listed in
             `Document.unenforced`.
         resources: The documents that the schema refers to, by URI.
+        notes: Whether nodes have the annotations for readers, which do not restrict values.
 
     Returns:
         The document, with the definitions that it uses.
@@ -106,7 +108,9 @@ def parse_schema(
     overlapping: frozenset[str] = frozenset()
     try:
         while True:
-            parser = _Parser(schema, resources, python, defaults, limits, oracle, overlapping, relaxation)
+            parser = _Parser(
+                schema, resources, python, defaults, limits, oracle, overlapping, relaxation, notes
+            )
             try:
                 root, definitions, order = parser.run()
             except (UnsupportedKeyword, PatternError) as error:
@@ -139,6 +143,7 @@ class _Parser:
         oracle: StringOracle,
         overlapping: frozenset[str],
         relaxation: Relaxation | None,
+        notes: bool,
     ) -> None:
         self.python = python
         self.oracle = oracle
@@ -151,6 +156,7 @@ class _Parser:
         self._intersector = Intersector(self._definitions, limits, oracle)
         self._overlapping = overlapping
         self._relaxation = relaxation
+        self._notes = notes
         self.overlapping_paths: set[str] = set()
         self.checked: list[Unenforced] = []
         self._exclusive: list[tuple[Sequence[Schema], SchemaPath]] = []
@@ -187,7 +193,10 @@ class _Parser:
             raise LimitExceeded(
                 "schema_depth", self._limits.schema_depth, "the nesting of the schema", place=path.text
             )
-        if self._relaxation is None and (bare := bare_type(raw, path, self._limits)) is not None:
+        if (
+            self._relaxation is None
+            and (bare := bare_type(raw, path, self._limits, notes=self._notes)) is not None
+        ):
             return bare  # a fast path with the same result, for about half of all schemas
         similar = None if self._count < _MIN_CACHED_SCHEMAS else self._similar(raw, path)
         for other, known in similar or ():
@@ -221,7 +230,7 @@ class _Parser:
                 and raw.keys() <= _PATHLESS
                 and self._count < limits.schema_nodes
             ):
-                bare = bare_type(raw, path, limits)
+                bare = bare_type(raw, path, limits, notes=self._notes)
                 if bare is not None:
                     self._count += 1
                     found[name] = bare
@@ -267,13 +276,13 @@ class _Parser:
     def _read(self, raw: Mapping[str, object], path: SchemaPath) -> Schema:
         if self._relaxation is not None:
             raw = self._relaxation.relax(raw, path)
-            if (bare := bare_type(raw, path, self._limits)) is not None:
+            if (bare := bare_type(raw, path, self._limits, notes=self._notes)) is not None:
                 return bare
         if not (self.python or self._relaxation):
             check_unknown(raw, path)
         elif self.python and CHECKED in raw:
             self.checked.append(Unenforced(path.text, "validator", str(raw[CHECKED])))
-        note = read_note(raw, path, self._limits)
+        note = read_note(raw, path, self._limits) if self._notes else None
         kind = raw.get("type")
         unsupported = self.python and UNSUPPORTED in raw
         if (

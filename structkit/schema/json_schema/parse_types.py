@@ -35,6 +35,7 @@ from structkit.schema.ir.keywords import (
     JsonType,
 )
 from structkit.schema.ir.nodes import (
+    FREE_STRING,
     Additional,
     Anything,
     Array,
@@ -72,7 +73,6 @@ RawSchema = Mapping[str, object]
 _UNRESTRICTED_PATTERNS = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\S]*$"})
 """Patterns that match every name."""
 
-_ANY_NAME = String()
 
 _MAX_GROUPS = 64
 
@@ -291,7 +291,7 @@ def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
     ]
     if "propertyNames" in raw:
         allowed = parser.intersect(
-            (String(), parser.parse(raw["propertyNames"], path.child("propertyNames"))), path
+            (FREE_STRING, parser.parse(raw["propertyNames"], path.child("propertyNames"))), path
         )
         properties, groups = _named(properties, groups, allowed, path, parser)
     return object_(
@@ -333,8 +333,8 @@ def _groups(
 ) -> tuple[Additional, ...]:
     """Return the additional keys in groups with disjoint names, by the patterns that the names match."""
     if not patterns:
-        return () if isinstance(rest, Never) else (Additional(_ANY_NAME, rest, implicit),)
-    groups: list[tuple[String, Schema | None]] = [(String(), None)]
+        return () if isinstance(rest, Never) else (Additional(FREE_STRING, rest, implicit),)
+    groups: list[tuple[String, Schema | None]] = [(FREE_STRING, None)]
     for names, value in patterns:
         split: list[tuple[String, Schema | None]] = []
         outside = String(forbidden=names.patterns)
