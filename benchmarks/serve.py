@@ -46,6 +46,11 @@ _CHAT = "/v1/chat/completions"
 _CLIENTS = 32
 """Clients of the soak."""
 
+_LEAVING_SECONDS = 5.0
+"""Seconds in which the last cancelled requests leave their places."""
+
+_NOT_BUSY = ["0.0", "0.0"]
+
 _CASES = 24
 """Schemas of the soak that repeat; a process keeps 32 guides."""
 
@@ -194,6 +199,17 @@ async def _send_new(server: Server, count: int) -> int:
     return int(any(load.outcomes["200"] < count for load in loads.values()))
 
 
+async def _busy_after(client: httpx2.AsyncClient, seconds: float) -> list[str]:
+    """Return the answers in progress and in the queue as soon as there are none, at the latest after a time."""
+    end = time.monotonic() + seconds
+    while True:
+        metrics = (await client.get("/metrics")).text
+        busy = re.findall(r"^structkit_answers_(?:running|waiting) (\S+)", metrics, re.M)
+        if busy == _NOT_BUSY or time.monotonic() > end:
+            return busy
+        await asyncio.sleep(0.05)
+
+
 @dataclass(frozen=True)
 class _Case:
     """A request of the soak, and its answer when it was sent alone."""
@@ -232,13 +248,12 @@ class _Soak:
             watcher = asyncio.ensure_future(self._watch(begin))
             await asyncio.gather(*(self._work(client) for _ in range(_CLIENTS)))
             await watcher
-            rest = (await client.get("/metrics")).text
+            busy = await _busy_after(client, _LEAVING_SECONDS)
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self._outcomes.items()))
         print(f"\n{kinds}; {len(self._faults)} faults")
         for fault in self._faults[:20]:
             print(fault)
-        busy = re.findall(r"^structkit_answers_(?:running|waiting) (\S+)", rest, re.M)
-        if busy != ["0.0", "0.0"]:
+        if busy != _NOT_BUSY:
             self._faults.append(f"answers in progress or in the queue at the end: {busy}")
             print(self._faults[-1])
         return int(bool(self._faults))

@@ -31,7 +31,7 @@ from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 from structkit.automaton.runtime.distinct import Fuel
 from structkit.automaton.runtime.short_text import count_conflicts, seen_texts, short_text
 from structkit.automaton.runtime.shortest import shortest_length, shortest_texts
-from structkit.automaton.runtime.stack import Below, Frame
+from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 from structkit.errors import LimitExceeded
 from structkit.guide.completion import CompletionSearch
 from structkit.guide.room import DistinctRoom
@@ -103,7 +103,8 @@ class Budgets:
             return 0
         if self.index.automaton.has_labels:
             return self._bound(state.configuration)
-        return min((self.index.upper_bound(frame) for frame in state.frames), default=UNREACHABLE)
+        known: dict[Frame | FrameSet, int] = {}
+        return min((self.index.upper_bound(frame, known) for frame in state.frames), default=UNREACHABLE)
 
     def completion_length(self, state: State, fuel: Fuel | None = None) -> int:
         """Return the length of a completion; `UNREACHABLE` if none was found.
@@ -381,8 +382,9 @@ class Budgets:
 
     def _budget_mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.mask_words, np.uint32)
+        known: dict[Frame | FrameSet, int] = {}
         for exits, frame, _ in reachable_rows(state, self.index):
-            below = self.index.upper_bound(frame.below)
+            below = self.index.upper_bound(frame.below, known)
             if below <= remaining:
                 self.index.row_within_budget(exits, frame, remaining - below, 0, None).mask.or_into(union)
         return union

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.configurations import Configurations
 from structkit.automaton.runtime.distinct import forbidden_suffixes
-from structkit.automaton.runtime.stack import Below, Frame
+from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 from structkit.index.index import Index
 from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
 from structkit.index.rows.row import NO_EXIT_NODES, Row
@@ -136,9 +136,10 @@ def max_cost_of(state: State, index: Index) -> int:
     max_cost = state.max_cost_after
     if max_cost is None:
         state.is_exact = index.is_exact
+        known: dict[Frame | FrameSet, int] = {}
         max_cost = state.max_cost_after = max(
             (
-                row.max_cost_after + index.pending_tokens(frame) + index.upper_bound(frame.below)
+                row.max_cost_after + index.pending_tokens(frame) + index.upper_bound(frame.below, known)
                 for _, frame, row in reachable_rows(state, index)
             ),
             default=0,
@@ -207,19 +208,34 @@ def frames_entered(
         automaton: The automaton.
         exits: Exit nodes, see `Row`, each with what is below the rule that ends at them.
     """
-    entered: dict[Frame, list[NDArray[np.int32]]] = {}
+    nodes: dict[Frame | FrameSet, list[NDArray[np.int32]]] = {}
     for exit_nodes, below in exits:
-        if below is None or not len(exit_nodes):
-            continue
-        for frame in (below,) if isinstance(below, Frame) else below.frames:
-            if exit_nodes[-1] < _FIRST_LABEL:
+        if below is not None and len(exit_nodes):
+            nodes.setdefault(below, []).append(exit_nodes)
+    entered: dict[Frame, list[NDArray[np.int32]]] = {}
+    for below, lists in nodes.items():
+        exit_nodes = _union(lists)
+        frames = (below,) if isinstance(below, Frame) else below.frames
+        if exit_nodes[-1] < _FIRST_LABEL:
+            for frame in frames:
                 entered.setdefault(frame, []).append(exit_nodes)
-                continue
-            labels = exit_nodes >> LABEL_SHIFT
-            for label in np.unique(labels).tolist():
+            continue
+        labels = exit_nodes >> LABEL_SHIFT
+        for label in np.unique(labels).tolist():
+            reached = exit_nodes[labels == label] & (_FIRST_LABEL - 1)
+            for frame in frames:
                 at = automaton.labelled_return(frame, label - 1) if label else frame
-                entered.setdefault(at, []).append(exit_nodes[labels == label] & (_FIRST_LABEL - 1))
-    return {frame: _union(lists) for frame, lists in entered.items()}
+                entered.setdefault(at, []).append(reached)
+    unions: dict[
+        tuple[int, ...], NDArray[np.int32]
+    ] = {}  # by identity: frames of one fork have the same lists
+    found: dict[Frame, NDArray[np.int32]] = {}
+    for frame, lists in entered.items():
+        key = tuple(map(id, lists))
+        if key not in unions:
+            unions[key] = _union(lists)
+        found[frame] = unions[key]
+    return found
 
 
 def _without_repeats(masks: list[Mask], state: State, index: Index) -> list[Mask]:

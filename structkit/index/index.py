@@ -19,7 +19,7 @@ from structkit.automaton.core.tables import Tables
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
-from structkit.automaton.runtime.stack import Below, Frame, min_stack_cost
+from structkit.automaton.runtime.stack import Below, Frame, FrameSet, min_stack_cost
 from structkit.errors import LimitExceeded, VocabularyError
 from structkit.index.bounds import labelled_bound
 from structkit.index.distance import tokenize
@@ -242,8 +242,11 @@ class Index:
             _NO_SIGNATURES if signatures is None else signatures,
         )
 
-    def upper_bound(self, frame: Below) -> int:
-        """Return an upper bound on the tokens from a frame, through the frames below it, to the end of the text."""
+    def upper_bound(self, frame: Below, known: dict[Frame | FrameSet, int] | None = None) -> int:
+        """Return an upper bound on the tokens from a frame, through the frames below it, to the end of the text.
+
+        The bounds of frames below alternative ones are added to `known`, to be used again.
+        """
         if self.automaton.has_labels:
             bound = labelled_bound(self.automaton, self.token_distances, frame, self._rule_upper_bound)
             return min(bound, UNREACHABLE)
@@ -251,8 +254,7 @@ class Index:
         while isinstance(frame, Frame):  # as in `fewest`, which most stacks can do without
             total += self._rule_upper_bound(frame)
             frame = frame.below
-        if frame is not None:
-            total += min_stack_cost(frame, self._rule_upper_bound)
+        total += min_stack_cost(frame, self._rule_upper_bound, known)
         return UNREACHABLE if total >= _NEVER else min(total, UNREACHABLE - 1)
 
     def _rule_upper_bound(self, frame: Frame) -> int:

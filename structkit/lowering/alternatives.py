@@ -1,22 +1,80 @@
-"""Choices of many texts, and the text of an option."""
+"""Unions, choices of many texts, and the text of an option."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
+from typing import Protocol
 
 from structkit.errors import SchemaError
+from structkit.lowering.lazy import are_short, constants_discount
+from structkit.lowering.numbers.integers import with_decimal_point
+from structkit.lowering.usage import differ_at_the_start
 from structkit.regex.nodes import Choice, LiteralText, Node, choice, seq
+from structkit.regex.size_bound import have_distinct_starts
+from structkit.schema.algebra.distinct import disjoint_branches
+from structkit.schema.ir.nodes import Const, Schema
 from structkit.schema.markers.json_style import Whitespace
 
-__all__ = ["alternation", "option_text"]
+__all__ = ["UnionLowerer", "alternation", "option_text", "split_constants"]
 
 _MAX_INLINE_LENGTH = 2_000
 """Largest total length of texts with a common prefix that are written in place; longer ones become lazy rules."""
 
 _MAX_DEPTH = 8
 """Largest depth of the prefix tree; below it, texts are written in place, whatever their number."""
+
+
+class UnionLowering(Protocol):
+    """The part of the lowering of a document that unions use."""
+
+    bounded: bool
+    canonical: bool
+    overlapping: bool
+    small: bool
+    size: int
+    definitions: Mapping[str, Schema]
+
+    def charge(self, count: int, path: str) -> None:
+        """Count lowered schemas."""
+
+    def node(self, schema: Schema, path: str) -> Node:
+        """Lower one schema."""
+
+    def rule(self, node: Node, path: str, *, small: bool | None = None) -> Node:
+        """Add `node` as a rule with a new name, and return the call."""
+
+
+class UnionLowerer:
+    """Lower the unions of one document."""
+
+    __slots__ = ("_lowering",)
+
+    def __init__(self, lowering: UnionLowering) -> None:
+        self._lowering = lowering
+
+    def union(self, branches: Sequence[Schema], path: str) -> Node:
+        """Lower a union. Integers in it share the decimal point that JSON Schema allows them."""
+        lowering, has_one_spelling = self._lowering, self._lowering.bounded or self._lowering.canonical
+        is_split = lowering.canonical and lowering.bounded
+        alternatives = disjoint_branches(branches, lowering.definitions) if is_split else branches
+        strings, integers, others = split_constants(alternatives)
+        count = len(strings) + len(integers)
+        lowering.charge(count, path)
+        overlapping = lowering.overlapping
+        lowering.overlapping = overlapping or not differ_at_the_start(branches)
+        nodes = [lowering.node(branch, path) for branch in others]
+        lowering.overlapping = overlapping
+        lowering.small = lowering.small and are_short([*strings, *integers]) and have_distinct_starts(nodes)
+        constants = sum([type(branch) is Const for branch in branches])
+        lowering.size += count - constants_discount(constants)
+        rule = partial(lowering.rule, small=True)
+        if integers:
+            found = alternation(integers, rule, path)
+            nodes.append(found if has_one_spelling else with_decimal_point(found))
+        return alternation([*strings, *nodes], rule, path)
 
 
 def alternation(nodes: Iterable[Node], rule: Callable[[Node, str], Node], path: str) -> Node:
@@ -61,6 +119,29 @@ def _suffix_tree(
         for group in groups
     )
     return seq(LiteralText(first[position:shared]), choice(nodes))
+
+
+def split_constants(
+    branches: Iterable[Schema],
+) -> tuple[list[LiteralText], list[LiteralText], list[Schema]]:
+    """Return the texts of the strings and of the integers among alternatives, and the other alternatives.
+
+    >>> split_constants([Const('"a"'), Const("-1"), Const("null")])
+    ([LiteralText(value='"a"')], [LiteralText(value='-1')], [Const(note=None, text='null')])
+    """
+    strings: list[LiteralText] = []
+    integers: list[LiteralText] = []
+    others: list[Schema] = []
+    for branch in branches:
+        if type(branch) is not Const:
+            others.append(branch)
+        elif branch.text[0] == '"':
+            strings.append(LiteralText(branch.text))
+        elif branch.text.isdecimal() or branch.text[1:].isdecimal():
+            integers.append(LiteralText(branch.text))
+        else:
+            others.append(branch)
+    return strings, integers, others
 
 
 def option_text(option: object, whitespace: Whitespace, *, is_raw: bool, path: str) -> str:

@@ -58,6 +58,7 @@ __all__ = [
     "LARGE_DOCUMENT",
     "Summaries",
     "Summary",
+    "are_short",
     "constants_discount",
     "is_small",
 ]
@@ -416,6 +417,11 @@ def _integer(schema: Integer) -> Summary | None:
     if low is not None and low > 0:
         return _leaf(str(low), _RANGE_STATES)
     return _leaf("0" if high is None or high >= 0 else str(high), _RANGE_STATES)
+
+
+def are_short(texts: Sequence[LiteralText]) -> bool:
+    """Return whether each of these constants is small; see `is_small`."""
+    return max([len(text.value) for text in texts], default=0) <= _MAX_CONSTANT_LENGTH
 
 
 def is_small(schema: Schema) -> bool:

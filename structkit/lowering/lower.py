@@ -7,11 +7,11 @@ becomes a rule that other rules call.
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import cached_property
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.lowering.alternatives import alternation
+from structkit.lowering.alternatives import UnionLowerer
 from structkit.lowering.containers.any_json import any_json
 from structkit.lowering.containers.arrays import MAX_INLINE_NODES, ArrayLowerer
 from structkit.lowering.containers.notation import JSON, Notation, keywords_of
@@ -20,7 +20,6 @@ from structkit.lowering.lazy import (
     LARGE_DOCUMENT,
     Summaries,
     Summary,
-    constants_discount,
     is_small,
 )
 from structkit.lowering.numbers.integers import constant_spellings
@@ -28,11 +27,10 @@ from structkit.lowering.numbers.rules import NumberLowerer
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.lowering.strings.raw_text import format_body
 from structkit.lowering.strings.strings import StringLowerer
-from structkit.lowering.usage import Usage, differ_at_the_start, usages, with_multiple_spellings
+from structkit.lowering.usage import Usage, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, RuleRef, Rules, choice, seq
-from structkit.regex.size_bound import have_distinct_starts
 from structkit.regex.walk import exceeds_size
 from structkit.schema.algebra.distinct import disjoint_branches
 from structkit.schema.algebra.membership import expand
@@ -203,6 +201,11 @@ class _Lowering:
     def objects(self) -> ObjectLowerer:
         """Lowers the objects of the document."""
         return ObjectLowerer(self)
+
+    @property
+    def unions(self) -> UnionLowerer:
+        """Lowers the unions of the document."""
+        return UnionLowerer(self)
 
     @property
     def arrays(self) -> ArrayLowerer:
@@ -431,18 +434,7 @@ class _Lowering:
             case Array():
                 node = self.arrays.array(schema, path)
             case Union(branches):
-                alternatives = (
-                    disjoint_branches(branches, self.definitions)
-                    if self.canonical and self.bounded
-                    else branches
-                )
-                overlapping = self.overlapping
-                self.overlapping = overlapping or not differ_at_the_start(branches)
-                nodes = [self.node(branch, path) for branch in alternatives]
-                self.overlapping = overlapping
-                self.small = self.small and have_distinct_starts(nodes)
-                self.size -= constants_discount(sum(isinstance(branch, Const) for branch in branches))
-                node = alternation(nodes, partial(self.rule, small=True), path)
+                node = self.unions.union(branches, path)
         if starts_rule:
             self.depth, self.max_depth = outer
             node = self.rule(node, path)

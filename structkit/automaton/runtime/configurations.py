@@ -138,11 +138,11 @@ class Configurations:
         items: list[int] = self.items(configuration >> 1).tolist()
         if items and items[0] < 0:
             return self._computed[-1 - items[0]]
-        return frozenset(self.frame(item) for item in items), b""
-
-    def frame(self, number: int) -> Frame:
-        """Return a frame by its number."""
         made: dict[int, Frame] = {}
+        return frozenset(self._frame(item, made) for item in items), b""
+
+    def _frame(self, number: int, made: dict[int, Frame]) -> Frame:
+        """Return a frame by its number, and add the frames below it to those that are made."""
         pending = [number]
         while pending:
             state, count, below = self.columns(pending[-1])

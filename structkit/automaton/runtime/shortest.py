@@ -95,7 +95,9 @@ class ShortestPaths:
         return known
 
 
-def shortest_length(shortest: ShortestPaths, frame: Frame, cache: dict[FrameSet, int] | None = None) -> int:
+def shortest_length(
+    shortest: ShortestPaths, frame: Frame, known: dict[Frame | FrameSet, int] | None = None
+) -> int:
     """Return the approximate minimum number of bytes from a frame to the end of the language."""
     automaton = shortest.automaton
 
@@ -104,7 +106,7 @@ def shortest_length(shortest: ShortestPaths, frame: Frame, cache: dict[FrameSet,
         rounds = max(automaton.counter_bounds[rule][0] - at.count, 0)
         return int(shortest.distance[at.state]) + rounds * int(shortest.bytes_per_iteration[rule])
 
-    return min_stack_cost(frame, length, cache)
+    return min_stack_cost(frame, length, known)
 
 
 def shortest_text(shortest: ShortestPaths, frame: Frame) -> bytes:
@@ -129,7 +131,7 @@ def shortest_pieces(
         pieces: The known pieces; receives those that are computed.
     """
     at: Frame | None = frame
-    known: dict[FrameSet, int] = {}
+    known: dict[Frame | FrameSet, int] = {}
     while at is not None:
         piece = None if pieces is None else pieces.get(at)
         if piece is None:
@@ -141,7 +143,7 @@ def shortest_pieces(
             yield text
 
 
-def _piece(shortest: ShortestPaths, frame: Frame, known: dict[FrameSet, int]) -> Piece:
+def _piece(shortest: ShortestPaths, frame: Frame, known: dict[Frame | FrameSet, int]) -> Piece:
     automaton = shortest.automaton
     at, text, step = _bytes_to_step(shortest, frame)
     if step == kernels.AT_END:
@@ -189,8 +191,8 @@ def _bytes_to_step(shortest: ShortestPaths, frame: Frame) -> tuple[Frame, bytes,
         count = automaton.apply_operation(rule, count, target & OPERATION_MASK) or 0
 
 
-def _nearest_frame(shortest: ShortestPaths, frame_set: FrameSet, cache: dict[FrameSet, int]) -> Frame:
-    return min(frame_set.frames, key=lambda frame: shortest_length(shortest, frame, cache))
+def _nearest_frame(shortest: ShortestPaths, frame_set: FrameSet, known: dict[Frame | FrameSet, int]) -> Frame:
+    return min(frame_set.frames, key=lambda frame: shortest_length(shortest, frame, known))
 
 
 def _iteration_step(shortest: ShortestPaths, state: int, rule: int, memory: SeenTexts | None) -> int:

@@ -89,33 +89,34 @@ def stack_frames(frame: Frame) -> Iterator[Frame]:
             pending += at.frames
 
 
-def min_stack_cost(top: Below, cost: Callable[[Frame], int], cache: dict[FrameSet, int] | None = None) -> int:
+def min_stack_cost(
+    top: Below, cost: Callable[[Frame], int], known: dict[Frame | FrameSet, int] | None = None
+) -> int:
     """Return the minimum sum of frame costs on a path from `top` to the end of the stack.
 
     Args:
         top: Where it begins.
         cost: What a frame costs.
-        cache: The answers for forks, to be used again.
+        known: The answers for frames and forks, to be used again; it is added to.
     """
-    cache = {} if cache is None else cache
-
-    def down(at: Below) -> tuple[int, FrameSet | None]:
-        total = 0
-        while isinstance(at, Frame):
-            total += cost(at)
-            at = at.below
-        return total, at
-
-    total, first = down(top)
-    pending = [] if first is None else [first]
+    if top is None:
+        return 0
+    known = {} if known is None else known
+    pending: list[Frame | FrameSet] = [top]
     while pending:
-        ways = [down(frame) for frame in pending[-1].frames]
-        unknown = [fork for _, fork in ways if fork is not None and fork not in cache]
-        if unknown:
+        at = pending[-1]
+        if at in known:
+            pending.pop()
+        elif isinstance(at, FrameSet):
+            unknown = [frame for frame in at.frames if frame not in known]
+            if not unknown:
+                known[pending.pop()] = min([known[frame] for frame in at.frames])
             pending += unknown
+        elif at.below is None or at.below in known:
+            known[pending.pop()] = cost(at) + (0 if at.below is None else known[at.below])
         else:
-            cache[pending.pop()] = min(length + (cache[fork] if fork else 0) for length, fork in ways)
-    return total + (cache[first] if first is not None else 0)
+            pending.append(at.below)
+    return known[top]
 
 
 class SeenTexts:

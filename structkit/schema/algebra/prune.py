@@ -196,6 +196,8 @@ def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
         current = stack.pop()
         if isinstance(current, Ref):
             yield current.name
+        elif isinstance(current, Union):  # which may have very many constants
+            stack += [branch for branch in reversed(current.branches) if type(branch) in _WITH_PARTS]
         elif isinstance(current, _COMPOSITE):
             inside = reversed(children(current))
             stack += [inner for step, inner in inside if step is Within.SAME or not unguarded]
@@ -228,7 +230,7 @@ def topological_order(definitions: Definitions) -> list[str]:
 
 
 def _unguarded(node: Schema) -> Iterator[str]:
-    return _references(node, unguarded=True)
+    return iter((node.name,)) if isinstance(node, Ref) else _references(node, unguarded=True)
 
 
 def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str, Schema]:
@@ -238,7 +240,8 @@ def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str
         node = definitions[name]
         if isinstance(node, Ref):
             end = ends.get(node.name, node)
-            ends[name] = replace(end, note=node.note or end.note)
+            note = node.note or end.note
+            ends[name] = end if note is end.note else replace(end, note=note)
     if not ends:
         return dict(definitions)
     return {name: _redirected(node, ends) for name, node in definitions.items()}

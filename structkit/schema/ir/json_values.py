@@ -142,6 +142,10 @@ def as_fraction(value: object) -> Fraction:
     return Fraction(value) if isinstance(value, int | Decimal) else Fraction(0)
 
 
+_SMALL_INTEGER = 10**15
+"""Magnitude of integers that need no check."""
+
+
 def canonical_key(value: object) -> object:
     """Return a hashable key; keys are equal if and only if JSON Schema considers the values equal.
 
@@ -152,6 +156,8 @@ def canonical_key(value: object) -> object:
     """
     if isinstance(value, str):  # the most frequent type
         return "string", value
+    if type(value) is int:
+        return "number", value  # equal to the fraction of a float, and so is its hash
     if isinstance(value, Mapping):
         return "object", tuple(sorted((key, canonical_key(item)) for key, item in value.items()))
     if isinstance(value, list | tuple):
@@ -170,6 +176,8 @@ def json_text(value: object, description: str, path: SchemaPath, limits: Limits)
         SchemaError: The value contains a NaN, a key that is not a string, a lone surrogate, or a non-JSON object.
         LimitExceeded: The value is nested deeper than `limits.schema_depth`.
     """
+    if type(value) is int and -_SMALL_INTEGER < value < _SMALL_INTEGER:
+        return str(value)
     if not (isinstance(value, str) and value.isascii()):
         _check(value, description, path, limits)
     return _ENCODER.encode(value)

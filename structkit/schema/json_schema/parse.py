@@ -6,7 +6,7 @@ keywords.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
@@ -29,7 +29,6 @@ from structkit.schema.ir.keywords import (
     JSON_TYPES,
     TYPE_KEYWORDS,
     UNSUPPORTED,
-    JsonType,
 )
 from structkit.schema.ir.nodes import (
     Anything,
@@ -159,7 +158,7 @@ class _Parser:
         self._notes = notes
         self.overlapping_paths: set[str] = set()
         self.checked: list[Unenforced] = []
-        self._exclusive: list[tuple[Sequence[Schema], SchemaPath]] = []
+        self._exclusive: list[tuple[tuple[Schema, ...], SchemaPath]] = []
         self._count = 0
         self._depth = 0
         self._lookups = 0
@@ -173,10 +172,9 @@ class _Parser:
         order = topological_order(definitions)
         disjoint: dict[tuple[Schema, ...], bool] = {}  # equal branches often occur in many places
         for branches, path in self._exclusive:
-            key = tuple(branches)
-            if key not in disjoint:
-                disjoint[key] = pairwise_disjoint(branches, definitions, self.oracle)
-            if not disjoint[key]:
+            if branches not in disjoint:
+                disjoint[branches] = pairwise_disjoint(branches, definitions, self.oracle)
+            if not disjoint[branches]:
                 self.overlapping_paths.add(path.text)
         return root, definitions, order
 
@@ -210,10 +208,8 @@ class _Parser:
                 similar.append((raw, node))
             return node
         except PatternError as error:
-            if error.place is not None:
-                raise
-            message, pattern, column = error.message, error.pattern, error.column
-            raise PatternError(message, pattern=pattern, column=column, place=path.text) from None
+            error.place = error.place or path.text
+            raise
         finally:
             self._depth -= 1
 
@@ -221,6 +217,7 @@ class _Parser:
         """Parse the schemas that a keyword maps names to."""
         found: dict[str, Schema] = {}
         limits = self._limits
+        self._check_room(len(raws), path)
         is_bare = self._relaxation is None and self._depth < limits.schema_depth
         for name, raw in raws.items():
             # The result of `parse`, without a path for each value, for the most frequent schemas.
@@ -249,8 +246,12 @@ class _Parser:
         return self._parsed.setdefault((*raw, *outline, path.base, path.scope), [])
 
     def _charge(self, nodes: int, path: SchemaPath) -> None:
+        self._check_room(nodes, path)
         self._count += nodes
-        if self._count > self._limits.schema_nodes:
+
+    def _check_room(self, nodes: int, path: SchemaPath) -> None:
+        """Raise `LimitExceeded` if there is no room for so many more schemas, before they are parsed."""
+        if self._count + nodes > self._limits.schema_nodes:
             raise LimitExceeded("schema_nodes", self._limits.schema_nodes, "the schema", place=path.text)
 
     def resolve(self, node: Ref, path: SchemaPath) -> Schema:
@@ -380,7 +381,7 @@ class _Parser:
         typed = not TYPE_KEYWORDS.keys().isdisjoint(raw) or (self.python and FORMAT in raw)
         if typed or (kinds is not None and "enum" not in raw and "const" not in raw):
             keyword = "properties" if "properties" in raw else next(iter(raw))
-            yield keyword, self._parse_types(kinds or JSON_TYPES, raw, path)
+            yield keyword, union(parse_type(kind, raw, path, self) for kind in kinds or JSON_TYPES)
         if "enum" in raw or "const" in raw:
             values = raw.get("enum", [raw.get("const")])
             if not isinstance(values, list | tuple):
@@ -388,24 +389,23 @@ class _Parser:
             self._charge(len(values), path)
             constants = enum_constants(raw, values, path, self._limits)
             possible = [node for node, value in constants if kinds is None or is_one_of_types(value, kinds)]
-            reason = "no value of enum or const has the required type"
-            node = Union(tuple(possible)) if len(possible) > 1 else union(possible, reason)
+            none = "no value of enum or const has the required type"
+            node = Union(tuple(possible)) if len(possible) > 1 else union(possible, none)
             yield "enum" if "enum" in raw else "const", node
-        for index, member in enumerate(members(raw, "allOf", path)) if "allOf" in raw else ():
-            yield "allOf", self.parse(member, path.child("allOf", index))
+        for node in self._members(raw, "allOf", path) if "allOf" in raw else ():
+            yield "allOf", node
         if "anyOf" in raw:
-            alternatives = enumerate(members(raw, "anyOf", path))
-            yield "anyOf", union([self.parse(one, path.child("anyOf", index)) for index, one in alternatives])
+            yield "anyOf", union(self._members(raw, "anyOf", path))
 
-    def _parse_types(self, types: Sequence[JsonType], raw: Mapping[str, object], path: SchemaPath) -> Schema:
-        return union(parse_type(kind, raw, path, self) for kind in types)
+    def _members(self, raw: Mapping[str, object], keyword: str, path: SchemaPath) -> list[Schema]:
+        """Parse the schemas of `allOf`, `anyOf` or `oneOf`."""
+        found = members(raw, keyword, path)
+        self._check_room(len(found), path)
+        return [self.parse(member, path.child(keyword, index)) for index, member in enumerate(found)]
 
     def _one_of(self, raw: Mapping[str, object], others: Schema, path: SchemaPath) -> Schema:
         """Return the values of exactly one alternative, each intersected with the other keywords."""
-        alternatives = [
-            self.intersect((others, self.parse(member, path.child("oneOf", index))), path)
-            for index, member in enumerate(members(raw, "oneOf", path))
-        ]
+        alternatives = [self.intersect((others, node), path) for node in self._members(raw, "oneOf", path)]
         possible: list[Schema] = [node for node in alternatives if not isinstance(node, Never)]
         if path.text in self._overlapping:
             disjoint: bool | None = False
@@ -424,7 +424,7 @@ class _Parser:
                 for node, others in zip(possible, overlapping, strict=True)
             )
         if disjoint is None:
-            self._exclusive.append((possible, path))
+            self._exclusive.append((tuple(possible), path))
         return union(alternatives)
 
     def _find(self, name: str) -> Schema | None:
