@@ -240,11 +240,14 @@ def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str
         node = definitions[name]
         if isinstance(node, Ref):
             end = ends.get(node.name, node)
-            note = node.note or end.note
-            ends[name] = end if note is end.note else replace(end, note=note)
+            ends[name] = _with_note_of(end, node)
     if not ends:
         return dict(definitions)
     return {name: _redirected(node, ends) for name, node in definitions.items()}
+
+
+def _with_note_of(end: Ref, alias: Ref) -> Ref:
+    return end if alias.note is None or alias.note is end.note else replace(end, note=alias.note)
 
 
 def _redirected(node: Schema, targets: Mapping[str, Ref]) -> Schema:
@@ -253,7 +256,7 @@ def _redirected(node: Schema, targets: Mapping[str, Ref]) -> Schema:
 
     match node:
         case Ref(name=name) if name in targets:
-            return replace(targets[name], note=node.note or targets[name].note)
+            return _with_note_of(targets[name], node)
         case Union(branches=branches):
             changed = [redirected(branch) for branch in branches]
             if all(map(operator.is_, changed, branches)):

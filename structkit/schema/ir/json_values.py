@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from json.encoder import encode_basestring
 
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
@@ -178,8 +179,9 @@ def json_text(value: object, description: str, path: SchemaPath, limits: Limits)
     """
     if type(value) is int and -_SMALL_INTEGER < value < _SMALL_INTEGER:
         return str(value)
-    if not (isinstance(value, str) and value.isascii()):
-        _check(value, description, path, limits)
+    if type(value) is str and value.isascii():
+        return encode_basestring(value)
+    _check(value, description, path, limits)
     return _ENCODER.encode(value)
 
 

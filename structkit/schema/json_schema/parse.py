@@ -43,6 +43,7 @@ from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
 from structkit.schema.json_schema.applicators import having, in_document_order, members
 from structkit.schema.json_schema.bare_type import NEUTRAL_KEYWORDS, bare_type, read_note
+from structkit.schema.json_schema.constants import enum_constants
 from structkit.schema.json_schema.draft import (
     LAST_WITH_LONE_REFS,
     LAST_WITHOUT_EVALUATING_CONTAINS,
@@ -50,8 +51,6 @@ from structkit.schema.json_schema.draft import (
 )
 from structkit.schema.json_schema.parse_types import (
     TYPE_NAMES,
-    enum_constants,
-    is_one_of_types,
     parse_type,
     parse_type_keyword,
 )
@@ -387,8 +386,7 @@ class _Parser:
             if not isinstance(values, list | tuple):
                 raise SchemaError("enum must be a list of values; write ['a', 'b']", place=path.text)
             self._charge(len(values), path)
-            constants = enum_constants(raw, values, path, self._limits)
-            possible = [node for node, value in constants if kinds is None or is_one_of_types(value, kinds)]
+            possible = enum_constants(raw, values, kinds, path, self._limits)
             none = "no value of enum or const has the required type"
             node = Union(tuple(possible)) if len(possible) > 1 else union(possible, none)
             yield "enum" if "enum" in raw else "const", node

@@ -10,16 +10,11 @@ from fractions import Fraction
 from typing import Literal, Protocol, TypedDict, cast
 
 from structkit.errors import SchemaError, UnsupportedKeyword
-from structkit.limits import Limits
 from structkit.schema.algebra.property_names import additional_value, name_matches
 from structkit.schema.algebra.ranges import number_range, tighter
 from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import array, object_, string
 from structkit.schema.ir.json_values import (
-    canonical_key,
-    is_integer,
-    json_text,
-    json_type_of,
     shorten_value,
     to_count,
     to_number,
@@ -62,8 +57,6 @@ from structkit.schema.markers.quote import QUOTE_KEYWORD, quote_format
 __all__ = [
     "TYPE_NAMES",
     "ParseContext",
-    "enum_constants",
-    "is_one_of_types",
     "parse_type",
     "parse_type_keyword",
 ]
@@ -475,23 +468,3 @@ def parse_type_keyword(raw: Mapping[str, object], path: SchemaPath) -> tuple[Jso
 
 
 TYPE_NAMES: dict[str, JsonType] = {kind: kind for kind in (*JSON_TYPES, "integer")}
-
-
-def is_one_of_types(value: object, types: tuple[JsonType, ...]) -> bool:
-    """Return whether a JSON value has one of the types."""
-    return json_type_of(value) in types or ("integer" in types and is_integer(value))
-
-
-def enum_constants(
-    raw: Mapping[str, object], values: Iterable[object], path: SchemaPath, limits: Limits
-) -> list[tuple[Const, object]]:
-    """Return the distinct values that `enum` and `const` allow, with their nodes."""
-    found: dict[object, tuple[Const, object]] = {}
-    for value in values:
-        text = json_text(value, "enum" if "enum" in raw else "const", path, limits)
-        found.setdefault(canonical_key(value), (Const(text), value))
-    if "enum" in raw and "const" in raw:
-        json_text(raw["const"], "const", path, limits)
-        same = canonical_key(raw["const"])
-        return [pair for key, pair in found.items() if key == same]
-    return list(found.values())
