@@ -89,8 +89,10 @@ class Limits:
     """Decimal places of a `float` in a Python type; 17 are enough for the shortest round-trip spelling."""
 
     work: int = 10_000_000
-    """Steps of about 0.1 µs for which the lookarounds and the lexer of a grammar are compiled, and for which the tokens
-    of one mask are searched; there, a step is room for a frame. The grammar of Lark for Python takes 3,300,000."""
+    """Steps of about 0.1 µs for each of these: the schemas of a target are read; its patterns are compared; the
+    automata of its rules are built before the first token; the lookarounds and the lexer of a grammar are compiled;
+    the tokens of one mask are searched, where a step is room for a frame. The grammar of Lark for Python takes
+    3,300,000."""
 
     search_states: int = 20_000
     """States searched to decide whether a vocabulary without some byte tokens can complete a value."""

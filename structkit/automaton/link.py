@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from structkit.automaton.compile_notice import watch_compilation
-from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.automaton.core.dfa import RuleKey, node_of
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.runtime.automaton import Automaton
@@ -63,6 +62,7 @@ def start_building(rules: Rules, limits: Limits) -> LazyBuilder:
         builder.build_all()
     else:
         _check_eager_rules(builder)
+    builder.automata.stop_counting()
     return builder
 
 
@@ -71,7 +71,7 @@ def _check_eager_rules(builder: LazyBuilder) -> None:
 
     Those that are small are added to the arrays when they are first called.
     """
-    rules, limits = builder.rules, builder.limits
+    rules = builder.rules
     reached = [key for key in builder.keys if key is not None]
     known = set(reached)
     for key in reached:
@@ -89,5 +89,5 @@ def _check_eager_rules(builder: LazyBuilder) -> None:
     while pending:
         key = pending.pop()
         with builder.naming(key):
-            dfa = rule_dfa(node_of(rules, key), limits)
+            dfa = builder.automata.of(node_of(rules, key))
         pending += [key for key in dfa.rules_called if not isinstance(key, str)]

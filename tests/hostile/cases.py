@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hostile import combinations, counts, grammars, patterns, sizes, texts
+from tests.hostile import combinations, counts, grammars, many, patterns, sizes, texts
 
 __all__ = ["BEYOND", "CASES"]
 
@@ -12,6 +12,7 @@ CASES = (
     *combinations.CASES,
     *sizes.CASES,
     *texts.CASES,
+    *many.CASES,
     *grammars.CASES,
 )
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
+
+import numpy as np
 
 from structkit.automaton.construct.optional_parts import Emitter
 
 __all__ = ["multiples"]
+
+_DIGITS = np.arange(0x30, 0x3A, dtype=np.int32)
 
 
 def multiples(emitter: Emitter, of: int, places: int, start: int) -> int:
@@ -37,13 +42,14 @@ def multiples(emitter: Emitter, of: int, places: int, start: int) -> int:
 
 def _end(emitter: Emitter, remainders: Sequence[int], missing: int, end: int) -> None:
     """Link to the end the remainders that are 0 after `missing` more zeros."""
-    for remainder, state in enumerate(remainders):
-        if remainder * 10**missing % len(remainders) == 0:
-            emitter.link(state, end)
+    of = len(remainders)
+    for remainder in range(0, of, of // gcd(of, 10**missing)):
+        emitter.link(remainders[remainder], end)
 
 
 def _digit(emitter: Emitter, remainders: Sequence[int], following: Sequence[int]) -> None:
     """Add the edges of the digits: digit d leads from remainder r to 10 r + d."""
-    for remainder, state in enumerate(remainders):
-        for digit in range(10):
-            emitter.edge(state, 0x30 + digit, following[(10 * remainder + digit) % len(following)])
+    values = np.arange(10 * len(remainders)).reshape(-1, 10)
+    sources = np.repeat(np.array(remainders, np.int32), 10)
+    targets = np.array(following, np.int32)[values % len(following)]
+    emitter.edges(sources, np.tile(_DIGITS, len(remainders)), targets.ravel())

@@ -13,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from structkit.regex.nodes import ListPart, LiteralText, Node, Seq
 
 __all__ = ["Emitter", "group_optional", "optional_run"]
@@ -34,6 +37,12 @@ class Emitter(Protocol):
 
     def edge(self, source: int, byte: int, target: int) -> None:
         """Add a move by one byte."""
+        ...
+
+    def edges(
+        self, sources: NDArray[np.int32], symbols: NDArray[np.int32], targets: NDArray[np.int32]
+    ) -> None:
+        """Add moves, each by one byte."""
         ...
 
     def text(self, value: str, start: int) -> int:

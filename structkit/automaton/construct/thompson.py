@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.automaton.construct.arithmetic import multiples
 from structkit.automaton.construct.nfa import Nfa
@@ -179,6 +180,12 @@ class _Builder:
 
     def edge(self, source: int, byte: int, target: int) -> None:
         self.nfa.edges.extend((source, byte, byte, target, NO_OP))
+
+    def edges(
+        self, sources: NDArray[np.int32], symbols: NDArray[np.int32], targets: NDArray[np.int32]
+    ) -> None:
+        moves = np.stack([sources, symbols, symbols, targets, np.full_like(sources, NO_OP)], axis=1)
+        self.nfa.edges.frombytes(moves.tobytes())
 
     def text(self, value: str, start: int) -> int:
         return self.byte_run(value.encode(errors="surrogateescape"), start) if value else start

@@ -16,11 +16,41 @@ from structkit.automaton.distance.bounds import LengthBounds
 from structkit.automaton.distance.cardinality import Cardinality
 from structkit.automaton.distance.trim import TrimmedRule, measure_labelled, trim_rule
 from structkit.errors import LimitExceeded
-from structkit.limits import Limits
+from structkit.limits import Limits, Work
 from structkit.regex.lazy_rules import LazyRules
-from structkit.regex.nodes import ReturnLabel, Rules
+from structkit.regex.nodes import Node, ReturnLabel, Rules
 
 __all__ = ["LazyBuilder"]
+
+
+class _Automata:
+    """Makes the automata of a target.
+
+    Args:
+        limits: What may be made, each and, until `stop_counting`, all together.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._work: Work | None = Work(limits.work)
+        self._counted: dict[int, Dfa] = {}
+
+    def of(self, node: Node) -> Dfa:
+        """Return the automaton of a node.
+
+        Raises:
+            LimitExceeded: It would be too large, or all that were counted took too much work.
+        """
+        dfa = rule_dfa(node, self._limits)
+        if self._work is not None and id(dfa) not in self._counted:
+            self._counted[id(dfa)] = dfa
+            self._work.pay(dfa.steps, "the work on the automata of all rules")
+        return dfa
+
+    def stop_counting(self) -> None:
+        """Count no more: rules that are made in the middle of a text are small by their bounds."""
+        self._work = None
+        self._counted.clear()
 
 
 class LazyBuilder:
@@ -32,6 +62,7 @@ class LazyBuilder:
         keys: What calls name, by the number of the rule; `None` is the start.
         built: The numbers of the rules that were built, in their order, each with its automaton.
         tables: The arrays of these rules.
+        automata: Makes the automata.
         has_labels: Whether a rule that was built or checked ends with labels, or calls such a rule.
 
     Raises:
@@ -46,11 +77,12 @@ class LazyBuilder:
         self.has_labels = False
         self._numbers: dict[RuleKey | None, int] = {None: 0}
         self._places: dict[RuleKey, str] = {}
+        self.automata = automata = _Automata(limits)
         self._growing = TableBuilder()
         self._lengths = LengthBounds(
             rules,
-            lambda node: trim_rule(rule_dfa(node, limits)).min_length,
-            Cardinality(lambda key: rule_dfa(node_of(rules, key), limits)),
+            lambda node: trim_rule(automata.of(node)).min_length,
+            Cardinality(lambda key: automata.of(node_of(rules, key))),
         )
         self.tables = self.build(0)
 
@@ -88,10 +120,10 @@ class LazyBuilder:
         """Return the automaton of a rule, with the callees' own names; that of a format may be stored."""
         rules = self.rules.rules
         if not isinstance(rules, LazyRules) or not isinstance(key, str):
-            return rule_dfa(node_of(self.rules, key), self.limits)
+            return self.automata.of(node_of(self.rules, key))
         if key in rules.formats and (stored := FORMATS.get(key, self.limits)) is not None:
             return stored
-        dfa = rule_dfa(rules[key], self.limits)
+        dfa = self.automata.of(rules[key])
         if not rules.is_unbounded:
             return dfa
         names = [rules.callee(key, callee) if isinstance(callee, str) else callee for callee in dfa.callees]

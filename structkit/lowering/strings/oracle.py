@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
-from structkit.limits import Limits
+from structkit.limits import Limits, Work
 from structkit.lowering.strings.raw_text import raw_language, uncertain_formats
 from structkit.schema.ir.nodes import String
 from structkit.schema.markers.quote import needs_source
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["AutomatonOracle"]
 
+_STEPS_OF_LARGE = 2_500_000
+"""Work on an automaton that is too large, until it was seen to be."""
+
 
 class AutomatonOracle:
     """Answer queries for one dialect of patterns; implements `structkit.schema.algebra.string_oracle.StringOracle`.
 
     Args:
         python: Whether patterns are in pydantic's dialect; otherwise in that of ECMA-262.
-        limits: Bounds patterns and automata; the answer beyond them is `None`.
+        limits: Bounds patterns and automata; the answer beyond them is `None`. The work for all answers is an error.
 
     >>> oracle = AutomatonOracle(python=False)
     >>> oracle.contains(String(patterns=("^a",)), "ab"), oracle.is_empty(String(patterns=("^a$",), forbidden=("a",)))
@@ -33,6 +36,8 @@ class AutomatonOracle:
     def __init__(self, *, python: bool, limits: Limits = Limits()) -> None:  # noqa: B008
         self._python = python
         self._limits = limits
+        self._work = Work(limits.work)
+        self._counted: set[tuple[String, bool]] = set()
 
     def contains(self, node: String, text: str) -> bool | None:
         """Return whether a text is one of the strings; `None` if unknown."""
@@ -69,6 +74,10 @@ class AutomatonOracle:
 
     def _query(self, node: String, query: Callable[[Dfa], bool | None], *, widened: bool) -> bool | None:
         dfa = _automaton(node, self._python, widened, self._limits)
+        if (node, widened) not in self._counted:
+            self._counted.add((node, widened))
+            steps = _STEPS_OF_LARGE if dfa is None else dfa.steps
+            self._work.pay(steps, "the work on the automata of all patterns")
         return None if dfa is None else query(dfa)
 
 

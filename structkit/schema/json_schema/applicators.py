@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.nodes import Additional, Anything, Object, Property, Schema, String
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["having", "in_document_order", "members"]
+__all__ = ["conditions", "having", "in_document_order", "members"]
 
 
 def in_document_order(parts: Iterable[tuple[str, Schema]], raw: Mapping[str, object]) -> list[Schema]:
@@ -44,3 +44,25 @@ def members(raw: Mapping[str, object], keyword: str, path: SchemaPath) -> Sequen
     if not isinstance(found, list | tuple) or not found:
         raise SchemaError(f"{keyword} must be a list of schemas; write [{{}}]", place=path.text)
     return found
+
+
+def conditions(
+    raw: Mapping[str, object], path: SchemaPath, parse: Callable[[object, SchemaPath], Schema]
+) -> Iterator[tuple[Schema, Schema]]:
+    """Iterate over the keys that others depend on: the objects with the key, and what applies to them."""
+    for keyword in _DEPENDENT if any(map(raw.__contains__, _DEPENDENT)) else ():
+        entries = raw.get(keyword, {})
+        if not isinstance(entries, Mapping) or not all(isinstance(name, str) for name in entries):
+            fault = f"{keyword} must map names to names or schemas; write {{'name': ['other']}}"
+            raise SchemaError(fault, place=path.text)
+        for name, entry in entries.items():
+            here = path.child(keyword, name)
+            if not isinstance(entry, list | tuple):
+                yield having([name]), parse(entry, here)
+            elif all(isinstance(other, str) for other in entry):
+                yield having([name]), having(dict.fromkeys(map(str, entry)))
+            else:
+                raise SchemaError(f"{keyword} must list names; write ['name']", place=here.text)
+
+
+_DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")

@@ -11,7 +11,7 @@ from structkit.schema.ir.json_values import json_text
 from structkit.schema.ir.nodes import FREE_STRING, Boolean, Integer, Note, Null, Number, Schema, String
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["NEUTRAL_KEYWORDS", "bare_type", "read_note"]
+__all__ = ["LONE_REF_KEYWORDS", "NEUTRAL_KEYWORDS", "PATHLESS_KEYWORDS", "bare_type", "read_note"]
 
 _BARE: Mapping[str, String | Integer | Number | Boolean | Null] = {
     "string": FREE_STRING,
@@ -44,6 +44,12 @@ NEUTRAL_KEYWORDS = frozenset(
     {"type", "title", "description", "examples", "default", "deprecated", "$comment"}
 )
 """Keywords that do not restrict the values of a type."""
+
+PATHLESS_KEYWORDS = NEUTRAL_KEYWORDS - {"examples"}
+"""Keywords of schemas that are parsed without their path."""
+
+LONE_REF_KEYWORDS = NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
+"""Keywords that do not restrict the values of a reference."""
 
 
 def read_note(raw: Mapping[str, object], path: SchemaPath, limits: Limits) -> Note | None:

@@ -41,8 +41,14 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
-from structkit.schema.json_schema.applicators import having, in_document_order, members
-from structkit.schema.json_schema.bare_type import NEUTRAL_KEYWORDS, bare_type, read_note
+from structkit.schema.json_schema.applicators import conditions, in_document_order, members
+from structkit.schema.json_schema.bare_type import (
+    LONE_REF_KEYWORDS,
+    NEUTRAL_KEYWORDS,
+    PATHLESS_KEYWORDS,
+    bare_type,
+    read_note,
+)
 from structkit.schema.json_schema.constants import enum_constants
 from structkit.schema.json_schema.draft import (
     LAST_WITH_LONE_REFS,
@@ -158,7 +164,7 @@ class _Parser:
         self.overlapping_paths: set[str] = set()
         self.checked: list[Unenforced] = []
         self._exclusive: list[tuple[tuple[Schema, ...], SchemaPath]] = []
-        self._count = 0
+        self._count = self._steps = 0
         self._depth = 0
         self._lookups = 0
         self._found_references: dict[tuple[str, str, tuple[str, ...]], Ref] = {}
@@ -185,7 +191,7 @@ class _Parser:
             return Never("the schema false allows nothing")
         if not isinstance(raw, (dict, Mapping)):  # the test for dict is several times faster
             raise SchemaError(describe_no_schema(raw), place=path.text)
-        self._charge(1, path)
+        self._charge(1, _STEPS, path)
         if self._depth >= self._limits.schema_depth:
             raise LimitExceeded(
                 "schema_depth", self._limits.schema_depth, "the nesting of the schema", place=path.text
@@ -206,7 +212,7 @@ class _Parser:
             if similar is not None and len(similar) < _MAX_SIMILAR:
                 similar.append((raw, node))
             return node
-        except PatternError as error:
+        except (PatternError, LimitExceeded) as error:
             error.place = error.place or path.text
             raise
         finally:
@@ -223,7 +229,7 @@ class _Parser:
             if (
                 is_bare
                 and type(raw) is dict
-                and raw.keys() <= _PATHLESS
+                and raw.keys() <= PATHLESS_KEYWORDS
                 and self._count < limits.schema_nodes
             ):
                 bare = bare_type(raw, path, limits, notes=self._notes)
@@ -244,9 +250,15 @@ class _Parser:
         outline = [v if isinstance(v, str) else isinstance(v, dict) and len(v) for v in raw.values()]
         return self._parsed.setdefault((*raw, *outline, path.base, path.scope), [])
 
-    def _charge(self, nodes: int, path: SchemaPath) -> None:
+    def _charge(self, nodes: int, steps: int, path: SchemaPath) -> None:
         self._check_room(nodes, path)
         self._count += nodes
+        self._pay(steps * nodes, path)
+
+    def _pay(self, steps: int, path: SchemaPath) -> None:
+        self._steps += steps
+        if self._steps > self._limits.work:
+            raise LimitExceeded("work", self._limits.work, "the work on the schema", place=path.text)
 
     def _check_room(self, nodes: int, path: SchemaPath) -> None:
         """Raise `LimitExceeded` if there is no room for so many more schemas, before they are parsed."""
@@ -291,21 +303,21 @@ class _Parser:
             and not unsupported
             and raw.keys().isdisjoint(COMBINING_KEYWORDS)
         ):
+            self._pay(_STEPS_TO_READ, path)
             return with_note(
                 parse_type(TYPE_NAMES[kind], raw, path, self, note), note
             )  # a fast path for most other schemas
         if "$id" in raw:
             path = path.with_base(self._references.base(raw, path.base, path))
-        if "$ref" in raw and (self._draft <= LAST_WITH_LONE_REFS or raw.keys() <= _LONE_REF_KEYWORDS):
+        if "$ref" in raw and (self._draft <= LAST_WITH_LONE_REFS or raw.keys() <= LONE_REF_KEYWORDS):
             return with_note(self._lone_reference(raw["$ref"], path), note)
+        self._pay(_STEPS_TO_READ, path)
         if unsupported:
             raise UnsupportedKeyword("type", str(raw[UNSUPPORTED]), place=path.text)
         node = self.intersect(in_document_order(self._parts(raw, path), raw), path)
         if "oneOf" in raw:
             node = self._one_of(raw, node, path)
-        for condition, consequence in (
-            self._conditions(raw, path) if any(map(raw.__contains__, _DEPENDENT)) else ()
-        ):
+        for condition, consequence in conditions(raw, path, self.parse):
             node = union(
                 (
                     self.intersect((node, condition, consequence), path),
@@ -324,22 +336,6 @@ class _Parser:
         ):
             node = self._unevaluated(raw, node, path)
         return with_note(node, note)
-
-    def _conditions(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[Schema, Schema]]:
-        """Iterate over the keys that others depend on: the objects with the key, and what applies to them."""
-        for keyword in _DEPENDENT:
-            entries = raw.get(keyword, {})
-            if not isinstance(entries, Mapping) or not all(isinstance(name, str) for name in entries):
-                fault = f"{keyword} must map names to names or schemas; write {{'name': ['other']}}"
-                raise SchemaError(fault, place=path.text)
-            for name, entry in entries.items():
-                here = path.child(keyword, name)
-                if not isinstance(entry, list | tuple):
-                    yield having([name]), self.parse(entry, here)
-                elif all(isinstance(other, str) for other in entry):
-                    yield having([name]), having(dict.fromkeys(map(str, entry)))
-                else:
-                    raise SchemaError(f"{keyword} must list names; write ['name']", place=here.text)
 
     def _if(self, raw: Mapping[str, object], others: Schema, path: SchemaPath) -> Schema:
         condition = self.parse(raw["if"], path.child("if"))
@@ -368,10 +364,6 @@ class _Parser:
         for _, target in self._named(raw, path):
             yield target.pointer, target.schema, self._start(target, path)
 
-    def object_with_property(self, name: str) -> Schema:
-        """Return the objects with a key."""
-        return having([name])
-
     def _parts(self, raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[str, Schema]]:
         """Iterate over the nodes of groups of keywords, each with a keyword; the schema is their intersection."""
         for keyword, target in self._named(raw, path):
@@ -385,7 +377,7 @@ class _Parser:
             values = raw.get("enum", [raw.get("const")])
             if not isinstance(values, list | tuple):
                 raise SchemaError("enum must be a list of values; write ['a', 'b']", place=path.text)
-            self._charge(len(values), path)
+            self._charge(len(values), _STEPS_PER_VALUE, path)
             possible = enum_constants(raw, values, kinds, path, self._limits)
             none = "no value of enum or const has the required type"
             node = Union(tuple(possible)) if len(possible) > 1 else union(possible, none)
@@ -487,12 +479,8 @@ _Parsed: TypeAlias = tuple[Mapping[str, object], Schema]
 _MAX_SIMILAR = 8
 """Maximum number of schemas with the same keywords and texts that a schema is compared with."""
 
-_PATHLESS = NEUTRAL_KEYWORDS - {"examples"}
-"""Keywords of schemas that are parsed without their path."""
-
-_LONE_REF_KEYWORDS = NEUTRAL_KEYWORDS - {"type"} | {"$ref"}
-"""Keywords that do not restrict the values of a reference."""
+_STEPS, _STEPS_TO_READ, _STEPS_PER_VALUE = 50, 250, 20
+"""Work on a schema, as `Limits.work` counts it, what keywords that restrict values add, and work on an `enum` value."""
 
 _MAX_LOOKUPS = 3
 """Maximum nesting of definitions that are parsed where a `oneOf` refers to them: each deepens the stack."""
-_DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")

@@ -15,6 +15,7 @@ from structkit.errors import UnsupportedKeyword
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.nodes import Anything, Array, Boolean, Null, Number, Schema, String
 from structkit.schema.ir.path import SchemaPath
+from structkit.schema.json_schema.applicators import having
 from structkit.schema.json_schema.parse_types import ParseContext, parse_type
 
 __all__ = ["Evaluated", "UnevaluatedContext", "evaluated_paths", "unevaluated_schema"]
@@ -71,9 +72,6 @@ class UnevaluatedContext(ParseContext, Protocol):
         self, raw: Mapping[str, object], path: SchemaPath
     ) -> Iterator[tuple[tuple[str, ...], object, SchemaPath]]:
         """Iterate over the targets of the references of a schema: pointer, schema and path."""
-
-    def object_with_property(self, name: str) -> Schema:
-        """Return the objects with a key."""
 
 
 def unevaluated_schema(
@@ -173,10 +171,10 @@ def _choices(
         EvaluatedPath(),
     ]
     for name in _names(raw, "dependentSchemas"):
-        having = frozenset({parser.object_with_property(name)})
+        with_name = frozenset({having([name])})
         yield [
             *(
-                EvaluatedPath(option.conditions | having, option.evaluated)
+                EvaluatedPath(option.conditions | with_name, option.evaluated)
                 for option in optional_paths("dependentSchemas", name)
             ),
             EvaluatedPath(),

@@ -134,13 +134,13 @@ def _allowed(cursor: Cursor, budget: int | None) -> list[int]:
 
 
 def _is_valid(allowed: list[int], cursor: Cursor, budget: int) -> bool:
-    """Return whether the allowed tokens fit the budget, and are not empty if any token fits.
+    """Return whether the allowed tokens fit the budget, and are not empty if any token fits and the text must go on.
 
     The tokens may differ, because they depend on the completion that was found.
     """
     if allowed:
         return all(_fits(cursor, token, budget) for token in allowed)
-    return not any(_fits(cursor, token, budget) for token in _allowed(cursor, None))
+    return cursor.is_accepting or not any(_fits(cursor, token, budget) for token in _allowed(cursor, None))
 
 
 def _fits(cursor: Cursor, token: int, budget: int) -> bool:
