@@ -14,6 +14,7 @@ def _limits() -> Limits:
     return Limits(
         schema_nodes=20_000,
         grammar_length=16_000,
+        work=5_000_000,
         regex_nodes=200_000,
         nfa_states=60_000,
         transitions=2_000_000,
