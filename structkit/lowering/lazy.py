@@ -162,11 +162,13 @@ class Summaries:
 
     def _leaf(self, schema: Schema) -> Summary | None:
         """Return the summary of a schema without subschemas."""
+        if schema is FREE_STRING:  # the most frequent case
+            return _STRING
         match schema:
             case String():
                 if schema.patterns:
                     return _pattern(schema, self._python, self._limits)
-                return _STRING if schema is FREE_STRING or schema == FREE_STRING else _string(schema)
+                return _STRING if schema == FREE_STRING else _string(schema)
             case Ref(name):
                 return self._reference(name)
             case Const(text):
@@ -442,10 +444,10 @@ def is_small(schema: Schema) -> bool:
                 return False
             if schema.min_properties and schema.min_properties > sum([prop.required for prop in properties]):
                 return False
-            longest = max([len(prop.name) for prop in properties], default=0)
-            return longest <= _MAX_CONSTANT_LENGTH and all(
-                group.names is FREE_STRING or group.names == FREE_STRING for group in schema.additional
-            )
+            for group in schema.additional:
+                if group.names is not FREE_STRING and group.names != FREE_STRING:
+                    return False
+            return max([len(prop.name) for prop in properties], default=0) <= _MAX_CONSTANT_LENGTH
         case Array():
             max_count = max(schema.min_items, schema.max_items or 0)
             return max_count <= _MAX_REPETITIONS and not schema.contains

@@ -8,7 +8,7 @@ from structkit.errors import SchemaError
 from structkit.schema.ir.nodes import Additional, Anything, Object, Property, Schema, String
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["conditions", "having", "in_document_order", "members"]
+__all__ = ["DEPENDENT_KEYWORDS", "conditions", "having", "in_document_order", "members"]
 
 
 def in_document_order(parts: Iterable[tuple[str, Schema]], raw: Mapping[str, object]) -> list[Schema]:
@@ -50,7 +50,7 @@ def conditions(
     raw: Mapping[str, object], path: SchemaPath, parse: Callable[[object, SchemaPath], Schema]
 ) -> Iterator[tuple[Schema, Schema]]:
     """Iterate over the keys that others depend on: the objects with the key, and what applies to them."""
-    for keyword in _DEPENDENT if any(map(raw.__contains__, _DEPENDENT)) else ():
+    for keyword in _DEPENDENT:
         entries = raw.get(keyword, {})
         if not isinstance(entries, Mapping) or not all(isinstance(name, str) for name in entries):
             fault = f"{keyword} must map names to names or schemas; write {{'name': ['other']}}"
@@ -66,3 +66,6 @@ def conditions(
 
 
 _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
+
+DEPENDENT_KEYWORDS = frozenset(_DEPENDENT)
+"""Keywords whose entries depend on a key."""

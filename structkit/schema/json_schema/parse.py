@@ -41,7 +41,12 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
-from structkit.schema.json_schema.applicators import conditions, in_document_order, members
+from structkit.schema.json_schema.applicators import (
+    DEPENDENT_KEYWORDS,
+    conditions,
+    in_document_order,
+    members,
+)
 from structkit.schema.json_schema.bare_type import (
     LONE_REF_KEYWORDS,
     NEUTRAL_KEYWORDS,
@@ -253,10 +258,7 @@ class _Parser:
     def _charge(self, nodes: int, steps: int, path: SchemaPath) -> None:
         self._check_room(nodes, path)
         self._count += nodes
-        self._pay(steps * nodes, path)
-
-    def _pay(self, steps: int, path: SchemaPath) -> None:
-        self._steps += steps
+        self._steps += steps * nodes
         if self._steps > self._limits.work:
             raise LimitExceeded("work", self._limits.work, "the work on the schema", place=path.text)
 
@@ -303,21 +305,22 @@ class _Parser:
             and not unsupported
             and raw.keys().isdisjoint(COMBINING_KEYWORDS)
         ):
-            self._pay(_STEPS_TO_READ, path)
-            return with_note(
-                parse_type(TYPE_NAMES[kind], raw, path, self, note), note
-            )  # a fast path for most other schemas
+            self._steps += _STEPS_TO_READ
+            node = parse_type(TYPE_NAMES[kind], raw, path, self, note)
+            return node if note is None else with_note(node, note)  # a fast path for most other schemas
         if "$id" in raw:
             path = path.with_base(self._references.base(raw, path.base, path))
         if "$ref" in raw and (self._draft <= LAST_WITH_LONE_REFS or raw.keys() <= LONE_REF_KEYWORDS):
             return with_note(self._lone_reference(raw["$ref"], path), note)
-        self._pay(_STEPS_TO_READ, path)
+        self._steps += _STEPS_TO_READ
         if unsupported:
             raise UnsupportedKeyword("type", str(raw[UNSUPPORTED]), place=path.text)
         node = self.intersect(in_document_order(self._parts(raw, path), raw), path)
         if "oneOf" in raw:
             node = self._one_of(raw, node, path)
-        for condition, consequence in conditions(raw, path, self.parse):
+        for condition, consequence in (
+            () if DEPENDENT_KEYWORDS.isdisjoint(raw) else conditions(raw, path, self.parse)
+        ):
             node = union(
                 (
                     self.intersect((node, condition, consequence), path),
