@@ -7,9 +7,10 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +27,17 @@ _MIN_VALUES, _MIN_EACH = 30, 5
 """Values of a kind with which a curve is fitted, and right and wrong ones among them: with fewer, the parameters
 follow single values."""
 
-_MAX_LOGIT = 12.0
+_MAX_LOGIT, _MIN_SHARE = 12.0, 6e-6
 """Probabilities are kept within 6e-6 of 0 and 1, because forced text has the probability 1."""
 
 _RIDGE = 0.05
 """Weight of the slope 1 and the intercept 0 in the fit, so that separable values have a finite slope."""
 
-_FORMAT, _MAX_BYTES = "structkit calibration 1", 65_536
+_BINS, _BIN_VALUES, _SHRINK = 12, 25, 10
+"""Number of bins that correct the line of a kind, at most; values of a bin, at least; and the number of values that
+the line counts as in each bin, so that a bin of few values hardly moves it."""
+
+_FORMAT, _MAX_BYTES = "structkit calibration 2", 65_536
 """The kind of a file, and its largest size."""
 
 _KINDS = ("answer", "choice", "literal", "number", "number not in source", "string", "string not in source")
@@ -40,19 +45,20 @@ _KINDS = ("answer", "choice", "literal", "number", "number not in source", "stri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationCurve:
-    """The calibration of one kind of value: Platt scaling of the log-odds of its probability (Platt 1999).
+    """The calibration of one kind of value: from the log-odds of its probability to those that it is right.
+
+    The curve is Platt scaling (Platt 1999), a line through the log-odds, corrected by bins with equally many values.
+    Each bin is shrunk toward the line, and bins that fall are merged, as in isotonic regression.
 
     Attributes:
-        slope: Factor of the log-odds, at least 0.
-        intercept: Added to them.
+        points: The corners of the curve, as pairs of log-odds; it is straight between them and level beyond.
         values: The number of values it was fitted to.
         right: How many of them were right.
         error_before: Their expected calibration error without the curve; see `calibration_error`.
         error_after: With the curve.
     """
 
-    slope: float
-    intercept: float
+    points: tuple[tuple[float, float], ...]
     values: int
     right: int
     error_before: float
@@ -60,7 +66,8 @@ class CalibrationCurve:
 
     def __call__(self, logprob: float) -> float:
         """Return the probability that a value with this log-probability is right."""
-        return 1 / (1 + math.exp(-(self.slope * _log_odds(logprob) + self.intercept)))
+        at, odds = zip(*self.points, strict=True)
+        return 1 / (1 + math.exp(-float(np.interp(_log_odds(logprob), at, odds))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,9 @@ class Calibration:
 
         >>> import structkit as sk
         >>> from structkit.testing import RandomModel
-        >>> curve = CalibrationCurve(slope=0.5, intercept=-1, values=90, right=60, error_before=0.2, error_after=0.02)
+        >>> curve = CalibrationCurve(
+        ...     points=((-12, -7), (12, 5)), values=90, right=60, error_before=0.2, error_after=0.02
+        ... )
         >>> result = sk.generate(RandomModel(1), "Yes or no?", bool)
         >>> fixed = Calibration("random", {"choice": curve}).apply(result)
         >>> fixed.confidence["$"].calibrated == curve(result.confidence["$"].logprob)
@@ -122,7 +131,7 @@ class Calibration:
         """Write the calibration to a file of JSON, of less than a kilobyte for each kind."""
         curves = {kind: asdict(curve) for kind, curve in self.curves.items()}
         data = {"format": _FORMAT, "model": self.model, "curves": curves}
-        Path(path).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        Path(path).write_text(json.dumps(data) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Calibration:
@@ -209,22 +218,20 @@ def fit(model: str, judged: Sequence[Judged]) -> Calibration:
             f"{_MIN_EACH} right and {_MIN_EACH} wrong ones; give examples that are "
             f"{'easier' if right < _MIN_EACH else 'harder'} for the model"
         )
-    slope, intercept = _platt(judged)
+    shared = _points(judged)
     curves = {}
     for kind in sorted({each.kind for each in judged}):
         own = [each for each in judged if each.kind == kind]
         hits = sum(each.is_right for each in own)
         has_own = len(own) >= _MIN_VALUES and min(hits, len(own) - hits) >= _MIN_EACH
-        line = _platt(own) if has_own else (slope, intercept)
-        curves[kind] = _curve(*line, own)
+        curves[kind] = _curve(_points(own) if has_own else shared, own)
     return Calibration(model, MappingProxyType(curves))
 
 
-def _curve(slope: float, intercept: float, judged: Sequence[Judged]) -> CalibrationCurve:
+def _curve(points: tuple[tuple[float, float], ...], judged: Sequence[Judged]) -> CalibrationCurve:
     right = [each.is_right for each in judged]
     curve = CalibrationCurve(
-        slope=slope,
-        intercept=intercept,
+        points=points,
         values=len(judged),
         right=sum(right),
         error_before=calibration_error([math.exp(each.logprob) for each in judged], right),
@@ -233,13 +240,51 @@ def _curve(slope: float, intercept: float, judged: Sequence[Judged]) -> Calibrat
     return replace(curve, error_after=calibration_error([curve(each.logprob) for each in judged], right))
 
 
-def _platt(judged: Sequence[Judged]) -> tuple[float, float]:
-    """Return the slope and intercept with the largest likelihood, by Newton's method; see Platt 1999."""
+def _points(judged: Sequence[Judged]) -> tuple[tuple[float, float], ...]:
+    """Return the corners of the curve of values: a line, corrected in bins."""
     odds = np.array([_log_odds(each.logprob) for each in judged])
     is_right = np.array([each.is_right for each in judged])
+    slope, intercept = _platt(odds, is_right)
+    # Equal values are in one bin, since nothing tells them apart.
+    count = max(1, min(_BINS, len(odds) // _BIN_VALUES))
+    edges = np.unique(np.quantile(odds, np.linspace(0, 1, count + 1)[1:-1]))
+    bins = np.searchsorted(edges, odds, side="right")
+
+    def corrected(members: NDArray[np.bool_]) -> float:
+        """Return the line at the mean of some values, moved by what their share of right ones, shrunk, adds to it."""
+        line = slope * odds[members] + intercept
+        expected = float((1 / (1 + np.exp(-np.clip(line, -500, 500)))).mean())
+        share = (float(is_right[members].sum()) + _SHRINK * expected) / (len(line) + _SHRINK)
+        return float(line.mean()) + _logit(share) - _logit(expected)
+
+    blocks: list[
+        tuple[list[float], NDArray[np.bool_], float]
+    ] = []  # means of bins, their members, and the curve
+    for each in np.unique(bins):
+        members = bins == each
+        blocks.append(([float(odds[members].mean())], members, corrected(members)))
+        while len(blocks) > 1 and blocks[-2][2] >= blocks[-1][2]:
+            places = blocks[-2][0] + blocks[-1][0]
+            members = blocks[-2][1] | blocks[-1][1]
+            blocks[-2:] = [(places, members, corrected(members))]
+    points = [(place, value) for places, _, value in blocks for place in places]
+    # Beyond the outer bins, the curve goes on with the slope of the line.
+    for end, near in ((-_MAX_LOGIT, points[0]), (_MAX_LOGIT, points[-1])):
+        if near[0] != end:
+            points.append((end, near[1] + slope * (end - near[0])))
+    return tuple({round(at, 6): round(value, 6) for at, value in sorted(points)}.items())
+
+
+def _logit(share: float) -> float:
+    share = min(1 - _MIN_SHARE, max(_MIN_SHARE, share))
+    return math.log(share / (1 - share))
+
+
+def _platt(odds: NDArray[np.float64], is_right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the slope and intercept with the largest likelihood, by Newton's method; see Platt 1999."""
     right = int(is_right.sum())
     # Platt's targets: as if each side had one more value.
-    target = np.where(is_right, (right + 1) / (right + 2), 1 / (len(judged) - right + 2))
+    target = np.where(is_right, (right + 1) / (right + 2), 1 / (len(odds) - right + 2))
     columns = np.stack([odds, np.ones(len(odds))])
     prior = np.array([1.0, 0.0])
     line = prior.copy()
@@ -322,13 +367,26 @@ def _read_curve(kind: str, data: Mapping[str, object]) -> CalibrationCurve:
     """
     if kind not in _KINDS:
         raise ValueError(f"it has a kind {kind!r:.60}")
-    numbers = {}
-    for name in CalibrationCurve.__slots__:
-        number = data[name]
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
-            raise ValueError(f"{name} of {kind} is {number!r:.60}")
-        numbers[name] = float(number)
+    points = tuple(
+        (_number(kind, "points", at), _number(kind, "points", odds)) for at, odds in _list(data["points"])
+    )
+    rises = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(points))
+    if len(points) < 2 or not rises:
+        raise ValueError(f"points of {kind} are no rising curve")
+    numbers = {
+        name: _number(kind, name, data[name]) for name in CalibrationCurve.__slots__ if name != "points"
+    }
     values, right = int(numbers.pop("values")), int(numbers.pop("right"))
-    if numbers["slope"] < 0:
-        raise ValueError(f"slope of {kind} is below 0")
-    return CalibrationCurve(**numbers, values=values, right=right)
+    return CalibrationCurve(**numbers, points=points, values=values, right=right)
+
+
+def _list(data: object) -> list[Any]:
+    if not isinstance(data, list):
+        raise TypeError(f"points is {data!r:.60}")
+    return data
+
+
+def _number(kind: str, name: str, number: object) -> float:
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+        raise ValueError(f"{name} of {kind} is {number!r:.60}")
+    return float(number)

@@ -30,7 +30,9 @@ def _values(count: int, slope: float, intercept: float, seed: int, kind: str = "
 @pytest.mark.parametrize(("slope", "intercept"), [(1.0, 0.0), (0.4, -1.0), (2.0, 1.0)])
 def test_the_curve_is_found_again(slope: float, intercept: float) -> None:
     curve = fit("m", _values(20_000, slope, intercept, 1)).curves["string"]
-    assert (curve.slope, curve.intercept) == pytest.approx((slope, intercept), abs=0.1)
+    for odds in (-3, -1, 0, 1, 2, 3, 5, 7):
+        logprob, expected = -math.log1p(math.exp(-odds)), slope * odds + intercept
+        assert curve(logprob) == pytest.approx(1 / (1 + math.exp(-expected)), abs=0.03)
 
 
 def test_the_error_on_other_values_of_the_kind_is_small() -> None:
@@ -43,6 +45,31 @@ def test_the_error_on_other_values_of_the_kind_is_small() -> None:
     assert after < 0.05
 
 
+def test_a_curve_that_is_no_line_is_found() -> None:
+    """A model that is right half the time, and nearly always where it is very sure: Platt scaling alone misses it."""
+
+    def values(seed: int) -> list[Judged]:
+        random = np.random.default_rng(seed)
+        odds = random.uniform(-6, 6, 3_000)
+        right = random.random(3_000) < np.where(odds < -3, 0.05, np.where(odds < 3, 0.5, 0.95))
+        return [
+            Judged("string", -math.log1p(math.exp(-x)), bool(y)) for x, y in zip(odds, right, strict=True)
+        ]
+
+    curve, rest = fit("m", values(1)).curves["string"], values(2)
+    right = [value.is_right for value in rest]
+    assert calibration_error([curve(value.logprob) for value in rest], right) < 0.03
+    logprobs = -np.log1p(np.exp(-np.linspace(-14, 14, 200)))
+    assert list(map(curve, logprobs)) == sorted(map(curve, logprobs))
+    assert curve(-1.5) == pytest.approx(0.5, abs=0.06)
+
+
+def test_few_values_hardly_move_the_line() -> None:
+    """Of forty values, one bin corrects the line, so the curve tells less sure values from surer ones."""
+    curve = fit("m", _values(40, 1.0, 0.0, 3)).curves["string"]
+    assert curve(-3.0) < curve(-1.0) < curve(-0.1) < curve(-0.001)
+
+
 def test_the_error_is_that_of_its_definition() -> None:
     assert calibration_error([], []) == 0
     assert calibration_error([1.0, 1.0], [True, False]) == pytest.approx(0.5)
@@ -53,14 +80,13 @@ def test_the_error_is_that_of_its_definition() -> None:
 def test_certain_values_and_separable_ones_have_finite_curves() -> None:
     certain = [Judged("choice", 0.0, True)] * 40 + [Judged("choice", -9.0, False)] * 40
     curve = fit("m", certain).curves["choice"]
-    assert math.isfinite(curve.slope)
+    assert all(map(math.isfinite, sum(curve.points, ())))
     assert 0 < curve(-9.0) < 0.1 < 0.9 < curve(0.0) < 1
     assert curve(-math.inf) >= 0
 
 
 def test_probabilities_that_mislead_become_the_share_of_right_values() -> None:
     curve = fit("m", _values(400, -1.0, 0.0, 1)).curves["string"]
-    assert curve.slope == 0
     assert curve(-0.01) == curve(-4.0) == pytest.approx(curve.right / curve.values, abs=0.02)
 
 
@@ -69,7 +95,9 @@ def test_a_kind_with_too_few_values_has_the_curve_of_all() -> None:
     curves = fit("m", few + many).curves
     assert curves["number"].values == 12
     assert curves["number"](-0.5) == pytest.approx(curves["string"](-0.5), abs=0.05)
-    assert curves["number"].slope != curves["string"].slope
+    assert curves["number"].points != curves["string"].points
+    together = [Judged("string", value.logprob, value.is_right) for value in few + many]
+    assert curves["number"].points == fit("m", together).curves["string"].points
 
 
 def test_too_few_or_one_sided_values_are_errors() -> None:
@@ -142,10 +170,14 @@ def test_a_file_has_the_calibration(tmp_path: Path) -> None:
     [
         lambda data: data.update(format="other"),
         lambda data: data.update(curves={"verb": data["curves"]["choice"]}),
-        lambda data: data["curves"]["choice"].update(slope=-1),
-        lambda data: data["curves"]["choice"].update(slope=math.nan),
+        lambda data: data["curves"]["choice"].update(points=[[0, 1], [1, 0]]),
+        lambda data: data["curves"]["choice"].update(points=[[0, 1], [0, 2]]),
+        lambda data: data["curves"]["choice"].update(points=[[0, 1]]),
+        lambda data: data["curves"]["choice"].update(points=[[0, 1], [2]]),
+        lambda data: data["curves"]["choice"].update(points={"a": 1}),
+        lambda data: data["curves"]["choice"].update(points=[[0, 1], [1, math.nan]]),
         lambda data: data["curves"]["choice"].update(values="60"),
-        lambda data: data["curves"]["choice"].pop("intercept"),
+        lambda data: data["curves"]["choice"].pop("right"),
         lambda data: data.update(model=3),
         lambda data: data.update(curves=[]),
     ],
