@@ -1,8 +1,9 @@
 """A thread that writes files when a burst of jobs is over.
 
 A job waits until no further job came for a while, so that a burst of compilations is not disturbed. Then the thread
-takes a small share of the time, because Python runs one thread at a time: it rests after each part of a job. It ends
-when it has nothing to do. It stops before the process forks, so that no lock is held in the child. At the exit of the
+takes a small share of the time, because Python runs one thread at a time: it rests after each part of a job. Many jobs
+are done at once, without rests: a long burst is disturbed rarely, and its files are written. The thread ends when it
+has nothing to do. It stops before the process forks, so that no lock is held in the child. At the exit of the
 interpreter it finishes its jobs without rests, for a limited time.
 """
 
@@ -23,7 +24,7 @@ __all__ = ["WRITER", "Job", "Writer"]
 Job: TypeAlias = Callable[[], Iterable[object]]
 """Returns an iterator whose steps do the work; each step takes at most about 0.1 ms of Python code."""
 
-_MAX_JOBS = 16
+_MAX_JOBS = 64
 """Maximum number of waiting jobs, which keep their guides in memory.
 
 Further jobs are refused, and their guides are saved after a later sequence.
@@ -35,8 +36,8 @@ _QUIET_SECONDS = 0.2
 _REST = 20.0
 """Duration of the rest after a step, in durations of the step: the thread takes a twentieth of the time."""
 
-_CROWD = 8
-"""Number of waiting jobs that halves the rests, so that fewer jobs are refused."""
+_CROWD = 16
+"""Number of waiting jobs that are done at once; each keeps its guide in memory, and takes about 0.5 ms."""
 
 _LINGER_SECONDS = 5.0
 """Seconds that the thread waits for a job before it ends: starting a thread takes 0.1 ms."""
@@ -57,6 +58,7 @@ class Writer:
         """Drop the jobs and the thread: in a forked child, for the parent does the jobs."""
         self._jobs: deque[Job] = deque()
         self._submitted = 0.0
+        self._is_crowded = False
         self._changed = Condition()
         self._thread: Thread | None = None
         self._is_working = False
@@ -70,7 +72,11 @@ class Writer:
                 return False
             self._jobs.append(job)
             self._submitted = time.monotonic()
-            if self._thread is None or len(self._jobs) == 1:  # otherwise the thread knows that there are jobs
+            self._is_crowded |= len(self._jobs) >= _CROWD
+            if self._thread is None or len(self._jobs) in (
+                1,
+                _CROWD,
+            ):  # otherwise the thread knows what to do
                 self._wake()
         return True
 
@@ -112,6 +118,7 @@ class Writer:
             except RuntimeError:  # there are too many threads
                 self._thread = None
                 self._jobs.clear()
+                self._is_crowded = False
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
@@ -123,16 +130,21 @@ class Writer:
             self._is_working = False
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._jobs or self._stops, _LINGER_SECONDS)
-            while self._jobs and not self._stops and not self._hurries and (wait := self._until_quiet()) > 0:
+            while (
+                not (self._stops or self._hurries or self._is_crowded) and (wait := self._until_quiet()) > 0
+            ):
                 self._changed.wait(wait)
             if self._stops or not self._jobs:
                 self._thread = None
                 return None
             self._is_working = True
-            return self._jobs.popleft()
+            job = self._jobs.popleft()
+            self._is_crowded &= len(self._jobs) > 0
+            return job
 
     def _until_quiet(self) -> float:
-        return self._submitted + _QUIET_SECONDS - time.monotonic()
+        """Return the seconds until the jobs are to be done, if none comes; at most 0 without jobs."""
+        return self._submitted + _QUIET_SECONDS - time.monotonic() if self._jobs else 0.0
 
     def _do(self, job: Job) -> None:
         try:
@@ -140,8 +152,9 @@ class Writer:
             for _ in job():
                 worked = time.thread_time() - begin
                 with self._changed:
-                    rest = worked * _REST / (1 + len(self._jobs) // _CROWD)
-                    self._changed.wait_for(lambda: self._stops or self._hurries, rest)
+                    self._changed.wait_for(
+                        lambda: self._stops or self._hurries or self._is_crowded, worked * _REST
+                    )
                 begin = time.thread_time()
         except Exception as error:
             _log_once(f"{type(error).__name__}: {error}")

@@ -164,6 +164,18 @@ def test_jobs_wait_until_no_further_job_comes(writer: Writer, monkeypatch: pytes
     _wait_for(lambda: done == [0, 1, 2, 3])
 
 
+def test_many_jobs_are_done_at_once_in_a_burst(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_QUIET_SECONDS", 3600.0)
+    done: list[int] = []
+    for number in range(background._CROWD + 1):
+        writer.submit(_job(lambda n=number: done.append(n)))
+        if number == background._CROWD - 2:
+            assert done == []
+    _wait_for(lambda: len(done) >= background._CROWD)
+    writer.flush()
+    assert done == [*range(background._CROWD + 1)]
+
+
 def test_an_exception_is_logged_once_and_does_not_end_the_thread(
     writer: Writer, caplog: pytest.LogCaptureFixture
 ) -> None:
