@@ -132,6 +132,8 @@ def test_streams_that_are_dropped_half_read_leave_nothing(read: int) -> None:
 
 _BATCH = """
 import signal, threading
+from typing import Annotated
+from annotated_types import MinLen
 import structkit as sk
 from structkit.testing import RandomModel
 
@@ -140,7 +142,7 @@ options = {"max_tokens": 100_000, "include_schema": False}
 sk.extract(model, "x", bool)
 print("ready", flush=True)
 try:
-    sk.extract_many(model, ["x"] * 40, list[str], **options)
+    sk.extract_many(model, ["x"] * 40, Annotated[list[str], MinLen(5_000)], **options)
 except KeyboardInterrupt:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("interrupted", flush=True)
