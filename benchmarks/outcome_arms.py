@@ -241,6 +241,8 @@ ARMS: Mapping[str, tuple[str | None, Run]] = {
     "structkit, null='may_omit'": (None, _structkit(null="may_omit")),
     "structkit, order='any'": (None, _structkit(order="any")),
     "structkit, JSON Schema in the prompt": (None, _structkit_schema_prompt),
+    "structkit, include_schema='json_schema'": (None, _structkit(include_schema="json_schema")),
+    "structkit, include_schema='example'": (None, _structkit(include_schema="example")),
     "structkit, include_schema=False": (None, _structkit(include_schema=False)),
     "llguidance, our prompt": ("llguidance", _llguidance("ours", spaced=False)),
     "llguidance, our prompt and spaces": ("llguidance", _llguidance("ours", spaced=True)),

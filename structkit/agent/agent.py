@@ -226,6 +226,11 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         if "system" in options:
             raise TypeError("an agent's system message is given as instructions=...")
         settings = Settings.read("Agent", options, ValidationOptions, _own_arguments())
+        if not isinstance(settings.include_schema, bool):
+            raise ValueError(
+                f"include_schema must be True or False for an agent, not {settings.include_schema!r}; "
+                "format=... decides how it describes tools and output"
+            )
         writing = settings.compile_settings
         ready = prepare_tools(Toolset(tools).tools, writing)
         output, functions = read_output(output_type, writing)

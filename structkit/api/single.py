@@ -19,6 +19,7 @@ from structkit.generate.input.arguments import check_model
 from structkit.generate.input.examples import render_examples
 from structkit.generate.input.options import Options, ResultOptions, Settings
 from structkit.generate.input.prompt import Prompt, prompt_text
+from structkit.generate.input.prompt_format import RenderedPrompt, choose_format
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run, run_samples
@@ -312,10 +313,14 @@ async def agenerate(
 
 def render_prompt(
     model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
-) -> str:
+) -> RenderedPrompt:
     r"""Return the exact text that the model would read, with its chat template applied, without generating.
 
     Takes the arguments of `generate`.
+
+    Returns:
+        The text. Its `prompt_format` has what was chosen for the chat template, and why: how the target is described,
+        and how JSON is written.
 
     Raises:
         SchemaError: The target cannot be described.
@@ -334,6 +339,8 @@ def render_prompt(
         if settings.examples
         else ()
     )
+    chosen = choose_format(model, read, settings.include_schema, compiled.json_style)
     if isinstance(model, TextModel):
-        return first_text(Request(model=model, prompt=prompt, target=target, settings=settings), examples)
-    return prompt_text(model, prepare_prompt(model, prompt, read, settings, examples))
+        request = Request(model=model, prompt=prompt, target=target, settings=settings)
+        return RenderedPrompt(first_text(request, examples), chosen)
+    return RenderedPrompt(prompt_text(model, prepare_prompt(model, prompt, read, settings, examples)), chosen)

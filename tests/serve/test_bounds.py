@@ -256,15 +256,16 @@ def test_metrics_need_the_key_and_health_does_not() -> None:
 
 
 def test_a_server_that_stops_completes_answers_in_time() -> None:
-    with serving(RandomModel(seed=3, brevity=2.0)) as served:
+    with serving(RandomModel(seed=3, brevity=2.0), max_tokens=4_000) as served:
         answers: list[httpx2.Response] = []
-        body = {"model": "demo", "messages": ANA, "structured_outputs": {"regex": "[a-z]{300}"}}
+        body: dict[str, object] = {"model": "demo", "messages": ANA, "max_tokens": 4_000}
+        body |= {"structured_outputs": {"regex": "[a-z]{4000}"}}
         thread = threading.Thread(target=lambda: answers.append(post(served, body)))
         thread.start()
         eventually(lambda: SCHEDULERS.of(served.model).active_rows > 0)
         served.server.should_exit = True
         thread.join(30)
-    assert len(answers[0].json()["choices"][0]["message"]["content"]) == 300
+    assert len(answers[0].json()["choices"][0]["message"]["content"]) == 4000
 
 
 def test_a_server_that_stops_cancels_answers_that_take_longer() -> None:

@@ -12,6 +12,7 @@ from typing import Literal, TypedDict, cast
 
 from structkit.generate.input.checks import check_count, check_type, read_path
 from structkit.generate.input.faithful import check_particles, read_particles
+from structkit.generate.input.prompt_format import Description, check_description
 from structkit.generate.input.validator import OutputValidator, read_validator
 from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
 from structkit.generate.sample.sample import Sampling, check_int, check_number
@@ -65,8 +66,9 @@ class CommonOptions(TypedDict, total=False):
     seed: int | None
     """Seed of the sampler: the same seed and model give the same tokens."""
 
-    include_schema: bool
-    """Whether the description of the target is added to the prompt; the default is true."""
+    include_schema: bool | Description
+    """Whether the description of the target is added to the prompt. With `True`, the default, the chat template decides
+    how it is described; `"types"`, `"json_schema"`, `"example"` and `"tools"` set it, except for agents."""
 
     examples: Sequence[tuple[str, object]]
     """Texts with their answers, placed before the prompt: `[(text, Person(...)), ...]`. Answers are validated and
@@ -258,7 +260,7 @@ class Settings:
     max_tokens: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
     compile_settings: CompileSettings = field(default_factory=CompileSettings)
-    include_schema: bool = True
+    include_schema: bool | Description = True
     system: str | None = None
     source: str | None = None
     examples: tuple[tuple[str, object], ...] = ()
@@ -311,7 +313,7 @@ class Settings:
             check_particles(self.particles, self.given, limits, temperature)
         if self.finish not in ("error", "shortest"):
             raise ValueError(f"finish must be 'error' or 'shortest', not {self.finish!r}")
-        check_type("include_schema", self.include_schema, bool, "True or False")
+        check_description(self.include_schema)
         check_type("confidence", self.confidence, bool, "True or False")
         check_type("fast_forward", self.fast_forward, bool, "True or False")
         check_type("source", self.source, (str, type(None)), "a string or None")

@@ -18,6 +18,7 @@ from structkit.generate.input.examples import Example, render_examples
 from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
 from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt, build_prompt, continues_text, encode_prompt, user_text
+from structkit.generate.input.prompt_format import choose_format, describe_target, with_tool
 from structkit.generate.input.request import Request
 from structkit.generate.particles.filter import Particles, draw_particles, no_particles
 from structkit.generate.run.observe import GenerationObserver
@@ -326,9 +327,12 @@ def prepare_prompt(
     """Return the prompt with the additions of the settings."""
     if isinstance(prompt, str) and not prompt.strip() and not isinstance(model, RandomLogits):
         _log.warning("the prompt is empty, so %s invents a value; pass the text to read", model.name)
-    description = target.description() if settings.include_schema else None
+    style = settings.compile_settings.json_style
+    chosen = choose_format(model, target, settings.include_schema, style).description
+    described = describe_target(target, chosen, style)
     turns = not isinstance(model, SupportsMessages) or model.takes_messages
-    return build_prompt(prompt, description, settings.system, examples, as_messages=turns)
+    built = build_prompt(prompt, described, settings.system, examples, as_messages=turns)
+    return with_tool(model, built, target) if chosen == "tools" else built
 
 
 def token_budget(guide: Guide, max_tokens: int | None, context: int | None, prompt_tokens: int) -> int:

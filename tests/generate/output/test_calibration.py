@@ -214,6 +214,15 @@ def test_examples_that_do_not_fit_are_errors(labelled: Any, error: type[Exceptio
         sk.calibrate(RandomModel(1), labelled, bool)
 
 
+@pytest.mark.parametrize(("answer", "count", "remedy"), [(True, 40, "harder"), (False, 0, "easier")])
+def test_one_sided_examples_are_an_error(answer: bool, count: int, remedy: str) -> None:
+    model = ScriptedModel(["true"] * 40)
+    with pytest.raises(
+        ValueError, match=f"one-sided: {count} of 40 values are right.*{remedy} for the model"
+    ):
+        sk.calibrate(model, [("x", answer)] * 40, bool)
+
+
 def test_a_model_that_returns_text_has_nothing_to_calibrate() -> None:
     with pytest.raises(sk.GenerationError, match="needs a model that returns logits"):
         sk.calibrate(sk.from_function(lambda text: "true"), [("x", True)] * 40, bool)
