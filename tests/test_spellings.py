@@ -83,7 +83,7 @@ def representative_bytes(*positions: tuple[Automaton, frozenset[Frame]]) -> set[
     return set({kind: byte for byte, kind in enumerate(zip(*rows, strict=True))}.values())
 
 
-@settings(max_examples=cases(33, of=100), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(20, of=100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, st.sampled_from(SPELLINGS))
 def test_equivalent_schemas_have_equal_languages(schema: object, spell: Any) -> None:
     # A constant is written as in the schema: 1 is not written as 1.0, which a range of numbers allows.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import linecache
 import pkgutil
 
 import pytest
@@ -38,6 +39,7 @@ def test_examples(name: str) -> None:
     if "structkit.serve" in name:
         needs_serve()
     module = importlib.import_module(name)
+    linecache.clearcache()  # doctest looks at each file of the cache once for each docstring
     failed, _ = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert not failed
 

@@ -98,7 +98,7 @@ def _assert_same(rules: Rules, seed: str, walks: int = 30) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("name", sorted(Random(0).sample(sorted(ZOO), cases(20, of=60))))
+@pytest.mark.parametrize("name", sorted(Random(0).sample(sorted(ZOO), cases(10, of=60))))
 def test_types(name: str) -> None:
     _assert_same(read_target(ZOO[name].target).rules(source=" ? "), name)
 
@@ -106,13 +106,13 @@ def test_types(name: str) -> None:
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_grammars_patterns_and_choices(name: str) -> None:
     target: AnyTarget = GRAMMARS[name]
-    _assert_same(read_target(target).rules(), name, cases(20, of=60))
+    _assert_same(read_target(target).rules(), name, cases(10, of=60))
 
 
 @pytest.mark.skipif(not MASKBENCH.exists(), reason="the schemas of MaskBench are not there")
 def test_schemas_of_maskbench() -> None:
     with gzip.open(MASKBENCH) as lines:
-        schemas = [json.loads(line)["schema"] for line in lines][: cases(20, of=60)]
+        schemas = [json.loads(line)["schema"] for line in lines][: cases(10, of=60)]
     checked = 0
     for number, schema in enumerate(schemas):
         try:
@@ -125,7 +125,7 @@ def test_schemas_of_maskbench() -> None:
     assert checked >= 0.9 * len(schemas)
 
 
-@settings(max_examples=cases(66, of=200), deadline=None)
+@settings(max_examples=cases(33, of=200), deadline=None)
 @given(nodes, st.lists(texts, max_size=8))
 def test_random_languages(node: Node, samples: list[str]) -> None:
     rules = Rules(node, {})

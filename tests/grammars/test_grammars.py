@@ -149,7 +149,7 @@ LIMITED = {"toml": re.compile(r"[0-9A-Fa-f_]{14}|[0-9]{9}|[eE][+-]?[0-9]_?[0-9]_
 
 @pytest.mark.parametrize("language", LIMITED)
 def test_the_language_has_the_changed_texts_that_the_oracle_accepts(language: str) -> None:
-    source, budgets = random.Random(7), (10, 20, 40, 80) * cases(40, of=400)
+    source, budgets = random.Random(7), (10, 20, 40, 80) * cases(20, of=400)
     texts = [*VALID[language], *(random_text(guide(language), source, budget) for budget in budgets)]
     found: Counter[bool] = Counter()
     for text in (mutant(source.choice(texts), source) for _ in range(6 * len(texts))):
@@ -175,7 +175,7 @@ def test_the_grammar_of_lark_is_in_its_language() -> None:
 
 
 def test_the_value_of_a_block_has_the_names_and_the_calls() -> None:
-    for seed in range(cases(20, of=100)):
+    for seed in range(cases(10, of=100)):
         made = sk.generate(RandomModel(seed=seed), "x", grammar("python-block"), max_tokens=30 + 3 * seed)
         statements = ast.parse(made.text).body
         assert len(statements) == len(made.value)

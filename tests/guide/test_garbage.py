@@ -43,10 +43,13 @@ OPEN = {
 @pytest.fixture
 def garbage() -> Iterator[list[object]]:
     """What a collection finds during the test is kept here."""
+    thresholds = gc.get_threshold()
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
+    gc.set_threshold(700, 10, 10)
     yield gc.garbage
+    gc.set_threshold(*thresholds)
     gc.set_debug(0)
     gc.garbage.clear()
     gc.enable()

@@ -195,7 +195,7 @@ def test_deep_values_are_deferred() -> None:
     assert Reader(link(rules)).accepts(b'{"a": ' + b"[" * 90 + b"7" + b"]" * 90 + b"}")
 
 
-@settings(max_examples=cases(100, of=300), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(50, of=300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas)
 def test_an_example_is_a_text_of_the_rule(schema: object) -> None:
     try:
@@ -269,7 +269,7 @@ def _linked(schema: dict[str, object], min_size: int) -> Automaton | None:
             reject()
 
 
-@settings(max_examples=cases(50, of=150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(25, of=150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
 @example(
     {},

@@ -56,7 +56,8 @@ def test_every_fault_of_real_files_is_python(path: Path) -> None:
         compile(mutant.source, str(path), "exec")
 
 
-def test_a_fault_is_found_by_the_tests(tmp_path: Path) -> None:
+def test_a_fault_is_found_by_the_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:langsmith_plugin -p no:hypothesispytest -p no:anyio")
     (tmp_path / "test_it.py").write_text("from part import add\ndef test_it():\n    assert add(2, 0) == 2\n")
     path = Path("part.py")
     assert survives(tmp_path, path, "def add(a, b): return a + b", ["test_it.py"], 600)

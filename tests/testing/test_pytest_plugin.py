@@ -17,7 +17,8 @@ PLUGIN = ("-p", "structkit.testing.pytest_plugin", "-p", "no:cacheprovider")
 
 @pytest.fixture(autouse=True)
 def _this_structkit(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    """Make tests that run in another folder import this copy of structkit."""
+    """Make tests that run in another folder import this copy of structkit, and no plugin that takes a second."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:langsmith_plugin")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]))
 
 

@@ -206,7 +206,7 @@ def test_no_tool_is_waited_for_when_the_time_is_over(
     script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), "ok"]
     tools = [sk.tool(function, name="f", timeout=10)]
     agent = sk.Agent(ScriptedModel(script, strict=False), tools, max_parallel_calls=2, on_limit="answer")
-    limits, begun = sk.UsageLimits(timeout=0.2), time.perf_counter()
+    limits, begun = sk.UsageLimits(timeout=0.1), time.perf_counter()
     result = (
         agent.run("x", usage_limits=limits)
         if run == "run"

@@ -89,7 +89,7 @@ def words_of(dfa: Any, max_words: int = 3_000) -> set[bytes]:
 @given(TEXTS, st.booleans())
 @example("1\\\\1\n", True)
 @example("1\u2014\u20141\u2003", True)
-@settings(max_examples=cases(100, of=300), deadline=None)
+@settings(max_examples=cases(50, of=300), deadline=None)
 def test_the_automaton_accepts_exactly_the_substrings(source: str, words: bool) -> None:
     expected = parts(source, words=words)
     raw = {part.encode() for part in expected}

@@ -173,7 +173,7 @@ def test_no_draft_changes_the_output(
             assert (drafted.finish_reason, drafted.read_tokens) == (other.finish_reason, other.read_tokens)
 
 
-@settings(max_examples=cases(33, of=100), deadline=None)
+@settings(max_examples=cases(20, of=100), deadline=None)
 @given(
     text=st.sampled_from(PEOPLE),
     prefix=st.text('AnaSouz 345",:{}', max_size=12),

@@ -391,7 +391,7 @@ def _read_or_none(schema: object) -> Document | None:
         reject()
 
 
-@settings(max_examples=cases(26, of=80), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(15, of=80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
 def test_random_schemas_agree_with_jsonschema(schema: object, other: object, values: list[object]) -> None:
     if isinstance(schema, dict):
@@ -433,7 +433,7 @@ def test_equal_subschemas_of_a_large_schema_are_parsed_once() -> None:
     read({"properties": {f"p{i}": large for i in range(900)}}, limits=Limits(schema_nodes=3_000))
 
 
-@settings(max_examples=cases(50, of=150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(25, of=150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas)
 @example(
     {
