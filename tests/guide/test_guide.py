@@ -123,9 +123,8 @@ def test_no_token_repeats_a_distinct_text(item: Node, text: str) -> None:
     automaton = _set_of(item)
     cursor, reference = Guide(automaton, tokens).cursor(), ReferenceCursor(automaton, tokens)
     for position, byte in enumerate(text.encode()):
-        if (
-            position % cases(1 + len(text) // 60, of=1) == 0
-        ):  # the reference reads every token at every position
+        # The reference reads every token at every position.
+        if position % cases(1 + len(text) // 30, of=1) == 0:
             actual, expected = np.empty((2, tokens.mask_words), np.uint32)
             cursor.fill_mask(actual)
             reference.fill_mask(expected)

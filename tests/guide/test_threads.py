@@ -61,7 +61,7 @@ def _walk(guide: Guide, seed: int, length: int = 60) -> list[bytes]:
 
 
 def test_sixteen_threads_with_one_guide_get_the_masks_of_one() -> None:
-    walks = cases(8, of=400)
+    walks = cases(5, of=400)
     alone, shared = _guide(), _guide()
     expected = [_walk(alone, seed) for seed in range(walks)]
     before = sys.getswitchinterval()

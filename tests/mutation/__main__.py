@@ -95,6 +95,8 @@ def survives(copy: Path, path: Path, source: str, tests: Sequence[str], timeout:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *tests]
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "PYTHONPATH": str(copy), "STRUCTKIT_CACHE_DIR": cache}
+        # Bytecode is found by size and second of its source, which two mutants may have in common.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment["STRUCTKIT_SHARED"] = os.environ.get("STRUCTKIT_SHARED", str(ROOT.parent / "shared"))
         try:
             done = subprocess.run(

@@ -148,7 +148,7 @@ def _ends(rows: Tables, flows: list[Flow[Decoded]], size: int) -> list[Decoded]:
     return ends  # type: ignore[return-value]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(20, of=40), deadline=None)
 @given(
     seed=st.integers(0, 2**20),
     size=st.integers(1, 4),
