@@ -247,7 +247,7 @@ class Outer(BaseModel):
 @pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
 @pytest.mark.parametrize("order", ["declared", "any"])
 def test_every_json_style_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
-    report = sk.check(Outer, n=40, null=null, whitespace=whitespace, order=order)
+    report = sk.check(Outer, n=cases(25, of=40), null=null, whitespace=whitespace, order=order)
     assert report.ok, str(report)
     assert report.validated > 20 and not report.note
 

@@ -1,0 +1,51 @@
+"""Fingerprints of targets, and the targets that are read from a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import structkit as sk
+from structkit.grammar.syntax.lark_grammar import LarkGrammar
+from structkit.targets.fingerprint import fingerprint_of
+
+GRAMMAR = 'start: "a" B\nB: /[b-d]+/'
+
+
+def test_a_grammar_is_serialized_without_reading_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that writes files would otherwise take as long as the compilation."""
+    target = sk.Grammar(GRAMMAR, parser="lalr", import_paths=["grammars"])
+    found = fingerprint_of(target)
+    assert found is not None
+
+    def read(*_: object) -> Any:
+        raise AssertionError("the grammar is read again")
+
+    monkeypatch.setattr(LarkGrammar, "_load", read)
+    stored = found.deserialize(found.serialize())
+    assert isinstance(stored, sk.Grammar)
+    assert (stored.text, stored.options) == (target.text, target.options)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"enum": [1, {"a": None}]},
+        sk.Regex("[a-z]+"),
+        sk.Choice(["a", 1, None]),
+        sk.JsonSchema({"type": "integer"}, additional="closed"),
+        sk.Grammar(GRAMMAR),
+        sk.Grammar('root ::= "a" [b-d]+', syntax="gbnf", start="root"),
+    ],
+)
+def test_a_target_that_is_read_from_a_file_has_the_fingerprint_of_the_target(target: Any) -> None:
+    found = fingerprint_of(target)
+    assert found is not None
+    again = fingerprint_of(found.deserialize(found.serialize()))
+    assert again is not None and again.text == found.text
+
+
+def test_a_target_that_json_changes_is_not_serialized() -> None:
+    found = fingerprint_of({"enum": [(1, 2)]})
+    assert found is not None and found.serialize() == b""
