@@ -239,7 +239,7 @@ def conflict_grammar(choose: random.Random) -> str:
 def test_the_shortest_lost_text_is_found() -> None:
     """Of random grammars that Lark takes, some have conflicts; the example is the shortest lost text of all."""
     compared = 0
-    for seed in range(cases(200, of=2500)):
+    for seed in range(cases(150, of=2500)):
         text = conflict_grammar(random.Random(seed))
         try:
             reader = Lark(text, parser="lalr", lexer="basic")
@@ -262,7 +262,7 @@ def test_the_shortest_lost_text_is_found() -> None:
 
 
 @pytest.mark.parametrize("lexer", ["basic", "contextual"])
-@pytest.mark.parametrize("seed", range(cases(30, of=40)))
+@pytest.mark.parametrize("seed", range(cases(20, of=40)))
 def test_random_grammars(seed: int, lexer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lark treats each example as the finding says, and finds no hidden terminal in any short text."""
     choose = random.Random(seed)

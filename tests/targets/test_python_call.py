@@ -71,7 +71,7 @@ def _with_defaults(place: dict[str, Any]) -> dict[str, Any]:
 
 def test_python_reads_random_lists_of_calls() -> None:
     target = sk.grammars.python_calls(*FUNCTIONS.values())
-    for seed in range(cases(60, of=300)):
+    for seed in range(cases(30, of=300)):
         result = sk.generate(RandomModel(seed=seed), "Go", target, max_tokens=40 + seed % 60)
         tree = ast.parse(result.text, mode="eval").body
         assert isinstance(tree, ast.List)

@@ -39,7 +39,7 @@ def _read(call: ast.expr) -> dict[str, object]:
 
 
 @given(st.dictionaries(TEXTS | st.sampled_from(["a", "b", "class", "None", "é", "ﬁ"]), VALUES, max_size=4))
-@settings(max_examples=cases(15, of=300), deadline=None)
+@settings(max_examples=cases(10, of=300), deadline=None)
 def test_python_parses_the_written_calls(arguments: dict[str, object]) -> None:
     written = PythonicFormat().format_arguments(json.dumps(arguments, ensure_ascii=False))
     tree = ast.parse(f"f({written})", mode="eval")

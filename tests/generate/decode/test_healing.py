@@ -306,7 +306,7 @@ ANSWERS = st.one_of(
 )
 
 
-@settings(max_examples=cases(20, of=150), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(12, of=150), suppress_health_check=list(HealthCheck))
 @given(TEXTS, ANSWERS, st.booleans())
 @example(" is:{", (str, '""'), True)
 @example("x = ", (sk.Regex("[a-z]+"), "new"), True)

@@ -28,7 +28,7 @@ def _accepts(kind: Any, low: Any, high: Any, text: str) -> bool:
     return True
 
 
-@settings(max_examples=cases(20, of=60), deadline=None)
+@settings(max_examples=cases(10, of=60), deadline=None)
 @given(st.lists(st.dates(), min_size=3, max_size=3))
 def test_dates_are_within_the_bounds(days: list[dt.date]) -> None:
     low, high = sorted(days[:2])
@@ -37,7 +37,7 @@ def test_dates_are_within_the_bounds(days: list[dt.date]) -> None:
         assert holds(language, day.isoformat()) == (low <= day <= high)
 
 
-@settings(max_examples=cases(20, of=60), deadline=None)
+@settings(max_examples=cases(10, of=60), deadline=None)
 @given(st.lists(st.datetimes(), min_size=3, max_size=3))
 def test_datetimes_are_within_the_bounds(moments: list[dt.datetime]) -> None:
     low, high = sorted(moments[:2])
@@ -47,7 +47,7 @@ def test_datetimes_are_within_the_bounds(moments: list[dt.datetime]) -> None:
         assert holds(language, text) == (low <= moment <= high) == _accepts(dt.datetime, low, high, text)
 
 
-@settings(max_examples=cases(20, of=60), deadline=None)
+@settings(max_examples=cases(10, of=60), deadline=None)
 @given(st.lists(st.times(), min_size=3, max_size=3))
 def test_times_are_within_the_bounds(drawn_times: list[dt.time]) -> None:
     low, high = sorted(drawn_times[:2])
@@ -56,7 +56,7 @@ def test_times_are_within_the_bounds(drawn_times: list[dt.time]) -> None:
         assert holds(language, time.isoformat()) == (low <= time <= high)
 
 
-@settings(max_examples=cases(20, of=60), deadline=None)
+@settings(max_examples=cases(10, of=60), deadline=None)
 @given(st.lists(_spans, min_size=3, max_size=3))
 def test_durations_are_within_the_bounds(spans: list[dt.timedelta]) -> None:
     low, high = sorted(spans[:2])

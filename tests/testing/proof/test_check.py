@@ -69,10 +69,11 @@ class Range(BaseModel):
 
 
 def test_a_type_without_counterexamples() -> None:
-    report = sk.check(Person, n=200)
+    count = cases(60, of=200)
+    report = sk.check(Person, n=count)
     assert report.ok, str(report)
-    assert (report.n, report.counterexamples, report.rejections) == (200, (), ())
-    assert report.validated > 150
+    assert (report.n, report.counterexamples, report.rejections) == (count, (), ())
+    assert report.validated > 0.75 * count
     assert report.name == "Person"
 
 
@@ -139,7 +140,7 @@ def test_custom_errors_are_errors_of_validators() -> None:
             raise PydanticCustomError("odd_number", "{value} is odd", {"value": value})
         return value
 
-    report = sk.check(Annotated[int, AfterValidator(odd)], n=100)
+    report = sk.check(Annotated[int, AfterValidator(odd)], n=50)
     assert report.ok, str(report)
     assert report.rejections[0].count > 10
 
@@ -213,7 +214,7 @@ def test_keywords_validated_afterwards_give_no_counterexamples() -> None:
     loose = sk.JsonSchema(
         {"type": "array", "items": {"type": "boolean"}, "not": {"uniqueItems": True}}, strict=False
     )
-    report = sk.check(loose, n=100)
+    report = sk.check(loose, n=50)
     assert report.ok, str(report)
     assert report.rejected > 10
 
