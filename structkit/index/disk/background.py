@@ -75,13 +75,12 @@ class Writer:
         with self._changed:
             if self._stops:
                 return False
-            now = time.monotonic()
+            self._submitted = time.monotonic()
             if is_accepted := len(self._jobs) < _MAX_JOBS:
                 self._jobs.append(job)
-                self._submitted = now
-            if is_crowd := len(self._jobs) >= _CROWD and now >= self._next_crowd:
-                self._at_once = len(self._jobs)
-                self._next_crowd = now + _CROWD_SECONDS
+            if is_crowd := len(self._jobs) >= _CROWD and self._submitted >= self._next_crowd:
+                self._at_once = _CROWD
+                self._next_crowd = self._submitted + _CROWD_SECONDS
             if self._thread is None or is_crowd or len(self._jobs) == 1:  # otherwise it knows what to do
                 self._wake()
         return is_accepted

@@ -193,7 +193,7 @@ def test_many_jobs_are_done_at_once_only_once_in_a_while(
     assert len(done) == background._CROWD
     monkeypatch.setattr(writer, "_next_crowd", 0.0)
     assert submit(1) == [False]  # a job that is refused shows that the burst goes on
-    _wait_for(lambda: len(done) == background._CROWD + background._MAX_JOBS)
+    _wait_for(lambda: len(done) == 2 * background._CROWD)
 
 
 def test_an_exception_is_logged_once_and_does_not_end_the_thread(
