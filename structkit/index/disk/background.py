@@ -1,10 +1,10 @@
 """A thread that writes files when a burst of jobs is over.
 
 A job waits until no further job came for a while, so that a burst of compilations is not disturbed. Then the thread
-takes a small share of the time, because Python runs one thread at a time: it rests after each part of a job. Once in a
-second, many waiting jobs are done at once, without rests: a long burst is disturbed rarely, and some of its files are
-written. The thread ends when it has nothing to do. It stops before the process forks, so that no lock is held in the
-child. At the exit of the interpreter it finishes its jobs without rests, for a limited time.
+takes a small share of the time, because Python runs one thread at a time: it rests after each part of a job. Many jobs
+are done at once, without rests: a long burst is disturbed rarely, and its files are written. The thread ends when it
+has nothing to do. It stops before the process forks, so that no lock is held in the child. At the exit of the
+interpreter it finishes its jobs without rests, for a limited time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["WRITER", "Job", "Writer"]
 Job: TypeAlias = Callable[[], Iterable[object]]
 """Returns an iterator whose steps do the work; each step takes at most about 0.1 ms of Python code."""
 
-_MAX_JOBS = 64
+_MAX_JOBS = 128
 """Maximum number of waiting jobs, which keep their guides in memory.
 
 Further jobs are refused, and their guides are saved after a later sequence.
@@ -36,12 +36,9 @@ _QUIET_SECONDS = 0.2
 _REST = 20.0
 """Duration of the rest after a step, in durations of the step: the thread takes a twentieth of the time."""
 
-_CROWD = 16
-"""Number of waiting jobs that are done at once; each keeps its guide in memory, and takes about 0.6 ms."""
-
-_CROWD_SECONDS = 1.0
-"""Seconds between two times that many jobs are done at once: all jobs of 300 schemas, one each 7 ms, made the first
-mask of each schema 1.2 times as slow."""
+_CROWD = 64
+"""Number of waiting jobs that are done at once; each keeps its guide in memory, and takes about 0.6 ms. When 16 were
+written at once, the first masks of a burst took longer."""
 
 _LINGER_SECONDS = 5.0
 """Seconds that the thread waits for a job before it ends: starting a thread takes 0.1 ms."""
@@ -62,8 +59,7 @@ class Writer:
         """Drop the jobs and the thread: in a forked child, for the parent does the jobs."""
         self._jobs: deque[Job] = deque()
         self._submitted = 0.0
-        self._at_once = 0  # so many jobs are done without waiting
-        self._next_crowd = 0.0
+        self._is_crowded = False
         self._changed = Condition()
         self._thread: Thread | None = None
         self._is_working = False
@@ -73,17 +69,17 @@ class Writer:
     def submit(self, job: Job) -> bool:
         """Run a job soon; return whether it was accepted."""
         with self._changed:
-            if self._stops:
+            if self._stops or len(self._jobs) >= _MAX_JOBS:
                 return False
+            self._jobs.append(job)
             self._submitted = time.monotonic()
-            if is_accepted := len(self._jobs) < _MAX_JOBS:
-                self._jobs.append(job)
-            if is_crowd := len(self._jobs) >= _CROWD and self._submitted >= self._next_crowd:
-                self._at_once = _CROWD
-                self._next_crowd = self._submitted + _CROWD_SECONDS
-            if self._thread is None or is_crowd or len(self._jobs) == 1:  # otherwise it knows what to do
+            self._is_crowded |= len(self._jobs) >= _CROWD
+            if self._thread is None or len(self._jobs) in (
+                1,
+                _CROWD,
+            ):  # otherwise the thread knows what to do
                 self._wake()
-        return is_accepted
+        return True
 
     def flush(self, seconds: float = _MAX_WAIT_SECONDS) -> bool:
         """Wait a limited time until all jobs are done, without rests; return whether they are."""
@@ -123,7 +119,7 @@ class Writer:
             except RuntimeError:  # there are too many threads
                 self._thread = None
                 self._jobs.clear()
-                self._at_once = 0
+                self._is_crowded = False
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
@@ -132,17 +128,19 @@ class Writer:
     def _next(self) -> Job | None:
         """Return the next job; `None` if the thread is to end."""
         with self._changed:
-            self._at_once = max(0, self._at_once - self._is_working)
             self._is_working = False
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._jobs or self._stops, _LINGER_SECONDS)
-            while not (self._stops or self._hurries or self._at_once) and (wait := self._until_quiet()) > 0:
+            while (
+                not (self._stops or self._hurries or self._is_crowded) and (wait := self._until_quiet()) > 0
+            ):
                 self._changed.wait(wait)
             if self._stops or not self._jobs:
                 self._thread = None
                 return None
             self._is_working = True
             job = self._jobs.popleft()
+            self._is_crowded &= len(self._jobs) > 0
             return job
 
     def _until_quiet(self) -> float:
@@ -156,7 +154,7 @@ class Writer:
                 worked = time.thread_time() - begin
                 with self._changed:
                     self._changed.wait_for(
-                        lambda: self._stops or self._hurries or self._at_once > 0, worked * _REST
+                        lambda: self._stops or self._hurries or self._is_crowded, worked * _REST
                     )
                 begin = time.thread_time()
         except Exception as error:

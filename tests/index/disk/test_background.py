@@ -176,26 +176,6 @@ def test_many_jobs_are_done_at_once_in_a_burst(writer: Writer, monkeypatch: pyte
     assert done == [*range(background._CROWD + 1)]
 
 
-def test_many_jobs_are_done_at_once_only_once_in_a_while(
-    writer: Writer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(background, "_QUIET_SECONDS", 3600.0)
-    monkeypatch.setattr(background, "_CROWD_SECONDS", 3600.0)
-    done: list[int] = []
-
-    def submit(count: int) -> list[bool]:
-        return [writer.submit(_job(lambda: done.append(1))) for _ in range(count)]
-
-    submit(background._CROWD)
-    _wait_for(lambda: len(done) == background._CROWD)
-    assert submit(background._MAX_JOBS + 1) == [True] * background._MAX_JOBS + [False]
-    time.sleep(0.05)
-    assert len(done) == background._CROWD
-    monkeypatch.setattr(writer, "_next_crowd", 0.0)
-    assert submit(1) == [False]  # a job that is refused shows that the burst goes on
-    _wait_for(lambda: len(done) == 2 * background._CROWD)
-
-
 def test_an_exception_is_logged_once_and_does_not_end_the_thread(
     writer: Writer, caplog: pytest.LogCaptureFixture
 ) -> None:
