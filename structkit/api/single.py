@@ -324,6 +324,7 @@ def render_prompt(
 
     Raises:
         SchemaError: The target cannot be described.
+        GenerationError: `include_schema="tools"` with a target or a chat template that it is not for.
 
     >>> from structkit.targets.specs import Choice
     >>> from structkit.testing import ScriptedModel

@@ -206,7 +206,7 @@ def test_random_grammars(seed: int, parser: Any, lexer: Any, monkeypatch: pytest
             read(text, parser, lexer)
         return
     try:
-        with seconds(1):
+        with seconds(cases(1, of=3)):
             words = {each for each in TEXTS if lark_accepts(lark, each)}
     except TimeoutError:
         pytest.skip("Lark does not end")

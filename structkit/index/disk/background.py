@@ -37,8 +37,8 @@ _REST = 20.0
 """Duration of the rest after a step, in durations of the step: the thread takes a twentieth of the time."""
 
 _CROWD = 64
-"""Number of waiting jobs that are done at once; each keeps its guide in memory, and takes about 0.6 ms. When 16 were
-written at once, the first masks of a burst took longer."""
+"""Number of waiting jobs that are done at once; each keeps its guide in memory, and takes about 0.6 ms. Fewer
+at once would disturb more of the compilations of a burst."""
 
 _LINGER_SECONDS = 5.0
 """Seconds that the thread waits for a job before it ends: starting a thread takes 0.1 ms."""

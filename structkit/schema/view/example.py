@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from structkit.errors import UnresolvedReference
+from structkit.schema.ir.path import SchemaPath
+from structkit.schema.ir.refs import References
+
 __all__ = ["example_of", "plain_schema"]
 
 _STRINGS: Mapping[str, str] = {
@@ -32,7 +36,7 @@ def example_of(schema: Mapping[str, object]) -> object:
     >>> example_of({"type": "object", "properties": {"age": {"type": "integer"}, "tags": {"items": {"enum": ["a"]}}}})
     {'age': 1, 'tags': ['a']}
     """
-    return _Example(schema).write(schema, _MAX_DEPTH)
+    return _Example(References(schema)).write(schema, _MAX_DEPTH)
 
 
 def plain_schema(schema: Mapping[str, object]) -> dict[str, object]:
@@ -77,11 +81,11 @@ class _Example:
     """A writer of the example of one schema.
 
     Attributes:
-        root: The schema, which references name parts of.
+        references: The parts of the schema that references name.
         values: How many values are written.
     """
 
-    root: Mapping[str, object]
+    references: References
     values: int = 0
 
     def write(self, schema: object, depth: int) -> object:
@@ -95,12 +99,19 @@ class _Example:
         if "const" in schema:
             return schema["const"]
         if isinstance(reference := schema.get("$ref"), str):
-            return self.write(_resolve(reference, self.root), depth - 1)
+            return self.write(self._find(reference), depth - 1)
         for keyword in ("anyOf", "oneOf", "allOf"):
             options = schema.get(keyword)
             if isinstance(options, Sequence) and options:
                 return self.write(next((each for each in options if not _is_null(each)), None), depth)
         return self._write_type(schema, depth)
+
+    def _find(self, reference: str) -> object:
+        """Return the schema that a reference names; `None` if there is none, which `compile` reports."""
+        try:
+            return self.references.find(reference, self.references.root.base, SchemaPath()).schema
+        except UnresolvedReference:
+            return None
 
     def _write_type(self, schema: Mapping[str, object], depth: int) -> object:
         kind = schema.get("type")
@@ -125,11 +136,3 @@ class _Example:
 
 def _is_null(schema: object) -> bool:
     return isinstance(schema, Mapping) and schema.get("type") == "null"
-
-
-def _resolve(reference: str, root: Mapping[str, object]) -> object:
-    """Return the part of a schema that a reference such as `#/$defs/Person` names; `None` if there is none."""
-    node: object = root
-    for part in reference.removeprefix("#").split("/")[1:]:
-        node = node.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(node, Mapping) else None
-    return node

@@ -140,7 +140,7 @@ def test_custom_errors_are_errors_of_validators() -> None:
             raise PydanticCustomError("odd_number", "{value} is odd", {"value": value})
         return value
 
-    report = sk.check(Annotated[int, AfterValidator(odd)], n=50)
+    report = sk.check(Annotated[int, AfterValidator(odd)], n=cases(50, of=100))
     assert report.ok, str(report)
     assert report.rejections[0].count > 10
 
@@ -214,7 +214,7 @@ def test_keywords_validated_afterwards_give_no_counterexamples() -> None:
     loose = sk.JsonSchema(
         {"type": "array", "items": {"type": "boolean"}, "not": {"uniqueItems": True}}, strict=False
     )
-    report = sk.check(loose, n=50)
+    report = sk.check(loose, n=cases(50, of=100))
     assert report.ok, str(report)
     assert report.rejected > 10
 
