@@ -147,6 +147,6 @@ def _rules(
 ) -> Rules:
     """Return the language of a target."""
     policy = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
-    read = read_target(target, policy=policy, limits=limits)
+    read = read_target(target, policy=policy, limits=limits, listed=True)
     # Quotes cannot be printed, so any source will do.
     return read.rules(whitespace=whitespace, order=order, source=" ? ", limits=limits)

@@ -7,6 +7,7 @@ becomes a rule that other rules call.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
@@ -16,12 +17,9 @@ from structkit.lowering.containers.any_json import any_json
 from structkit.lowering.containers.arrays import MAX_INLINE_NODES, ArrayLowerer
 from structkit.lowering.containers.notation import JSON, Notation, keywords_of
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer
-from structkit.lowering.lazy import (
-    LARGE_DOCUMENT,
-    Summaries,
-    Summary,
-    is_small,
-)
+from structkit.lowering.containers.product_rule import Deferred, ProductRule
+from structkit.lowering.containers.products import UNLISTED, ProductLowerer
+from structkit.lowering.lazy import LARGE_DOCUMENT, Summaries, Summary, is_small
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
 from structkit.lowering.strings.oracle import AutomatonOracle
@@ -39,6 +37,7 @@ from structkit.schema.ir.nodes import (
     Anything,
     Array,
     Boolean,
+    Combined,
     Const,
     Document,
     Format,
@@ -47,6 +46,7 @@ from structkit.schema.ir.nodes import (
     Null,
     Number,
     Object,
+    ObjectProduct,
     Ref,
     Schema,
     String,
@@ -120,15 +120,12 @@ def lower(
         reason, path = lowering.empty_reason or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=path)
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
-    rules, deferred = lowering.rules, lowering.deferred
-    return Rules(
-        start,
-        LazyRules(rules, deferred, lowering.examples, lowering.lower_deferred, formats=lowering.formats)
-        if deferred
-        else rules,
-        unenforced,
-        lowering.lazy,
-    )
+    rules: Mapping[str, Node] = lowering.rules
+    if lowering.deferred:
+        unlisted = UNLISTED if lowering.product_rules else None
+        parts = lowering.rules, lowering.deferred, lowering.examples, lowering.lower_deferred
+        rules = LazyRules(*parts, unlisted=unlisted, formats=lowering.formats)
+    return Rules(start, rules, unenforced, lowering.lazy)
 
 
 def _canonical_rule_name(name: str) -> str:
@@ -163,11 +160,12 @@ class _Lowering:
         self.names: dict[tuple[str, Node], str] = {}
         self.last_names: dict[str, str] = {}
         self.formats: set[str] = set()
+        self.product_rules = 0
         self.small = True
         self.size = 0
         self.definitions = document.definitions
         self.lowered: dict[str, tuple[Node, int, bool, int]] = {}
-        self.deferred: dict[str, tuple[Schema | Format, str]] = {}
+        self.deferred: dict[str, tuple[Deferred, str]] = {}
         self.examples: dict[str, Node] = {}
         self.deferred_names: dict[Schema, str] = {}
         self.shared: dict[tuple[Schema, bool, bool], tuple[Node, int, bool, int]] = {}
@@ -201,16 +199,6 @@ class _Lowering:
     def objects(self) -> ObjectLowerer:
         """Lowers the objects of the document."""
         return ObjectLowerer(self)
-
-    @property
-    def unions(self) -> UnionLowerer:
-        """Lowers the unions of the document."""
-        return UnionLowerer(self)
-
-    @property
-    def arrays(self) -> ArrayLowerer:
-        """Lowers the arrays of the document."""
-        return ArrayLowerer(self)
 
     def run(self, root: Schema) -> Node:
         """Return the language of the root and add its rules to `rules`."""
@@ -270,6 +258,14 @@ class _Lowering:
         self.examples[rule] = summary.example
         self.lazy.add(rule)
 
+    def defer_format(self, rule: str, given: Format) -> None:
+        """Add the rule of a format, which is lowered on first use."""
+        self.deferred[rule] = given, "$"
+
+    def defer_product(self, rule: str, given: ProductRule) -> None:
+        """Add a rule of a product, which is lowered on first use."""
+        self.deferred[rule] = given, given.table.path
+
     def deferred_value(self, schema: Schema, path: str, summary: Summary) -> Node:
         """Make a value a rule that is lowered on first use, and return the call; equal values share a rule."""
         name = self.deferred_names.get(schema)
@@ -287,6 +283,9 @@ class _Lowering:
         schema, path = self.deferred.pop(rule)
         if isinstance(schema, Format):
             self.rules[rule] = format_body(schema)
+            return
+        if isinstance(schema, ProductRule):
+            self.rules[rule] = ProductLowerer(self).rule(schema)
             return
         self.canonical = self.keywords = self.overlapping = False
         self.count = self.depth = self.max_depth = self.size = 0
@@ -355,7 +354,7 @@ class _Lowering:
     def lower_exact(self, schema: Schema, path: str) -> Node:
         """Lower one schema exactly."""
         self.charge(1, path)
-        if isinstance(schema, (Object, Array, Union)):
+        if isinstance(schema, (Object, Array, Union, ObjectProduct)):
             return self.nested(schema, path)
         self.small = self.small and is_small(schema)
         self.size += 1
@@ -388,6 +387,8 @@ class _Lowering:
             case Never(reason):
                 self.empty_reason = self.empty_reason or (reason, path)
                 return NEVER
+            case Combined():
+                raise TypeError("a document has no combinations; call tabulate when it is parsed")
 
     def canonical_definition(self, name: str) -> Node:
         """Return a call of a definition inside unique items, where each value has one spelling."""
@@ -397,7 +398,7 @@ class _Lowering:
             self.pending.append(name)
         return RuleRef(rule)
 
-    def nested(self, schema: Object | Array | Union, path: str) -> Node:
+    def nested(self, schema: Object | Array | Union | ObjectProduct, path: str) -> Node:
         """Lower a nested schema, or defer it; in a large document, equal schemas are lowered once."""
         if self.depth and (summary := self.deferrable(schema)) is not None:
             return self.deferred_value(schema, path, summary)
@@ -421,7 +422,7 @@ class _Lowering:
         self.size += size
         return node
 
-    def lower_nested(self, schema: Object | Array | Union, path: str) -> Node:
+    def lower_nested(self, schema: Object | Array | Union | ObjectProduct, path: str) -> Node:
         """Lower a nested schema; every `_MAX_NESTING` levels start a rule."""
         outer, small, size = (self.depth, self.max_depth), self.small, self.size
         self.small, self.size = is_small(schema), 1
@@ -432,9 +433,11 @@ class _Lowering:
             case Object():
                 node = self.objects.object(schema, path)
             case Array():
-                node = self.arrays.array(schema, path)
+                node = ArrayLowerer(self).array(schema, path)
             case Union(branches):
-                node = self.unions.union(branches, path)
+                node = UnionLowerer(self).union(branches, path)
+            case ObjectProduct():
+                node = ProductLowerer(self).product(schema, path)
         if starts_rule:
             self.depth, self.max_depth = outer
             node = self.rule(node, path)

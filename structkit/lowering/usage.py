@@ -20,6 +20,7 @@ from structkit.schema.ir.nodes import (
     Null,
     Number,
     Object,
+    ObjectProduct,
     Ref,
     Schema,
     String,
@@ -28,7 +29,7 @@ from structkit.schema.ir.nodes import (
 
 __all__ = ["Usage", "differ_at_the_start", "usages", "with_multiple_spellings"]
 
-_WITH_PARTS = frozenset({Ref, Object, Array, Union, String})
+_WITH_PARTS = frozenset({Ref, Object, ObjectProduct, Array, Union, String})
 """References, and nodes that can have subschemas."""
 
 
@@ -113,6 +114,8 @@ def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
             and has_multiple_spellings(current.format)
         ):
             return True
+        if isinstance(current, ObjectProduct) and current.additional:
+            return True
         if isinstance(current, Object) and (
             current.additional or ((any_order or current.any_order) and len(current.properties) > 1)
         ):
@@ -166,6 +169,8 @@ def _has_overlapping_parts(schema: Schema) -> bool:
             return bool(contains)
         case Object(required_groups=groups):
             return bool(groups)
+        case ObjectProduct():
+            return True
         case _:
             return False
 
@@ -190,7 +195,11 @@ def _callees_first(roots: list[str], usages: dict[str, Usage]) -> list[str]:
 
 def differ_at_the_start(branches: Sequence[Schema]) -> bool:
     """Return whether alternatives, except constants, differ in their first character."""
-    kinds = [type(branch) for branch in branches if not isinstance(branch, Const | Null | Boolean)]
+    kinds = [
+        Object if isinstance(branch, ObjectProduct) else type(branch)
+        for branch in branches
+        if not isinstance(branch, Const | Null | Boolean)
+    ]
     if Ref in kinds or Anything in kinds:
         return len(kinds) == 1
     return len(set(kinds)) == len(kinds) and not {Integer, Number} <= set(kinds)

@@ -31,11 +31,8 @@ def without_labels(rules: Rules) -> Rules:
     >>> list(without_labels(Rules(start, {"x": inner})).rules)
     ['x:0', 'x:1']
     """
-    if isinstance(rules.rules, LazyRules) and rules.rules.is_unbounded:
-        raise SchemaError(
-            "a grammar with a postlex has rules for each indentation, and cannot be printed; "
-            "use the grammar without a postlex"
-        )
+    if isinstance(rules.rules, LazyRules) and rules.rules.unlisted is not None:
+        raise SchemaError(rules.rules.unlisted)
     found: dict[str, Node] = {}
     owners: dict[str, tuple[str, int]] = {}
     start = resolve_labels(rules.start, None, owners)

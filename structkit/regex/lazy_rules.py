@@ -18,8 +18,9 @@ class LazyRules(Mapping[str, Node]):
         deferred: The other rules by name; `lower` removes one and may add the parts that it defers.
         examples: For each rule that was ever deferred, a part of its language that is not empty.
         lower: Lowers one deferred rule.
-        resolve: For rules that defer ever more rules, so that they cannot all be lowered: returns the name of a rule
-            from the name of its caller and the name in the node of the caller.
+        resolve: Returns the name of a rule from the name of its caller and the name in the node of the caller.
+        unlisted: For rules that defer ever more rules, so that they cannot all be lowered: the error, with a remedy,
+            where they are to be listed.
         formats: The rules that are the formats of their names, whose automata may be stored.
     """
 
@@ -31,6 +32,7 @@ class LazyRules(Mapping[str, Node]):
         lower: Callable[[str], None],
         resolve: Callable[[str, str], str] | None = None,
         *,
+        unlisted: str | None = None,
         formats: Collection[str] = (),
     ) -> None:
         self.lowered = lowered
@@ -39,10 +41,16 @@ class LazyRules(Mapping[str, Node]):
         self._lower = lower
         self.formats = formats
         self._resolve = resolve
+        self.unlisted = unlisted
 
     @property
     def is_unbounded(self) -> bool:
         """Whether rules defer ever more rules, so that they cannot all be lowered."""
+        return self.unlisted is not None
+
+    @property
+    def has_own_names(self) -> bool:
+        """Whether a rule names its callees in its own way; see `callee`."""
         return self._resolve is not None
 
     def callee(self, caller: str, name: str) -> str:
@@ -55,11 +63,8 @@ class LazyRules(Mapping[str, Node]):
         return self.lowered[name]
 
     def __iter__(self) -> Iterator[str]:
-        if self.is_unbounded:
-            raise SchemaError(
-                "the rules of a grammar with a postlex cannot be listed: there is one for each indentation; "
-                "use the grammar without a postlex"
-            )
+        if self.unlisted is not None:
+            raise SchemaError(self.unlisted)
         while self._deferred:
             for name in sorted(self._deferred):
                 self._lower(name)

@@ -70,6 +70,7 @@ def read_target(
     policy: JsonStyle = JsonStyle(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
     notes: bool = True,
+    listed: bool = False,
 ) -> Target[object]:
     """Parse a target.
 
@@ -79,6 +80,7 @@ def read_target(
         policy: The JSON style of the call. It does not apply to a JSON Schema, which declares the required keys itself.
         limits: Bounds on the size of the schema.
         notes: Whether a JSON Schema keeps its titles, descriptions and examples, which only `Target.description` uses.
+        listed: Whether all rules are to be listed, so that combinations of objects cannot have a rule for each state.
 
     Raises:
         SchemaError: The target is none of these, or an invalid schema.
@@ -103,6 +105,7 @@ def read_target(
             strict=target.strict,
             resources=target.resources,
             notes=notes,
+            products=not listed and policy.order != "any",
         )
         if target.bounded_numbers:
             document = replace(document, bounded_numbers=True)

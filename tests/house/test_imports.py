@@ -91,7 +91,7 @@ UPSTREAM = {
 """The components that each component may import, besides itself and `SHARED`. Only `cli` imports `api`."""
 
 FOLDERS = {
-    "schema": ["ir", "markers", "algebra", "json_schema", "view", "python"],
+    "schema": ["ir", "markers", "algebra", "product", "json_schema", "view", "python"],
     "regex": ["", "pattern"],
     "automaton": ["core", "construct", "distance", "runtime", ""],
     "grammar": ["rules", "syntax", "findings", ""],

@@ -130,7 +130,7 @@ class Automaton:
             raise LimitExceeded(
                 "states",
                 self.limits.states,
-                "a grammar with a postlex, whose rules are made for each indentation",
+                "the rules of this target, which are made as texts need them",
                 is_fixed=True,
             )
         rule = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import Node, ReturnLabel, Rules
 
 __all__ = ["LazyBuilder"]
+
+_RULE_NUMBER = re.compile(r"('\d+)?'*$")
+"""What tells the rules of one place apart at the end of their names."""
 
 
 class _Automata:
@@ -124,7 +128,7 @@ class LazyBuilder:
         if key in rules.formats and (stored := FORMATS.get(key, self.limits)) is not None:
             return stored
         dfa = self.automata.of(rules[key])
-        if not rules.is_unbounded:
+        if not rules.has_own_names:
             return dfa
         names = [rules.callee(key, callee) if isinstance(callee, str) else callee for callee in dfa.callees]
         return replace(dfa, callees=tuple(names))
@@ -182,7 +186,7 @@ class LazyBuilder:
     def _place(self, key: RuleKey | None) -> str | None:
         """Return the place of a rule: its own, or that of its first caller; rules of grammars have none."""
         if isinstance(key, str) and key.startswith("#"):
-            return key.removeprefix("#").rstrip("'")
+            return _RULE_NUMBER.sub("", key.removeprefix("#"))
         return "$" if key is None else self._places.get(key)
 
     def _name_callees(self, key: RuleKey | None, dfa: Dfa) -> None:

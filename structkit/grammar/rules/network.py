@@ -60,6 +60,11 @@ _MAX_RANGES = 300
 _LIMITS = Limits(states=10_000, nfa_states=50_000, transitions=1_000_000)
 """The size of a rule above which the rules that it calls stay rules, so that they are not determinized together."""
 
+_UNLISTED = (
+    "a grammar with a postlex has rules for each indentation, which cannot be listed; "
+    "use the grammar without a postlex"
+)
+
 _WORK = 20
 """Work on the automata of all rules, as a multiple of the states that one rule may have; each takes about 0.1 µs."""
 
@@ -151,7 +156,7 @@ def _lazy_rules(variants: Variants, *, is_nullable: bool) -> Rules:
 
     lower(variants.start)
     examples[variants.start] = min(examples.values(), key=lambda text: len(str(text)))
-    rules = LazyRules(lowered, deferred, examples, lower, variants.callee)
+    rules = LazyRules(lowered, deferred, examples, lower, variants.callee, unlisted=_UNLISTED)
     start = RuleRef(variants.start)
     return Rules(choice([start, EMPTY]) if is_nullable else start, rules, lazy=examples.keys())
 

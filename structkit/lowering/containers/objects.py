@@ -27,7 +27,7 @@ from structkit.schema.ir.nodes import Additional, Object, Schema
 from structkit.schema.ir.path import path_step
 from structkit.schema.markers.json_style import Order
 
-__all__ = ["MAX_LAZY_SIZE", "ObjectLowerer"]
+__all__ = ["MAX_INLINE_VALUE", "MAX_LAZY_SIZE", "ObjectLowerer", "ObjectLowering"]
 
 MAX_LAZY_SIZE = 500
 """Largest rule, in schemas, that is built lazily."""
@@ -35,8 +35,8 @@ MAX_LAZY_SIZE = 500
 _MIN_LARGE_SIZE = 60
 """Largest object, in schemas, that does not become a rule. Rules bound the size of an automaton."""
 
-_MAX_INLINE_VALUE = 8
-"""Largest value, in nodes, of a large object that does not become a lazy rule."""
+MAX_INLINE_VALUE = 8
+"""Largest value, in nodes, of a large object, or of a product, that does not become a rule."""
 
 
 class ObjectLowering(StringLowering, Protocol):
@@ -81,7 +81,7 @@ class ObjectLowerer:
         large = lowering.size > _MIN_LARGE_SIZE
         parts: list[ListPart] = []
         for prop, prop_path, (value, small, size) in zip(schema.properties, paths, values, strict=True):
-            if large and exceeds_size(value, _MAX_INLINE_VALUE):
+            if large and exceeds_size(value, MAX_INLINE_VALUE):
                 value = lowering.rule(value, prop_path, small=small and size <= MAX_LAZY_SIZE)
                 lowering.size -= size - 1
             if value is NEVER and not prop.required:

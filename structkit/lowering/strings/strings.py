@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Protocol, cast
@@ -73,7 +73,6 @@ class StringLowering(Protocol):
     source: str | None
     escaped: dict[str, None]
     rules: dict[str, Node]
-    deferred: dict[str, tuple[Schema | Format, str]]
     examples: dict[str, Node]
     lazy: set[str]
     formats: set[str]
@@ -86,6 +85,13 @@ class StringLowering(Protocol):
 
     def add(self, name: str, node: Node, *, small: bool | None = None) -> None:
         """Add a rule."""
+
+    @property
+    def deferred(self) -> Mapping[str, object]:
+        """The rules that are not lowered yet."""
+
+    def defer_format(self, rule: str, given: Format) -> None:
+        """Add the rule of a format, which is lowered on first use."""
 
     def lower_deferred(self, rule: str) -> None:
         """Lower a deferred rule."""
@@ -146,7 +152,7 @@ class StringLowerer:
         rule = str(given)
         if not canonical and given.name in FORMAT_EXAMPLES:
             if rule not in lowering.examples:
-                lowering.deferred[rule] = given, "$"
+                lowering.defer_format(rule, given)
                 lowering.examples[rule] = LiteralText(f'{FORMAT_EXAMPLES[given.name]}"')
                 lowering.lazy.add(rule)
                 if rule in FORMATS.names:

@@ -16,7 +16,8 @@ from itertools import zip_longest
 from structkit.errors import UnsupportedKeyword
 from structkit.schema.algebra.constants import subtract_constants
 from structkit.schema.algebra.extend_prefix import extend_prefix
-from structkit.schema.algebra.intersect import Intersector, literal_pattern, may_intersect
+from structkit.schema.algebra.intersect import Intersector, may_intersect
+from structkit.schema.algebra.intersect_strings import literal_pattern
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.algebra.property_names import complement_strings
 from structkit.schema.algebra.ranges import intersect_numbers
@@ -27,6 +28,7 @@ from structkit.schema.ir.nodes import (
     Array,
     Boolean,
     Bound,
+    Combined,
     Const,
     Contains,
     Integer,
@@ -78,6 +80,11 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     constants = subtract_constants(left, right, _EMPTY.reason)
     if constants is not None:
         return constants
+    if intersector.combine is not None and _may_be_object(left) and _may_be_object(right):
+        if not may_intersect(left, right, intersector.oracle):
+            return left
+        others = intersector.combine((right,), 0, 0, intersector, path)
+        return intersector.combine((left, others), 2, 2, intersector, path)
     if isinstance(right, Union):
         texts = (
             [branch for branch in right.branches if _is_string_const(branch)]
@@ -97,6 +104,13 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if not may_intersect(left, right, intersector.oracle):
         return left
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
+
+
+def _may_be_object(node: Schema) -> bool:
+    """Return whether some values of a node that is no reference may be objects."""
+    if isinstance(node, Union):
+        return any(isinstance(branch, Ref) or _may_be_object(branch) for branch in node.branches)
+    return isinstance(node, (Object, Combined, Anything))
 
 
 def _without_special_cases(node: Schema) -> Schema:

@@ -18,6 +18,7 @@ from structkit.schema.ir.constructors import string
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
+    Combined,
     Const,
     Integer,
     Never,
@@ -79,6 +80,8 @@ def may_intersect(
     kinds = {type(left), type(right)}
     if Never in kinds:
         return False
+    if Combined in kinds:
+        return kinds <= _OBJECTS or not kinds.isdisjoint(_UNKNOWN)
     if not kinds.isdisjoint(_UNKNOWN):
         return True
     if isinstance(left, Const):
@@ -111,7 +114,8 @@ def _alternatives(node: Schema) -> tuple[Schema, ...]:
     return node.branches if isinstance(node, Union) else (node,)
 
 
-_UNKNOWN, _NUMBERS = frozenset({Ref, Anything}), frozenset({Integer, Number})
+_UNKNOWN, _NUMBERS = frozenset({Ref, Anything, Union}), frozenset({Integer, Number})
+_OBJECTS = frozenset({Object, Combined, Const})
 
 _MAX_COMPARISONS = 1000
 """Maximum pairs of alternatives that are compared for one key."""
@@ -194,6 +198,12 @@ class _Proof:
                 return self._arrays(left, right)
             case Object(), Object():
                 return self._objects(left, right)
+            case (Combined() as combined, (Object() | Combined()) as other) | (
+                Object() as other,
+                Combined() as combined,
+            ):
+                must = combined.parts if combined.min_count == len(combined.parts) else ()
+                return any(self.disjoint(part, other) for part in must)
         return type(left) is not type(right)
 
     def _strings(self, left: String, right: String) -> bool:

@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product, zip_longest
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.algebra.constants import without_other_constants
 from structkit.schema.algebra.disjoint import may_intersect
 from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_prefix
-from structkit.schema.algebra.intersect_strings import combine_alternatives, intersect_strings
+from structkit.schema.algebra.intersect_strings import (
+    combine_alternatives,
+    intersect_strings,
+    literal_pattern,
+)
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.algebra.property_names import additional_value, complement_strings, name_matches
 from structkit.schema.algebra.ranges import intersect_numbers, min_defined
@@ -30,6 +34,7 @@ from structkit.schema.ir.nodes import (
     Additional,
     Anything,
     Array,
+    Combined,
     Const,
     Contains,
     Integer,
@@ -44,7 +49,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["Intersector", "literal_pattern", "may_intersect"]
+__all__ = ["Combine", "Intersector", "may_intersect"]
 
 P = TypeVar("P")
 
@@ -55,19 +60,50 @@ _COST = 10
 """Cost of one intersected node in units of `Limits.schema_nodes`: it takes as long as this many subschemas."""
 
 
+_MAX_MULTIPLIED = 8
+"""Maximum number of combinations of objects that are multiplied out although all others are counted."""
+
+
+class Combine(Protocol):
+    """Represents combinations of objects that are too many to be multiplied out; see `combine`."""
+
+    def __call__(
+        self,
+        parts: Sequence[Schema],
+        min_count: int,
+        max_count: int,
+        intersector: Intersector,
+        path: SchemaPath,
+        /,
+    ) -> Schema:
+        """Return the values in so many of the parts."""
+
+
 class Intersector:
     """Computes intersections of the nodes of one document.
 
     Attributes:
         definitions: The definitions of the document.
         oracle: Decides queries about strings.
+        combine: Represents many combinations of objects; `None` multiplies all combinations out.
+        max_cost: Maximum cost of all combinations; `None` for that of the limits.
         differences: For each definition that is a difference: the minuend and the subtrahends.
+        is_exhausted: Whether there were too many combinations.
     """
 
-    def __init__(self, definitions: Definitions, limits: Limits, oracle: StringOracle = UNDECIDED) -> None:
+    def __init__(
+        self,
+        definitions: Definitions,
+        limits: Limits,
+        oracle: StringOracle = UNDECIDED,
+        combine: Combine | None = None,
+        max_cost: int | None = None,
+    ) -> None:
         self.definitions = definitions
         self.oracle = oracle
-        self._limits = limits
+        self.combine = combine
+        self.is_exhausted = False
+        self._max_cost = limits.schema_nodes if max_cost is None else min(limits.schema_nodes, max_cost)
         self._count = 0
         self._parts: dict[str, tuple[Schema, ...]] = {}
         self.differences: dict[str, tuple[Schema, frozenset[Schema]]] = {}
@@ -129,6 +165,8 @@ class Intersector:
 
     def _merge(self, parts: tuple[Schema, ...], path: SchemaPath) -> Schema:
         """Return the intersection of nodes that are not references."""
+        if self.combine is not None and _has_many_combinations(parts):
+            return self.combine(parts, len(parts), len(parts), self, path)
         merged = without_other_constants(parts)
         # Pruning compares every alternative with every other node.
         alternatives = [len(part.branches) for part in merged if isinstance(part, Union)]
@@ -160,10 +198,13 @@ class Intersector:
             LimitExceeded: The cost exceeds the limit.
         """
         self._count += nodes * _COST
-        if self._count > self._limits.schema_nodes:
-            raise LimitExceeded(
-                "schema_nodes", self._limits.schema_nodes, "the combinations of schemas", place=path.text
-            )
+        if self._count > self._max_cost:
+            raise self.too_many(path)
+
+    def too_many(self, path: SchemaPath) -> LimitExceeded:
+        """Return the error of too many combinations."""
+        self.is_exhausted = True
+        return LimitExceeded("schema_nodes", self._max_cost, "the combinations of schemas", place=path.text)
 
     def _merge_const(self, const: Const, others: tuple[Schema, ...], path: SchemaPath) -> Schema:
         value: object = json.loads(const.text)
@@ -403,19 +444,21 @@ class Intersector:
         return additional_value(name, node.additional, self.oracle, path) if found is None else found
 
 
+def _has_many_combinations(parts: Sequence[Schema]) -> bool:
+    """Return whether the objects of an intersection are combined already, or their alternatives would multiply."""
+    count = 1
+    for part in parts:
+        kinds = [type(branch) for branch in part.branches] if isinstance(part, Union) else [type(part)]
+        if Combined in kinds:
+            return len(parts) > 1
+        count *= max(1, sum([kind is Object or kind is Ref for kind in kinds]))
+    return count > _MAX_MULTIPLIED
+
+
 def _with(node: Object, name: str, value: Schema) -> Object:
     """Return the object with `name` required and its value replaced."""
     keys = (replace(k, value=value, required=True) if k.name == name else k for k in node.properties)
     return replace(node, properties=tuple(keys))
-
-
-def literal_pattern(text: str) -> str:
-    r"""Return the pattern that matches one text.
-
-    >>> literal_pattern("a+b")
-    '^a\\+b$'
-    """
-    return "^" + "".join(f"\\{character}" if character in _SPECIAL else character for character in text) + "$"
 
 
 def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracle) -> Schema:
@@ -435,9 +478,6 @@ def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracl
         if len(compatible) == len(node.branches)
         else union(compatible, "no alternative is compatible with the other keywords")
     )
-
-
-_SPECIAL = frozenset("\\^$.|?*+()[]{}/-")
 
 
 def _merge_scalars(left: Schema, right: Schema, path: SchemaPath) -> Schema:

@@ -11,7 +11,7 @@ from structkit.schema.algebra.ranges import min_defined
 from structkit.schema.ir.nodes import Schema, String, Union
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["combine_alternatives", "intersect_strings"]
+__all__ = ["combine_alternatives", "intersect_strings", "literal_pattern"]
 
 _MAX_PAIRS = 8
 """Most combinations of alternatives that stay alternatives; each of them is lowered by itself."""
@@ -82,3 +82,15 @@ def intersect_strings(left: String, right: String, path: SchemaPath) -> String:
         forbidden=tuple(dict.fromkeys((*left.forbidden, *right.forbidden))),
         forbidden_formats=tuple(dict.fromkeys((*left.forbidden_formats, *right.forbidden_formats))),
     )
+
+
+def literal_pattern(text: str) -> str:
+    r"""Return the pattern that matches one text.
+
+    >>> literal_pattern("a+b")
+    '^a\\+b$'
+    """
+    return "^" + "".join(f"\\{character}" if character in _SPECIAL else character for character in text) + "$"
+
+
+_SPECIAL = frozenset("\\^$.|?*+()[]{}/-")

@@ -12,12 +12,14 @@ from structkit.schema.ir.nodes import (
     Anything,
     Array,
     Boolean,
+    Combined,
     Const,
     Integer,
     Never,
     Null,
     Number,
     Object,
+    ObjectProduct,
     Property,
     Ref,
     Schema,
@@ -59,6 +61,14 @@ def contains_value(node: Schema, value: object, oracle: StringOracle = UNDECIDED
             return _array_contains(node, value, oracle)
         case Object():
             return _object_contains(node, value, oracle)
+        case Combined(parts, min_count, max_count):
+            answers = [contains_value(part, value, oracle) for part in parts]
+            least, most = answers.count(True), len(parts) - answers.count(False)
+            if not isinstance(value, dict) or most < min_count or least > max_count:
+                return False
+            return True if min_count <= least and most <= max_count else None
+        case ObjectProduct():
+            return None if isinstance(value, dict) else False
 
 
 def to_const(value: object) -> Const:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from structkit.errors import SchemaError, UnsatisfiableSchema
 from structkit.schema.ir.constructors import array, object_, union, with_note
@@ -24,6 +24,7 @@ from structkit.schema.ir.nodes import (
     Never,
     Null,
     Object,
+    ObjectProduct,
     Property,
     Ref,
     Schema,
@@ -31,13 +32,13 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 from structkit.schema.ir.path import join_path, path_step
+from structkit.schema.ir.product_states import possible_product
+from structkit.schema.ir.rebuild import in_array, in_object, in_product
 
 __all__ = ["prune", "topological_order"]
 
 Definitions = Mapping[str, Schema]
-K = TypeVar("K", Property, Additional)
-
-_COMPOSITE = (Ref, Union, String, Array, Object)
+_COMPOSITE = (Ref, Union, String, Array, Object, ObjectProduct)
 """Node types that may contain unsatisfiable parts."""
 
 _WITH_PARTS = frozenset({*_COMPOSITE, Never})
@@ -144,7 +145,7 @@ def _references_if_plain(node: Schema) -> dict[str, None] | None:
             pending += (current.items, *reversed(current.prefix))
         elif isinstance(current, Union):
             pending += [each for each in reversed(current.branches) if type(each) in _WITH_PARTS]
-        elif isinstance(current, Never):
+        elif isinstance(current, Never | ObjectProduct):
             return None
     return names
 
@@ -172,7 +173,7 @@ def _required_references(node: Schema) -> list[str]:
     match node:
         case Ref(name):
             return [name]
-        case Object(required_groups=(_, *_)) | Array(contains=(_, *_)):
+        case ObjectProduct() | Object(required_groups=(_, *_)) | Array(contains=(_, *_)):
             return list(_references(node))
         case Object(properties, min_properties=min_properties):
             if min_properties > sum(prop.required for prop in properties):
@@ -265,39 +266,12 @@ def _redirected(node: Schema, targets: Mapping[str, Ref]) -> Schema:
         case String(content=content) if content is not None:
             return replace(node, content=redirected(content))
         case Array():
-            return _in_array(node, redirected)
+            return in_array(node, redirected)
         case Object():
-            return _in_object(node, redirected)
+            return in_object(node, redirected)
+        case ObjectProduct():
+            return in_product(node, redirected)
     return node
-
-
-def _in_array(node: Array, change: Callable[[Schema], Schema]) -> Array:
-    """Return the node with `change` applied to its parts; the same object if nothing changes."""
-    prefix, items = tuple(map(change, node.prefix)), change(node.items)
-    contains = tuple(
-        replace(one, matching=change(one.matching), others=change(one.others)) for one in node.contains
-    )
-    if items is node.items and all(map(operator.is_, prefix, node.prefix)) and contains == node.contains:
-        return node
-    return replace(node, prefix=prefix, items=items, contains=contains)
-
-
-def _in_object(node: Object, change: Callable[[Schema], Schema]) -> Object:
-    """Return the node with `change` applied to its parts; the same object if nothing changes."""
-    properties, additional = _each(node.properties, change), _each(node.additional, change)
-    some = tuple(_each(choice, change) for choice in node.required_groups)
-    if properties is node.properties and additional is node.additional and some == node.required_groups:
-        return node
-    return replace(node, properties=properties, additional=additional, required_groups=some)
-
-
-def _each(parts: tuple[K, ...], change: Callable[[Schema], Schema]) -> tuple[K, ...]:
-    """Return the keys with `change` applied to their values; the same tuple if nothing changes."""
-    values = [change(part.value) for part in parts]
-    if all(value is part.value for value, part in zip(values, parts, strict=True)):
-        return parts
-    pairs = zip(values, parts, strict=True)
-    return tuple(part if value is part.value else replace(part, value=value) for value, part in pairs)
 
 
 def _close_objects(node: Schema) -> Schema:
@@ -306,13 +280,16 @@ def _close_objects(node: Schema) -> Schema:
         case Union(branches=branches):
             return with_note(union(map(_close_objects, branches)), node.note)
         case Array():
-            return array(_in_array(node, _close_objects))
+            return array(in_array(node, _close_objects))
         case Object():
             explicit = _explicit_groups(node.additional)
             some = tuple(map(_explicit_groups, node.required_groups))
             return object_(
-                _in_object(replace(node, additional=explicit, required_groups=some), _close_objects)
+                in_object(replace(node, additional=explicit, required_groups=some), _close_objects)
             )
+        case ObjectProduct():
+            groups = tuple(group for group in node.additional if not group.implicit)
+            return possible_product(in_product(replace(node, additional=groups), _close_objects))
     return node
 
 
@@ -389,10 +366,12 @@ def _clean_parts(node: Schema, clean: Callable[[Schema], Schema], definitions: D
             inner = clean(content)
             return inner if isinstance(inner, Never) else replace(node, content=inner)
         case Array():
-            bounded = array(_in_array(node, clean))
+            bounded = array(in_array(node, clean))
             return _distinct(bounded, definitions) if isinstance(bounded, Array) else bounded
         case Object():
-            return object_(_in_object(node, clean))
+            return object_(in_object(node, clean))
+        case ObjectProduct():
+            return possible_product(in_product(node, clean))
     return node
 
 

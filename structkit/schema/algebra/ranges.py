@@ -45,7 +45,7 @@ def number_range(
     if low is not None and high is not None and _empty(low, high, step):
         return Never(f"no {_describe_multiples(step, integral)} is {_low(low)} and {_high(high)}")
     excluded = tuple(dict.fromkeys(not_multiple_of))
-    if step is not None and any((step / Fraction(other)).denominator == 1 for other in excluded):
+    if excluded and _are_excluded(low, high, step, excluded):
         return Never(f"another keyword forbids every {_describe_multiples(step, integral)}")
     if not integral:
         return Number(low, high, None if step is None else to_exact_decimal(step), excluded)
@@ -102,6 +102,38 @@ def _empty(low: Bound, high: Bound, step: Fraction | None) -> bool:
     min_multiple += low.exclusive and min_multiple * step == first
     max_multiple -= high.exclusive and max_multiple * step == last
     return min_multiple > max_multiple
+
+
+def _are_excluded(
+    low: Bound | None, high: Bound | None, step: Fraction | None, excluded: Iterable[Decimal]
+) -> bool:
+    """Return whether each number is a multiple of an excluded one; long ranges have numbers that are not."""
+
+    def is_excluded(number: Fraction) -> bool:
+        return any((number / Fraction(other)).denominator == 1 for other in excluded)
+
+    if step is None:
+        return (
+            low is not None
+            and high is not None
+            and low.value == high.value
+            and is_excluded(Fraction(low.value))
+        )
+    if is_excluded(step):
+        return True
+    if low is None or high is None:
+        return False
+    first, last = math.ceil(Fraction(low.value) / step), math.floor(Fraction(high.value) / step)
+    return last - first < _MAX_TRIED and all(
+        is_excluded(number * step)
+        or (low.exclusive and number * step == Fraction(low.value))
+        or (high.exclusive and number * step == Fraction(high.value))
+        for number in range(first, last + 1)
+    )
+
+
+_MAX_TRIED = 1000
+"""Maximum length of a range of which each number is tried."""
 
 
 def _first_integer(low: Bound | None) -> int | None:

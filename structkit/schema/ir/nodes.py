@@ -21,17 +21,23 @@ __all__ = [
     "Array",
     "Boolean",
     "Bound",
+    "Case",
+    "Combined",
     "Const",
     "Contains",
     "Document",
     "Format",
     "FormatArgument",
+    "Formula",
     "Integer",
     "Never",
     "Note",
     "Null",
     "Number",
     "Object",
+    "ObjectProduct",
+    "ProductGroup",
+    "ProductKey",
     "Property",
     "Ref",
     "Schema",
@@ -244,6 +250,94 @@ class Object(_Node):
 
 @cached_hash
 @frozen
+class Combined(_Node):
+    """Objects that match between `min_count` and `max_count` of the parts.
+
+    Only while a schema is parsed, where multiplying the parts out would take too long. In a document it is an
+    `ObjectProduct`.
+    """
+
+    parts: tuple[Object | Combined, ...]
+    min_count: int
+    max_count: int
+
+
+@cached_hash
+@frozen
+class Formula(CachedHash):
+    """Whether enough conditions hold: between `min_count` and `max_count` of `conditions` and `parts`.
+
+    Attributes:
+        conditions: A set of conditions, as the bits of a number.
+        parts: Formulas that are counted, too.
+        min_count: Minimum number of those that hold.
+        max_count: Maximum number of those that hold.
+        within: The conditions here and in all parts.
+    """
+
+    conditions: int
+    parts: tuple[Formula, ...]
+    min_count: int
+    max_count: int
+    within: int
+
+
+@frozen
+class Case:
+    """Values of a key, and the conditions that they violate, as the bits of a number."""
+
+    value: Schema
+    violates: int
+
+
+@frozen
+class ProductKey:
+    """A declared key of an `ObjectProduct`.
+
+    Attributes:
+        name: The key.
+        cases: The values, in disjoint cases; a key without a case is forbidden.
+        required: Whether the key must be present.
+        violated_without: The conditions that an object without the key violates.
+    """
+
+    name: str
+    cases: tuple[Case, ...]
+    required: bool
+    violated_without: int
+
+
+@frozen
+class ProductGroup:
+    """Undeclared keys of an `ObjectProduct`; see `Additional`."""
+
+    names: String
+    cases: tuple[Case, ...]
+    implicit: bool = field(default=False, compare=False)
+
+
+@cached_hash
+@frozen
+class ObjectProduct(_Node):
+    """Objects of many combinations: an entry violates conditions, and a formula tells which of them must hold.
+
+    Attributes:
+        keys: The declared keys, in order.
+        additional: Groups of undeclared keys with disjoint names.
+        formula: The conditions that must hold; those that no entry violates hold.
+        not_empty: Whether there must be a key.
+        violated_if_empty: The conditions that the object without a key violates.
+    """
+
+    keys: tuple[ProductKey, ...]
+    additional: tuple[ProductGroup, ...]
+    formula: Formula
+    not_empty: bool = False
+    violated_if_empty: int = 0
+
+
+@cached_hash
+@frozen
 class Union(_Node):
     """Values that match at least one branch."""
 
@@ -259,7 +353,20 @@ class Ref(_Node):
 
 
 Schema: TypeAlias = (
-    Never | Anything | Null | Boolean | Const | Integer | Number | String | Array | Object | Union | Ref
+    Never
+    | Anything
+    | Null
+    | Boolean
+    | Const
+    | Integer
+    | Number
+    | String
+    | Array
+    | Object
+    | Combined
+    | ObjectProduct
+    | Union
+    | Ref
 )
 
 

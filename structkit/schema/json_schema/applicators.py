@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from structkit.errors import SchemaError
+from structkit.schema.ir.constructors import union
 from structkit.schema.ir.nodes import Additional, Anything, Object, Property, Schema, String
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["DEPENDENT_KEYWORDS", "conditions", "having", "in_document_order", "members"]
+__all__ = ["DEPENDENT_KEYWORDS", "conditional", "dependent", "having", "in_document_order", "members"]
 
 
 def in_document_order(parts: Iterable[tuple[str, Schema]], raw: Mapping[str, object]) -> list[Schema]:
@@ -46,7 +48,7 @@ def members(raw: Mapping[str, object], keyword: str, path: SchemaPath) -> Sequen
     return found
 
 
-def conditions(
+def _conditions(
     raw: Mapping[str, object], path: SchemaPath, parse: Callable[[object, SchemaPath], Schema]
 ) -> Iterator[tuple[Schema, Schema]]:
     """Iterate over the keys that others depend on: the objects with the key, and what applies to them."""
@@ -69,3 +71,61 @@ _DEPENDENT = ("dependencies", "dependentRequired", "dependentSchemas")
 
 DEPENDENT_KEYWORDS = frozenset(_DEPENDENT)
 """Keywords whose entries depend on a key."""
+
+
+class Combining(Protocol):
+    """The part of the schema parser that conditions depend on."""
+
+    def parse(self, raw: object, path: SchemaPath) -> Schema:
+        """Parse a subschema."""
+
+    def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
+        """Return the intersection of nodes."""
+
+    def difference(self, left: Schema, right: Schema, path: SchemaPath) -> Schema:
+        """Return the values of `left` that are not values of `right`."""
+
+    def combine(
+        self, parts: Sequence[Schema], min_count: int, max_count: int, path: SchemaPath
+    ) -> Schema | None:
+        """Return the values in so many of the parts; `None` if combinations are multiplied out."""
+
+
+def dependent(raw: Mapping[str, object], others: Schema, path: SchemaPath, parser: Combining) -> Schema:
+    """Return the values of `others` that meet the keywords of which the entries depend on a key."""
+    chosen: list[Schema] = []
+    for condition, met in _conditions(raw, path, parser.parse):
+        option = _choose(condition, met, Anything(), path, parser)
+        if option is not None:
+            chosen.append(option)
+            continue
+        others = union(
+            (parser.intersect((others, condition, met), path), parser.difference(others, condition, path)),
+            "a dependent keyword allows neither objects with the key nor objects without it",
+        )
+    return parser.intersect((others, *chosen), path)
+
+
+def conditional(raw: Mapping[str, object], others: Schema, path: SchemaPath, parser: Combining) -> Schema:
+    """Return the values of `others` that meet `if`, `then` and `else`."""
+    condition = parser.parse(raw["if"], path.child("if"))
+    if_met = parser.parse(raw.get("then", True), path.child("then"))
+    otherwise = parser.parse(raw.get("else", True), path.child("else"))
+    option = _choose(condition, if_met, otherwise, path, parser)
+    if option is not None:
+        return parser.intersect((others, option), path)
+    met = parser.intersect((others, condition, if_met), path)
+    unmet = parser.difference(parser.intersect((others, otherwise), path), condition, path)
+    return union((met, unmet), "neither then nor else can be satisfied")
+
+
+def _choose(
+    condition: Schema, met: Schema, unmet: Schema, path: SchemaPath, parser: Combining
+) -> Schema | None:
+    """Return the values of `met` that meet a condition, and those of `unmet` that do not, as a combination."""
+    without = parser.combine((condition,), 0, 0, path)
+    if without is None:
+        return None
+    pairs = (condition, met), (without, unmet)
+    options = [found for pair in pairs if (found := parser.combine(pair, 2, 2, path)) is not None]
+    return parser.combine(options, 1, 2, path)

@@ -6,7 +6,7 @@ keywords.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
@@ -17,7 +17,7 @@ from structkit.errors import LimitExceeded, PatternError, SchemaError, Unsupport
 from structkit.limits import Limits
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairwise_disjoint
-from structkit.schema.algebra.intersect import Intersector
+from structkit.schema.algebra.intersect import Combine, Intersector
 from structkit.schema.algebra.prune import prune, topological_order
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.constructors import union, with_note
@@ -43,7 +43,8 @@ from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
 from structkit.schema.json_schema.applicators import (
     DEPENDENT_KEYWORDS,
-    conditions,
+    conditional,
+    dependent,
     in_document_order,
     members,
 )
@@ -66,8 +67,10 @@ from structkit.schema.json_schema.parse_types import (
     parse_type_keyword,
 )
 from structkit.schema.json_schema.relax_unsupported import Relaxation
-from structkit.schema.json_schema.unevaluated import evaluated_paths, unevaluated_schema
+from structkit.schema.json_schema.unevaluated import without_unevaluated
 from structkit.schema.json_schema.unknown import check_unknown, describe_no_schema
+from structkit.schema.product.combine import combine
+from structkit.schema.product.tabulate import tabulate_all
 from structkit.unenforced import Unenforced
 
 __all__ = ["parse_schema"]
@@ -84,6 +87,7 @@ def parse_schema(
     strict: bool = True,
     resources: Mapping[str, object] = MappingProxyType({}),
     notes: bool = True,
+    products: bool = True,
 ) -> Document:
     """Parse a JSON Schema into a document.
 
@@ -99,6 +103,7 @@ def parse_schema(
             `Document.unenforced`.
         resources: The documents that the schema refers to, by URI.
         notes: Whether nodes have the annotations for readers, which do not restrict values.
+        products: Whether many combinations of objects may become an `ObjectProduct`; otherwise all are multiplied out.
 
     Returns:
         The document, with the definitions that it uses.
@@ -115,15 +120,24 @@ def parse_schema(
     """
     relaxation = None if strict else Relaxation(())
     overlapping: frozenset[str] = frozenset()
+    ways = iter(_WAYS if products else _WAYS[-1:])
+    way = next(ways)
     try:
         while True:
             parser = _Parser(
-                schema, resources, python, defaults, limits, oracle, overlapping, relaxation, notes
+                schema, resources, python, defaults, limits, oracle, overlapping, relaxation, notes, way
             )
             try:
                 root, definitions, order = parser.run()
-            except (UnsupportedKeyword, PatternError) as error:
-                if relaxation is None or (dropped := relaxation.keyword_to_drop(error)) is None:
+            except (LimitExceeded, UnsupportedKeyword, PatternError) as error:
+                if parser.has_another_way and (other := next(ways, None)) is not None:
+                    way = other
+                    continue
+                if (
+                    isinstance(error, LimitExceeded)
+                    or relaxation is None
+                    or (dropped := relaxation.keyword_to_drop(error)) is None
+                ):
                     raise
                 relaxation = Relaxation((*relaxation.dropped, dropped))
                 continue
@@ -137,6 +151,13 @@ def parse_schema(
         return replace(document, unenforced=unenforced) if unenforced else document
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting", place="$") from None
+
+
+_Way: TypeAlias = tuple[Combine | None, int | None]
+"""How combinations of objects are computed, and their maximum cost; `None` multiplies them out, up to the limit."""
+
+_WAYS: tuple[_Way, ...] = ((None, 100_000), (combine, None), (None, None))
+"""Few combinations are multiplied out, which allows any order of keys. Counting them takes the time of a small part."""
 
 
 class _Parser:
@@ -153,6 +174,7 @@ class _Parser:
         overlapping: frozenset[str],
         relaxation: Relaxation | None,
         notes: bool,
+        way: _Way,
     ) -> None:
         self.python = python
         self.oracle = oracle
@@ -162,7 +184,7 @@ class _Parser:
         self.contains_evaluates = self._draft > LAST_WITHOUT_EVALUATING_CONTAINS
         self._references = References(document, identifiers=self._draft > 4, resources=resources)
         self._definitions = Definitions()
-        self._intersector = Intersector(self._definitions, limits, oracle)
+        self._intersector = Intersector(self._definitions, limits, oracle, *way)
         self._overlapping = overlapping
         self._relaxation = relaxation
         self._notes = notes
@@ -175,15 +197,28 @@ class _Parser:
         self._found_references: dict[tuple[str, str, tuple[str, ...]], Ref] = {}
         self._parsed: dict[Hashable, list[_Parsed]] = {}
 
+    @property
+    def has_another_way(self) -> bool:
+        """Whether the combinations of schemas may succeed in another way: they are too many, or products of objects."""
+        return self._intersector.is_exhausted or self._intersector.combine is not None
+
+    def combine(
+        self, parts: Sequence[Schema], min_count: int, max_count: int, path: SchemaPath
+    ) -> Schema | None:
+        """Return the values in so many of the parts; `None` if combinations are multiplied out."""
+        count = self._intersector.combine
+        return None if count is None else count(parts, min_count, max_count, self._intersector, path)
+
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
         """Return the root, all definitions and their order; sets `overlapping_paths`, where `oneOf` is not `anyOf`."""
         root = self._definition(self._references.root, SchemaPath(python=self.python))
-        definitions = self._definitions.resolve_all()
+        parsed = self._definitions.resolve_all()
+        definitions = parsed if self._intersector.combine is None else tabulate_all(self._intersector)
         order = topological_order(definitions)
         disjoint: dict[tuple[Schema, ...], bool] = {}  # equal branches often occur in many places
         for branches, path in self._exclusive:
             if branches not in disjoint:
-                disjoint[branches] = pairwise_disjoint(branches, definitions, self.oracle)
+                disjoint[branches] = pairwise_disjoint(branches, parsed, self.oracle)
             if not disjoint[branches]:
                 self.overlapping_paths.add(path.text)
         return root, definitions, order
@@ -318,18 +353,10 @@ class _Parser:
         node = self.intersect(in_document_order(self._parts(raw, path), raw), path)
         if "oneOf" in raw:
             node = self._one_of(raw, node, path)
-        for condition, consequence in (
-            () if DEPENDENT_KEYWORDS.isdisjoint(raw) else conditions(raw, path, self.parse)
-        ):
-            node = union(
-                (
-                    self.intersect((node, condition, consequence), path),
-                    self.difference(node, condition, path),
-                ),
-                "a dependent keyword allows neither objects with the key nor objects without it",
-            )
+        if not DEPENDENT_KEYWORDS.isdisjoint(raw):
+            node = dependent(raw, node, path, self)
         if "if" in raw and not {"then", "else"}.isdisjoint(raw):
-            node = self._if(raw, node, path)
+            node = conditional(raw, node, path, self)
         if "not" in raw:
             here = path.child("not")
             node = self.difference(node, self.parse(raw["not"], here), here)
@@ -337,28 +364,8 @@ class _Parser:
             raw.get("unevaluatedItems", True) is not True
             or raw.get("unevaluatedProperties", True) is not True
         ):
-            node = self._unevaluated(raw, node, path)
+            node = without_unevaluated(raw, node, path, self)
         return with_note(node, note)
-
-    def _if(self, raw: Mapping[str, object], others: Schema, path: SchemaPath) -> Schema:
-        condition = self.parse(raw["if"], path.child("if"))
-        met = self.intersect((others, condition, self.parse(raw.get("then", True), path.child("then"))), path)
-        unmet = self.difference(
-            self.intersect((others, self.parse(raw.get("else", True), path.child("else"))), path),
-            condition,
-            path,
-        )
-        return union((met, unmet), "neither then nor else can be satisfied")
-
-    def _unevaluated(self, raw: Mapping[str, object], node: Schema, path: SchemaPath) -> Schema:
-        """Return the values of `node` whose unevaluated keys and items match the `unevaluated*` keywords."""
-        possible = (
-            self.intersect(
-                (node, *option.conditions, unevaluated_schema(option.evaluated, raw, path, self)), path
-            )
-            for option in evaluated_paths(raw, path, self)
-        )
-        return union(possible, "unevaluatedProperties or unevaluatedItems forbids a required key or item")
 
     def reference_targets(
         self, raw: Mapping[str, object], path: SchemaPath
@@ -398,7 +405,8 @@ class _Parser:
 
     def _one_of(self, raw: Mapping[str, object], others: Schema, path: SchemaPath) -> Schema:
         """Return the values of exactly one alternative, each intersected with the other keywords."""
-        alternatives = [self.intersect((others, node), path) for node in self._members(raw, "oneOf", path)]
+        members = self._members(raw, "oneOf", path)
+        alternatives = [self.intersect((others, node), path) for node in members]
         possible: list[Schema] = [node for node in alternatives if not isinstance(node, Never)]
         if path.text in self._overlapping:
             disjoint: bool | None = False
@@ -406,6 +414,8 @@ class _Parser:
             # Only references to definitions that are being parsed postpone the proof, and so a second parsing.
             disjoint = disjoint_before_definitions(possible, self.oracle, self._find)
         if disjoint is False:
+            if (one := self.combine(members, 1, 1, path)) is not None:
+                return self.intersect((others, one), path)
             self._intersector.charge(len(possible) ** 2 // 4, path)
             overlapping: list[list[Schema]] = [[] for _ in possible]
             for (i, one), (j, other) in combinations(enumerate(possible), 2):

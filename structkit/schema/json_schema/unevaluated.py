@@ -18,7 +18,7 @@ from structkit.schema.ir.path import SchemaPath
 from structkit.schema.json_schema.applicators import having
 from structkit.schema.json_schema.parse_types import ParseContext, parse_type
 
-__all__ = ["Evaluated", "UnevaluatedContext", "evaluated_paths", "unevaluated_schema"]
+__all__ = ["Evaluated", "UnevaluatedContext", "without_unevaluated"]
 
 _MAX_PATHS = 64
 """Maximum number of combinations of alternatives in one schema."""
@@ -74,7 +74,7 @@ class UnevaluatedContext(ParseContext, Protocol):
         """Iterate over the targets of the references of a schema: pointer, schema and path."""
 
 
-def unevaluated_schema(
+def _unevaluated_schema(
     evaluated: Evaluated, raw: Mapping[str, object], path: SchemaPath, parser: UnevaluatedContext
 ) -> Schema:
     """Return the values whose unevaluated keys and items match the `unevaluated*` keywords of a schema."""
@@ -90,7 +90,20 @@ def unevaluated_schema(
     return union((Null(), Boolean(), Number(), String(), arrays, parse_type("object", keys, path, parser)))
 
 
-def evaluated_paths(
+def without_unevaluated(
+    raw: Mapping[str, object], node: Schema, path: SchemaPath, parser: UnevaluatedContext
+) -> Schema:
+    """Return the values of `node` whose unevaluated keys and items match the `unevaluated*` keywords."""
+    possible = (
+        parser.intersect(
+            (node, *option.conditions, _unevaluated_schema(option.evaluated, raw, path, parser)), path
+        )
+        for option in _evaluated_paths(raw, path, parser)
+    )
+    return union(possible, "unevaluatedProperties or unevaluatedItems forbids a required key or item")
+
+
+def _evaluated_paths(
     raw: object,
     path: SchemaPath,
     parser: UnevaluatedContext,
@@ -118,7 +131,7 @@ def _subschema_paths(
         closed = Evaluated(all_properties="unevaluatedProperties" in raw, all_items="unevaluatedItems" in raw)
     return [
         EvaluatedPath(option.conditions, option.evaluated | closed)
-        for option in evaluated_paths(raw, path, parser, open_pointers)
+        for option in _evaluated_paths(raw, path, parser, open_pointers)
     ]
 
 

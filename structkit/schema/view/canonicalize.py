@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 
 from structkit.schema.algebra.membership import contains_value
+from structkit.schema.ir.constructors import union
 from structkit.schema.ir.descend import descend, make_resolver
-from structkit.schema.ir.nodes import Array, Document, Object, Ref, Schema, String, Union
+from structkit.schema.ir.nodes import Array, Document, Object, ObjectProduct, Ref, Schema, String, Union
 
 __all__ = ["canonicalize"]
 
@@ -53,6 +54,8 @@ class _Canonicalizer:
                 return sorted(found, key=_text) if self.sort_sets and node.unique_items else found
             case Object() if isinstance(value, dict):
                 return self._object(node, value)
+            case ObjectProduct() if isinstance(value, dict):
+                return self._product(node, value)
             case _:
                 return value
 
@@ -71,6 +74,16 @@ class _Canonicalizer:
             if name not in declared and inner is not None:
                 found[name] = self.canonicalize(inner, item)
         return found
+
+    def _product(self, node: ObjectProduct, value: dict[str, object]) -> dict[str, object]:
+        named = [(key.name, key.cases) for key in node.keys if key.name in value]
+        declared = {key.name for key in node.keys}
+        for name in (name for name in value if name not in declared):
+            groups = (group.cases for group in node.additional if _is_named(group.names, name))
+            named += [(name, cases) for cases in groups]
+        return {
+            name: self.canonicalize(union(case.value for case in cases), value[name]) for name, cases in named
+        }
 
 
 def _text(value: object) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
+from structkit.schema.ir.constructors import union
 from structkit.schema.ir.keywords import STRIPPED_PATTERN
 from structkit.schema.ir.nodes import (
     Additional,
@@ -18,6 +19,8 @@ from structkit.schema.ir.nodes import (
     Array,
     Boolean,
     Bound,
+    Case,
+    Combined,
     Const,
     Contains,
     Document,
@@ -27,6 +30,7 @@ from structkit.schema.ir.nodes import (
     Null,
     Number,
     Object,
+    ObjectProduct,
     Property,
     Ref,
     Schema,
@@ -142,6 +146,10 @@ class _Description:
                 return self._array(node)
             case Object():
                 return self._object(node)
+            case ObjectProduct():
+                return self._product(node)
+            case Combined():
+                return "object"
             case Union():
                 return self._union(node)
             case Ref(name=name):
@@ -200,6 +208,18 @@ class _Description:
         some = (f"at least 1 key of {{{', '.join(self._groups(choice))}}}" for choice in node.required_groups)
         return f"{{{', '.join(keys)}}}{_constraints(counts, *some)}"
 
+    def _product(self, node: ObjectProduct) -> str:
+        """Return the text of a product; which keys go together is not shown."""
+        keys = []
+        for key in node.keys:
+            if self._remaining <= 0:
+                keys.append("...")
+                break
+            if key.cases:
+                keys.append(self._key(Property(key.name, _any_of(key.cases), key.required)))
+        keys += self._groups(Additional(group.names, _any_of(group.cases)) for group in node.additional)
+        return f"{{{', '.join((*keys, '...') if node.additional else keys)}}}"
+
     def _groups(self, groups: Iterable[Additional]) -> list[str]:
         return [
             f"{_string(group.names)}: {self._type(group.value)}{self._comment_of(group.value)}"
@@ -211,6 +231,10 @@ class _Description:
         self._remaining -= len(name) + 4
         comment = self._comment_of(key.value)
         return f"{name}{'' if key.required else '?'}: {self._type(key.value)}{comment}"
+
+
+def _any_of(cases: Iterable[Case]) -> Schema:
+    return union(case.value for case in cases)
 
 
 def _named(document: Document) -> dict[str, None]:
@@ -227,6 +251,9 @@ def _named(document: Document) -> dict[str, None]:
                 stack.append(content)
             case Array(prefix=prefix, items=items, contains=contains):
                 stack.extend((*prefix, items, *(each.matching for each in contains)))
+            case ObjectProduct(keys=keys, additional=groups):
+                stack.extend(case.value for key in keys for case in key.cases)
+                stack.extend(case.value for group in groups for case in group.cases)
             case Object(properties=properties, additional=additional, required_groups=some):
                 stack.extend(key.value for key in properties)
                 stack.extend(group.value for groups in (additional, *some) for group in groups)

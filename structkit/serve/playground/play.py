@@ -134,7 +134,7 @@ def _described(target: AnyTarget, limits: Limits) -> PlayEvent:
     """Return the regex, and the status of each keyword."""
     found = explain_target(target, limits=limits)
     try:
-        regex = format_regex(read_target(target, limits=limits).rules(limits=limits), limits)
+        regex = format_regex(read_target(target, limits=limits, listed=True).rules(limits=limits), limits)
     except StructkitError as error:
         regex = f"(none: {error})"
     if len(regex) > _MAX_REGEX:

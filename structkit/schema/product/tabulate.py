@@ -1,0 +1,317 @@
+"""Object products from combinations: which values of which keys violate which conditions.
+
+The conditions are the objects in a tree of `Combined` nodes. For each key, the values that the conditions tell apart
+become disjoint cases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from structkit.schema.algebra.difference import difference
+from structkit.schema.algebra.intersect import Intersector
+from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.string_oracle import is_restricted
+from structkit.schema.ir.constructors import array, object_, union, with_note
+from structkit.schema.ir.nodes import (
+    Additional,
+    Anything,
+    Array,
+    Case,
+    Combined,
+    Const,
+    Formula,
+    Never,
+    Object,
+    ObjectProduct,
+    ProductGroup,
+    ProductKey,
+    Property,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.ir.path import SchemaPath
+from structkit.schema.ir.product_states import count_formula, possible_product
+from structkit.schema.ir.rebuild import in_array, in_object
+from structkit.schema.product.combine import is_all
+
+__all__ = ["tabulate_all"]
+
+_MAX_CASES = 512
+"""Maximum number of disjoint cases of the values of one key."""
+
+_OPEN = (Additional(String(), Anything()),)
+
+
+def tabulate_all(intersector: Intersector) -> dict[str, Schema]:
+    """Return the definitions of a document with products of objects, and those of the values of their keys.
+
+    Raises:
+        UnsupportedKeyword: Values that a condition excludes cannot be represented exactly.
+        LimitExceeded: The conditions tell too many values apart, or count keys.
+    """
+    found: dict[str, Schema] = {}
+    definitions = intersector.definitions.resolve_all()
+    while len(found) < len(definitions):
+        for name, node in definitions.items():
+            if name not in found:
+                found[name] = _tabulate(node, intersector, SchemaPath())
+        definitions = intersector.definitions.resolve_all()
+    return {name: found[name] for name in definitions}
+
+
+def _tabulate(node: Schema, intersector: Intersector, path: SchemaPath) -> Schema:
+    """Return the node with an `ObjectProduct` in place of each `Combined`."""
+
+    def inside(part: Schema) -> Schema:
+        return _tabulate(part, intersector, path)
+
+    match node:
+        case Combined():
+            return with_note(_product(node, intersector, path), node.note)
+        case Union(branches):
+            return with_note(union(map(inside, branches)), node.note)
+        case Array():
+            return array(in_array(node, inside))
+        case Object():
+            return object_(in_object(node, inside))
+        case String() if _may_be_empty(node) and intersector.oracle.is_empty(node):
+            return Never("no string meets all conditions")
+        case _:
+            return node
+
+
+def _may_be_empty(node: String) -> bool:
+    """Return whether a string has several restrictions, which may exclude each other, and a small automaton."""
+    negative = len(node.forbidden) + len(node.forbidden_formats)
+    return len(node.patterns) + negative + (node.format is not None) > 1 and negative <= _MAX_FORBIDDEN
+
+
+_MAX_FORBIDDEN = 8
+
+
+def _product(node: Combined, intersector: Intersector, path: SchemaPath) -> Schema:
+    """Return the product of a combination."""
+    parts = node.parts if is_all(node) else (node,)
+    base = intersector.intersect((part for part in parts if isinstance(part, Object)), path)
+    if isinstance(base, Never):
+        return base
+    if isinstance(base, Anything):
+        base = Object(additional=_OPEN)
+    if not isinstance(base, Object):
+        raise intersector.too_many(path)
+    numbers: dict[Object, int] = {}
+    combined = [part for part in parts if isinstance(part, Combined)]
+    formulas = tuple(_formula(part, numbers) for part in combined)
+    formula = count_formula(0, formulas, len(formulas), len(formulas))
+    return _Table(base, list(numbers), formula, intersector, path).product()
+
+
+def _formula(node: Combined, numbers: dict[Object, int]) -> Formula:
+    """Return the formula of a combination; `numbers` numbers its objects."""
+    conditions = 0
+    parts: list[Formula] = []
+    for part in node.parts:
+        if isinstance(part, Combined):
+            parts.append(_formula(part, numbers))
+        else:
+            bit = 1 << numbers.setdefault(part, len(numbers))
+            # An object that is counted twice is a part of its own the second time.
+            parts += [count_formula(bit, (), 1, 1)] if conditions & bit else []
+            conditions |= bit
+    return count_formula(conditions, tuple(parts), node.min_count, node.max_count)
+
+
+class _Table:
+    """Makes one product.
+
+    Args:
+        base: What all objects match.
+        conditions: The objects that the formula counts, by number.
+        formula: How many of them match.
+    """
+
+    def __init__(
+        self,
+        base: Object,
+        conditions: Sequence[Object],
+        formula: Formula,
+        intersector: Intersector,
+        path: SchemaPath,
+    ) -> None:
+        self._base, self._conditions, self._formula = base, conditions, formula
+        self._intersector, self._path = intersector, path
+        self._declared = [{key.name: key for key in node.properties} for node in conditions]
+
+    def product(self) -> Schema:
+        """Return the product.
+
+        Raises:
+            LimitExceeded: A part of the combination counts keys, or there are too many cases.
+        """
+        if any(map(_counts_keys, (self._base, *self._conditions))):
+            raise self._intersector.too_many(self._path)
+        names: dict[str, None] = {}
+        for in_order in (True, False):
+            for node in (self._base, *self._conditions):
+                names.update({key.name: None for key in node.properties if key.in_order >= in_order})
+        keys = tuple(map(self._key, names))
+        groups = tuple(self._group(group) for group in self._name_groups())
+        if _excludes(self._formula) and any(len(group.cases) > 1 for group in groups):
+            # A key that is written twice would first violate the condition, and then not.
+            raise self._intersector.too_many(self._path)
+        empty = 0
+        for number, node in enumerate(self._conditions):
+            empty |= bool(node.min_properties) << number
+        product = ObjectProduct(keys, groups, self._formula, bool(self._base.min_properties), empty)
+        return possible_product(product)
+
+    def _key(self, name: str) -> ProductKey:
+        here = self._path.child("properties", name)
+        declared = {key.name: key for key in self._base.properties}
+        value = self._intersector.property_value(self._base, _values(declared), name, here)
+        others: dict[Schema, int] = {}
+        without = 0
+        for number, (node, known) in enumerate(zip(self._conditions, self._declared, strict=True)):
+            if name in known or node.additional != _OPEN:
+                other = self._intersector.property_value(node, _values(known), name, here)
+                others[other] = others.get(other, 0) | 1 << number
+            if name in known and known[name].required:
+                without |= 1 << number
+        required = name in declared and declared[name].required
+        return ProductKey(name, self._cases(value, others, here), required, without)
+
+    def _name_groups(self) -> list[tuple[Additional, dict[Schema, int]]]:
+        """Return groups of undeclared keys, each with the values that conditions allow."""
+        here = self._path.child("additionalProperties")
+        found: list[tuple[Additional, dict[Schema, int]]] = [(group, {}) for group in self._base.additional]
+        for number, node in enumerate(self._conditions):
+            if node.additional == _OPEN:
+                found = [
+                    (
+                        Additional(each.names, each.value, each.implicit and node.additional[0].implicit),
+                        others,
+                    )
+                    for each, others in found
+                ]
+                continue
+            split: list[tuple[Additional, dict[Schema, int]]] = []
+            for each, others in found:
+                for group in node.additional:
+                    names = self._intersector.intersect_names(each.names, group.names, here)
+                    if names is not None:
+                        implicit = each.implicit and group.implicit
+                        split.append(
+                            (Additional(names, each.value, implicit), _with(others, group.value, number))
+                        )
+                rest = self._intersector.subtract_names(
+                    each.names, [group.names for group in node.additional], here
+                )
+                never = Never("additionalProperties forbids the key")
+                split += [
+                    (Additional(names, each.value, each.implicit), _with(others, never, number))
+                    for names in rest
+                ]
+            self._check(len(split))
+            found = split
+        return found
+
+    def _group(self, group: tuple[Additional, dict[Schema, int]]) -> ProductGroup:
+        keys, others = group
+        here = self._path.child("additionalProperties")
+        return ProductGroup(keys.names, self._cases(keys.value, others, here), keys.implicit)
+
+    def _cases(self, value: Schema, others: Mapping[Schema, int], path: SchemaPath) -> tuple[Case, ...]:
+        """Return the values, in one case for each set of conditions that some of them violate.
+
+        Args:
+            value: All values that are allowed.
+            others: The values that do not violate some conditions, with these conditions.
+            path: The place of the key.
+        """
+        cells = [(value, 0)]
+        constants = [
+            branch
+            for other in others
+            for branch in (other.branches if isinstance(other, Union) else (other,))
+            if isinstance(branch, Const)
+        ]
+        if len(constants) > 1:
+            listed = union(constants)
+            cells = [(difference(value, listed, self._intersector, path), 0)]
+            allowed = self._intersector.intersect((value, listed), path)
+            cells += [(each, 0) for each in (allowed.branches if isinstance(allowed, Union) else (allowed,))]
+        for other, conditions in others.items():
+            is_listed = len(constants) > 1 and _is_listed(other)
+            split: list[tuple[Schema, int]] = []
+            for cell, violated in cells:
+                answer = self._contains(other, cell, is_listed=is_listed)
+                if answer is None:
+                    split.append((self._intersector.intersect((cell, other), path), violated))
+                    cell = difference(cell, other, self._intersector, path)
+                split.append((cell, violated if answer else violated | conditions))
+            cells = [(cell, violated) for cell, violated in split if not self._is_empty(cell)]
+            self._check(len(cells))
+        merged: dict[int, list[Schema]] = {}
+        for cell, violated in cells:
+            if not self._is_empty(cell):
+                merged.setdefault(violated, []).append(cell)
+        return tuple(
+            Case(_tabulate(union(values), self._intersector, path), violated)
+            for violated, values in merged.items()
+        )
+
+    def _contains(self, other: Schema, cell: Schema, *, is_listed: bool) -> bool | None:
+        """Return whether a schema allows all values of a cell, or none; `None` if this is not known."""
+        if isinstance(other, Anything) or other == cell:
+            return True
+        if isinstance(other, Never):
+            return False
+        if isinstance(cell, Const):
+            return contains_value(other, json.loads(cell.text), self._intersector.oracle)
+        return False if is_listed else None
+
+    def _is_empty(self, cell: Schema) -> bool:
+        return isinstance(cell, Never) or (
+            isinstance(cell, String)
+            and is_restricted(cell)
+            and self._intersector.oracle.is_empty(cell) is True
+        )
+
+    def _check(self, cases: int) -> None:
+        self._intersector.charge(cases, self._path)
+        if cases > _MAX_CASES:
+            raise self._intersector.too_many(self._path)
+
+
+def _counts_keys(node: Object) -> bool:
+    """Return whether an object counts keys, or requires undeclared ones or any order."""
+    required = sum(key.required for key in node.properties)
+    return (
+        node.any_order
+        or node.max_properties is not None
+        or bool(node.required_groups)
+        or node.min_properties > max(1, required)
+    )
+
+
+def _values(keys: Mapping[str, Property]) -> dict[str, Schema]:
+    return {name: key.value for name, key in keys.items()}
+
+
+def _with(others: Mapping[Schema, int], value: Schema, number: int) -> dict[Schema, int]:
+    return {**others, value: others.get(value, 0) | 1 << number}
+
+
+def _is_listed(node: Schema) -> bool:
+    """Return whether a node lists its values."""
+    branches = node.branches if isinstance(node, Union) else (node,)
+    return all(isinstance(branch, Const) for branch in branches)
+
+
+def _excludes(formula: Formula) -> bool:
+    """Return whether an object may be excluded because it meets a condition."""
+    count = formula.conditions.bit_count() + len(formula.parts)
+    return formula.max_count < count or any(map(_excludes, formula.parts))
