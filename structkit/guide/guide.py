@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 _UINT32 = np.dtype(np.uint32)
 
+_MAX_GROWN = 64 * 2**20
+"""Bytes of the arrays of rules that texts make without end; with their nodes they take about three times as much."""
+
 _MIN_ROWS = 8
 """Rows of one guide that `fill_masks` writes together; fewer take less time one by one."""
 
@@ -180,6 +183,11 @@ class Guide:
             else:
                 groups.setdefault(cursor._parser, []).append(row)
         return groups
+
+    @property
+    def is_overgrown(self) -> bool:
+        """Whether texts made so many of the rules that have no end that a cache compiles the target anew."""
+        return self.automaton.is_unbounded and self.automaton.nbytes > _MAX_GROWN
 
     def precompute(self, max_states: int = 10_000) -> int:
         """Compute the masks of all states reachable by tokens, up to `max_states` states.

@@ -105,7 +105,7 @@ def read_target(
             strict=target.strict,
             resources=target.resources,
             notes=notes,
-            products=not listed and policy.order != "any",
+            products="never" if listed or policy.order == "any" else "many",
         )
         if target.bounded_numbers:
             document = replace(document, bounded_numbers=True)

@@ -123,7 +123,8 @@ class Guides:
 
     def guide(self, key: str) -> Guide | StructkitError:
         """Return the guide of a target, or the error of its compilation; see `read_target`."""
-        if key in self._guides and (known := self._guides.get(key)) is not None:
+        known = self._guides.get(key)
+        if isinstance(known, StructkitError) or (known is not None and not known.is_overgrown):
             return known
         found: Guide | StructkitError
         try:

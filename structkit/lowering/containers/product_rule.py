@@ -12,28 +12,34 @@ from structkit.schema.ir.product_states import ProductStates, State
 __all__ = ["Deferred", "ProductRule", "ProductTable"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ProductTable:
     """One product and the nodes of its entries.
 
     Attributes:
         states: The states of the product.
         entries: For each key and each group, the nodes of an entry with a value of each case.
-        count: The number of declared keys.
-        path: The place of the product.
         comma: The separator of entries.
+        path: The place of the product.
         names: The names of the rules that were made, by state.
+        separated: The entries, each after a separator.
     """
 
     states: ProductStates
     entries: list[list[Node]]
-    count: int
-    path: str
     comma: str
+    path: str
     names: dict[State, str] = field(default_factory=dict)
+    separated: list[list[Node]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        comma = LiteralText(self.comma)
+        self.separated = [[seq(comma, node) for node in nodes] for nodes in self.entries]
 
     def entry(self, index: int, cases: list[int], *, started: bool) -> Node:
         """Return an entry with a value of one of the cases, after a separator if there was another entry."""
+        if len(cases) == 1:
+            return (self.separated if started else self.entries)[index][cases[0]]
         entries = choice(self.entries[index][case] for case in cases)
         return seq(LiteralText(self.comma), entries) if started else entries
 

@@ -19,11 +19,11 @@ from structkit.lowering.containers.objects import (
 )
 from structkit.lowering.containers.product_rule import ProductRule, ProductTable
 from structkit.regex.json_string import json_text
-from structkit.regex.nodes import EMPTY, NEVER, LiteralText, Node, Repeat, RuleRef, choice, seq
+from structkit.regex.nodes import EMPTY, NEVER, LiteralText, Node, Repeat, RuleRef, Seq, choice, seq
 from structkit.regex.walk import exceeds_size
 from structkit.schema.ir.nodes import Case, ObjectProduct
 from structkit.schema.ir.path import path_step
-from structkit.schema.ir.product_states import Move, ProductStates, State
+from structkit.schema.ir.product_states import ProductStates, State
 
 __all__ = ["UNLISTED", "ProductLowerer"]
 
@@ -77,10 +77,13 @@ class ProductLowerer:
             additional.append(replace(group, cases=cases))
             entries.append(nodes)
         lowering.overlapping = overlapping
-        states = ProductStates(replace(schema, keys=tuple(keys), additional=tuple(additional)))
+        schema = replace(schema, keys=tuple(keys), additional=tuple(additional))
+        if any(key.required and not key.cases for key in schema.keys):
+            return NEVER
+        states = ProductStates(schema, lowering.limits)
         if not states.is_alive(states.start):
             return NEVER
-        table = ProductTable(states, entries, len(keys), path, lowering.comma)
+        table = ProductTable(states, entries, lowering.comma, path)
         # The first rule is the largest. It is built before the first token, so that it surely is within the limits.
         name = self._new_name(path)
         table.names[states.start] = name
@@ -135,21 +138,21 @@ class ProductLowerer:
 def _grouped(states: ProductStates, state: State) -> Iterator[tuple[int, State, list[int]]]:
     """Iterate over the entries that can be next: the key or group, the state after it, and the cases of its value."""
     found: dict[tuple[int, State], list[int]] = {}
-    for move in states.moves(state):
-        if move.after == state or states.is_alive(move.after):
-            found.setdefault((move.index, move.after), []).append(move.case)
+    for move in states.alive_moves(state):
+        index, case = move.entry
+        found.setdefault((index, move.after), []).append(case)
     for (index, after), cases in found.items():
         yield index, after, cases
 
 
 def _example(table: ProductTable, state: State) -> Node:
     """Return texts of the rule of a state."""
-    moves: list[Move] = table.states.path(state)
-    entries = [
-        table.entry(move.index, [move.case], started=state.started or number > 0)
-        for number, move in enumerate(moves)
-    ]
-    return seq(*entries, LiteralText("}"))
+    path = table.states.path(state)
+    entries = [table.separated[index][case] for index, case in path]
+    if path and not state.started:
+        index, case = path[0]
+        entries[0] = table.entries[index][case]
+    return Seq((*entries, LiteralText("}"))) if entries else LiteralText("}")
 
 
 UNLISTED = (

@@ -31,7 +31,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["disjoint_before_definitions", "may_intersect", "pairwise_disjoint"]
+__all__ = ["disjoint_before_definitions", "have_distinct_prefixes", "may_intersect", "pairwise_disjoint"]
 
 _MAX_STEPS = 100_000
 """Maximum comparisons of two nodes in one proof, at about 3 µs each; longer proofs fail."""
@@ -213,7 +213,7 @@ class _Proof:
             left.format != right.format and left.format and right.format
         ):
             return False
-        if _have_distinct_prefixes(left, right):
+        if have_distinct_prefixes(left, right):
             return True
         both = string(intersect_strings(left, right, SchemaPath()))
         return not isinstance(both, String) or self._oracle.is_empty(both) is True
@@ -252,7 +252,7 @@ class _Proof:
         return next((value for answer, value in answers if answer), None)
 
 
-def _have_distinct_prefixes(left: String, right: String) -> bool:
+def have_distinct_prefixes(left: String, right: String) -> bool:
     """Return whether two patterns begin with texts that differ, which is faster than an automaton."""
     return any(
         not one.startswith(other) and not other.startswith(one)

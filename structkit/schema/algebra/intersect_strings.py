@@ -11,7 +11,7 @@ from structkit.schema.algebra.ranges import min_defined
 from structkit.schema.ir.nodes import Schema, String, Union
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["combine_alternatives", "intersect_strings", "literal_pattern"]
+__all__ = ["alternation", "combine_alternatives", "intersect_strings", "literal_pattern"]
 
 _MAX_PAIRS = 8
 """Most combinations of alternatives that stay alternatives; each of them is lowered by itself."""
@@ -43,11 +43,7 @@ def _combined(branches: Sequence[Schema]) -> String | None:
     """Return the string with one pattern that matches what one of the strings matches; `None` if there is none."""
     patterns: list[str] = []
     for branch in branches:
-        if (
-            not isinstance(branch, String)
-            or len(branch.patterns) != 1
-            or _UNSAFE_GROUP.search(branch.patterns[0])
-        ):
+        if not isinstance(branch, String) or len(branch.patterns) != 1:
             return None
         # A difference with earlier alternatives adds the same strings as its minuend.
         if branch != String(patterns=branch.patterns, forbidden=branch.forbidden) or not set(
@@ -55,7 +51,21 @@ def _combined(branches: Sequence[Schema]) -> String | None:
         ).issubset(patterns):
             return None
         patterns += branch.patterns
-    return String(patterns=("|".join(f"(?:{pattern})" for pattern in patterns),))
+    one = alternation(patterns)
+    return None if one is None else String(patterns=(one,))
+
+
+def alternation(patterns: Sequence[str]) -> str | None:
+    """Return the pattern of what one of the patterns matches; `None` if the meaning of a group would change.
+
+    >>> alternation(["^a", "b$"]), alternation(["(?i)a", "b"])
+    ('(?:^a)|(?:b$)', None)
+    """
+    if len(patterns) == 1:
+        return patterns[0]
+    if any(map(_UNSAFE_GROUP.search, patterns)):
+        return None
+    return "|".join(f"(?:{pattern})" for pattern in patterns)
 
 
 def intersect_strings(left: String, right: String, path: SchemaPath) -> String:

@@ -17,7 +17,7 @@ from structkit.errors import LimitExceeded, PatternError, SchemaError, Unsupport
 from structkit.limits import Limits
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairwise_disjoint
-from structkit.schema.algebra.intersect import Combine, Intersector
+from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.prune import prune, topological_order
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.constructors import union, with_note
@@ -69,7 +69,7 @@ from structkit.schema.json_schema.parse_types import (
 from structkit.schema.json_schema.relax_unsupported import Relaxation
 from structkit.schema.json_schema.unevaluated import without_unevaluated
 from structkit.schema.json_schema.unknown import check_unknown, describe_no_schema
-from structkit.schema.product.combine import combine
+from structkit.schema.product.combine import WAYS, Products, Way
 from structkit.schema.product.tabulate import tabulate_all
 from structkit.unenforced import Unenforced
 
@@ -87,7 +87,7 @@ def parse_schema(
     strict: bool = True,
     resources: Mapping[str, object] = MappingProxyType({}),
     notes: bool = True,
-    products: bool = True,
+    products: Products = "many",
 ) -> Document:
     """Parse a JSON Schema into a document.
 
@@ -103,7 +103,8 @@ def parse_schema(
             `Document.unenforced`.
         resources: The documents that the schema refers to, by URI.
         notes: Whether nodes have the annotations for readers, which do not restrict values.
-        products: Whether many combinations of objects may become an `ObjectProduct`; otherwise all are multiplied out.
+        products: Which combinations of objects become an `ObjectProduct`: many, `"always"` all, or `"never"` any, which
+            multiplies all combinations out.
 
     Returns:
         The document, with the definitions that it uses.
@@ -120,7 +121,7 @@ def parse_schema(
     """
     relaxation = None if strict else Relaxation(())
     overlapping: frozenset[str] = frozenset()
-    ways = iter(_WAYS if products else _WAYS[-1:])
+    ways = iter(WAYS[products])
     way = next(ways)
     try:
         while True:
@@ -153,13 +154,6 @@ def parse_schema(
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting", place="$") from None
 
 
-_Way: TypeAlias = tuple[Combine | None, int | None]
-"""How combinations of objects are computed, and their maximum cost; `None` multiplies them out, up to the limit."""
-
-_WAYS: tuple[_Way, ...] = ((None, 100_000), (combine, None), (None, None))
-"""Few combinations are multiplied out, which allows any order of keys. Counting them takes the time of a small part."""
-
-
 class _Parser:
     """The state of parsing one schema document."""
 
@@ -174,7 +168,7 @@ class _Parser:
         overlapping: frozenset[str],
         relaxation: Relaxation | None,
         notes: bool,
-        way: _Way,
+        way: Way,
     ) -> None:
         self.python = python
         self.oracle = oracle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
@@ -51,6 +51,7 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 from structkit.schema.ir.path import SchemaPath
+from structkit.schema.json_schema.name_groups import name_groups
 from structkit.schema.markers.grammar import GRAMMAR_KEYWORD, grammar_format
 from structkit.schema.markers.quote import QUOTE_KEYWORD, quote_format
 
@@ -66,8 +67,6 @@ RawSchema = Mapping[str, object]
 _UNRESTRICTED_PATTERNS = frozenset({"", "^", "$", ".*", "^.*", ".*$", "[\\s\\S]*", "^[\\s\\S]*$"})
 """Patterns that match every name."""
 
-
-_MAX_GROUPS = 64
 
 _MAX_ALIASES = 100
 """Maximum number of references followed; a longer chain is a cycle."""
@@ -266,7 +265,7 @@ def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
         (String(patterns=() if pattern in _UNRESTRICTED_PATTERNS else (pattern,)), value)
         for pattern, value in parser.parse_values(patterned, "patternProperties", path).items()
     ]
-    groups = _groups(
+    groups = name_groups(
         _additional_properties(raw, path, parser),
         patterns,
         path,
@@ -314,37 +313,6 @@ def _additional_properties(raw: RawSchema, path: SchemaPath, parser: ParseContex
     """Return the schema of keys that are neither declared nor match a pattern."""
     rest = raw.get("additionalProperties", not parser.python)
     return parser.parse(rest, path.child("additionalProperties"))
-
-
-def _groups(
-    rest: Schema,
-    patterns: Sequence[tuple[String, Schema]],
-    path: SchemaPath,
-    parser: ParseContext,
-    *,
-    implicit: bool,
-) -> tuple[Additional, ...]:
-    """Return the additional keys in groups with disjoint names, by the patterns that the names match."""
-    if not patterns:
-        return () if isinstance(rest, Never) else (Additional(FREE_STRING, rest, implicit),)
-    groups: list[tuple[String, Schema | None]] = [(FREE_STRING, None)]
-    for names, value in patterns:
-        split: list[tuple[String, Schema | None]] = []
-        outside = String(forbidden=names.patterns)
-        for known, inner in groups:
-            if (inside := parser.intersect_names(known, names, path)) is not None:
-                split.append((inside, value if inner is None else parser.intersect((inner, value), path)))
-            if names.patterns and (others := parser.intersect_names(known, outside, path)) is not None:
-                split.append((others, inner))
-        groups = split
-        if len(groups) > _MAX_GROUPS:
-            message = f"the patterns split the names into more than {_MAX_GROUPS} groups; use fewer"
-            raise UnsupportedKeyword("patternProperties", message, place=path.text)
-    found = (
-        Additional(names, rest, implicit) if value is None else Additional(names, value)
-        for names, value in groups
-    )
-    return tuple(group for group in found if not isinstance(group.value, Never))
 
 
 def _matched(

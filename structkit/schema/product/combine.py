@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from structkit.schema.algebra.difference import difference
-from structkit.schema.algebra.intersect import Intersector
+from structkit.schema.algebra.intersect import Combine, Intersector
 from structkit.schema.algebra.membership import expand
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.nodes import (
@@ -33,7 +33,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["combine", "is_all"]
+__all__ = ["WAYS", "Products", "Way", "combine", "is_all"]
 
 _ObjectPart: TypeAlias = Object | Combined | Never
 
@@ -143,3 +143,19 @@ def is_all(node: Combined) -> bool:
 
 def _is_any(node: Combined) -> bool:
     return node.min_count == 1 and node.max_count == len(node.parts)
+
+
+Products: TypeAlias = Literal["many", "always", "never"]
+"""Which combinations of objects become products."""
+
+Way: TypeAlias = tuple[Combine | None, int | None]
+"""How combinations are computed, and their maximum cost: `None` multiplies them out, up to the limit."""
+
+_MULTIPLIED: Way = None, None
+
+WAYS: dict[Products, tuple[Way, ...]] = {
+    "many": ((None, 100_000), (combine, None), _MULTIPLIED),
+    "always": ((combine, None),),
+    "never": (_MULTIPLIED,),
+}
+"""The ways that are tried. Products take less time from about this cost; few combinations allow keys in any order."""

@@ -45,6 +45,21 @@ def test_the_least_recently_used_guide_is_evicted() -> None:
     assert guides.get(bool, V, CompileSettings()).guide is not second
 
 
+def test_a_guide_that_grew_without_end_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Combinations of objects have a rule for each state that a text reaches."""
+    some = [{"anyOf": [{"required": [f"k{n}_{i}"]} for i in range(3)]} for n in range(20)]
+    target = {"type": "object", "allOf": some}
+    guides = GuideCache(max_entries=10)
+    first = guides.get(target, V, CompileSettings()).guide
+    assert guides.get(target, V, CompileSettings()).guide is first
+    monkeypatch.setattr("structkit.guide.guide._MAX_GROWN", first.automaton.nbytes)
+    cursor = first.cursor()
+    for byte in b'{"k0_0": 1, ':
+        cursor.advance(byte)
+    assert guides.get(target, V, CompileSettings()).guide is not first
+    cursor.advance(ord('"'))  # sequences of the old guide go on
+
+
 def test_errors_are_not_cached() -> None:
     guides = GuideCache(max_entries=2)
     for _ in range(2):

@@ -147,7 +147,7 @@ def test_conditions_on_one_required_key_do_not_multiply() -> None:
             "required": ["kind"],
             "allOf": conditions,
         },
-        products=False,
+        products="never",
     )
     assert isinstance(document.root, Union) and len(document.root.branches) == len(kinds)
     assert holds(document, {"kind": "k7", "pk7": 1})

@@ -338,7 +338,7 @@ def test_a_product_of_alternatives_is_bounded() -> None:
         read(
             {"allOf": [alternatives(i) for i in range(10)]},
             limits=Limits(schema_nodes=20_000),
-            products=False,
+            products="never",
         )
     assert caught.value.limit == "schema_nodes"
 

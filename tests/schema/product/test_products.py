@@ -1,0 +1,350 @@
+"""Products of objects: their states by brute force, and the schemas that become products against jsonschema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import permutations, product
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import structkit as sk
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
+from structkit.errors import LimitExceeded, StructkitError, UnsatisfiableSchema, UnsupportedKeyword
+from structkit.lowering.lower import lower
+from structkit.schema.ir.nodes import (
+    Anything,
+    Array,
+    Case,
+    Formula,
+    Integer,
+    Never,
+    Null,
+    ObjectProduct,
+    ProductKey,
+    Schema,
+    String,
+    Union,
+)
+from structkit.schema.ir.product_states import ProductStates, State, count_formula, possible_product
+from structkit.schema.view.canonicalize import canonicalize
+from structkit.schema.view.describe import describe
+from structkit.testing import byte_vocabulary
+from structkit.testing.proof.sample import sample
+from tests.schema.reading import read
+
+KEYS, CONDITIONS = "abc", 4
+
+
+@st.composite
+def formulas(draw: st.DrawFn, depth: int = 2) -> Formula:
+    conditions = draw(st.integers(0 if depth else 1, (1 << CONDITIONS) - 1))
+    parts = tuple(draw(st.lists(formulas(depth - 1), max_size=2))) if depth else ()
+    count = conditions.bit_count() + len(parts)
+    least = draw(st.integers(0, count))
+    return count_formula(conditions, parts, least, draw(st.integers(least, count)))
+
+
+@st.composite
+def products(draw: st.DrawFn) -> ObjectProduct:
+    bits = st.integers(0, (1 << CONDITIONS) - 1)
+    keys = []
+    for name in KEYS:
+        cases = draw(st.lists(bits, max_size=2))
+        required, without = draw(st.booleans()), draw(bits)
+        values: list[Schema] = [Null(), Integer()]
+        found = tuple(Case(value, violates) for value, violates in zip(values, cases, strict=False))
+        keys.append(ProductKey(name, found, required, without))
+    return ObjectProduct(tuple(keys), (), draw(formulas()), draw(st.booleans()), draw(bits))
+
+
+def met(formula: Formula, violated: int) -> bool:
+    count = (formula.conditions & ~violated).bit_count() + sum(met(part, violated) for part in formula.parts)
+    return formula.min_count <= count <= formula.max_count
+
+
+def objects(node: ObjectProduct) -> Iterator[tuple[int | None, ...]]:
+    """Iterate over the objects of a product, each as the number of the case of each key; `None` leaves it out."""
+    for chosen in product(*([None, *range(len(key.cases))] for key in node.keys)):
+        violated = 0 if any(case is not None for case in chosen) else node.violated_if_empty
+        for key, case in zip(node.keys, chosen, strict=True):
+            violated |= key.violated_without if case is None else key.cases[case].violates
+        missing = any(key.required and case is None for key, case in zip(node.keys, chosen, strict=True))
+        empty = all(case is None for case in chosen)
+        if not missing and not (empty and node.not_empty) and met(node.formula, violated):
+            yield chosen
+
+
+def reached(states: ProductStates, count: int) -> set[tuple[int | None, ...]]:
+    """Return the objects on the ways through the states; every state on them is alive exactly if one can follow."""
+
+    def walk(state: State, chosen: tuple[int | None, ...]) -> set[tuple[int | None, ...]]:
+        found = {(*chosen, *[None] * (count - len(chosen)))} if states.can_end(state) else set()
+        for move in states.alive_moves(state) if states.is_alive(state) else ():
+            index, case = move.entry
+            skipped = [None] * (index - len(chosen))
+            found |= walk(move.after, (*chosen, *skipped, case))
+        assert states.is_alive(state) == bool(found)
+        if found:
+            path = dict(states.path(state))
+            rest = [path.get(index) for index in range(len(chosen), count)]
+            assert (*chosen, *rest) in found
+        return found
+
+    return walk(states.start, ())
+
+
+@given(products())
+def test_the_states_of_a_product_are_those_of_its_objects(node: ObjectProduct) -> None:
+    expected = set(objects(node))
+    assert reached(ProductStates(node), len(node.keys)) == expected
+    assert isinstance(possible_product(node), Never) == (not expected)
+
+
+def pigeons(count: int, holes: int) -> ObjectProduct:
+    """Return a product of a key for each pigeon and hole, of which each pigeon has one, and each hole at most one.
+
+    With a hole less than pigeons there is none, and proofs of this kind are exponential (Haken 1985). The first key
+    needs a further pigeon.
+    """
+    first = 1 << (count + 1) * holes
+    keys = [ProductKey("more", (Case(Null(), first),), False, 0)]
+    keys += [
+        ProductKey(f"k{number}", (Case(Null(), 0),), False, 1 << number)
+        for number in range((count + 1) * holes)
+    ]
+    row, column = (1 << holes) - 1, sum(1 << holes * pigeon for pigeon in range(count + 1))
+    housed = [count_formula(row << holes * pigeon, (), 1, holes) for pigeon in range(count)]
+    more = count_formula(row << holes * count | first, (), 1, holes + 1)
+    alone = [count_formula(column << hole, (), 0, 1) for hole in range(holes)]
+    formulas = (*housed, more, *alone)
+    return ObjectProduct(tuple(keys), (), count_formula(0, formulas, len(formulas), len(formulas)))
+
+
+def test_a_search_without_end_is_refused() -> None:
+    with pytest.raises(LimitExceeded, match="the search for an object"):
+        possible_product(pigeons(17, 16))
+
+
+def test_a_text_can_be_finished_where_other_continuations_are_not_found() -> None:
+    states = ProductStates(pigeons(16, 16))
+    state, written = states.start, 0
+    assert [move.entry for move in states.alive_moves(state)] == [states.path(state)[0]]
+    while not states.can_end(state):
+        state = states.alive_moves(state)[-1].after
+        written += 1
+    assert written == 16
+
+
+VALUES = [1, 2, "x", None]
+OBJECTS = [
+    {key: value for key, value in zip(KEYS, chosen, strict=True) if value != "absent"}
+    for chosen in product(["absent", *VALUES], repeat=len(KEYS))
+]
+OTHERS = [*VALUES, [], {"z": 1}, {"a": 1, "z": "x"}, {"b": "x", "z": 2}, {"c": 1, "z": None}]
+
+leaves = st.sampled_from(
+    [
+        {"const": 1},
+        {"const": "x"},
+        {"enum": [1, "x"]},
+        {"type": "integer"},
+        {"type": "string"},
+        {"minimum": 2},
+        {"type": ["integer", "null"]},
+        {"not": {"const": 1}},
+        True,
+    ]
+)
+
+
+@st.composite
+def plain(draw: st.DrawFn) -> dict[str, object]:
+    schema: dict[str, object] = {}
+    if draw(st.booleans()):
+        schema["properties"] = draw(st.dictionaries(st.sampled_from(KEYS), leaves))
+    if draw(st.booleans()):
+        schema["required"] = draw(st.lists(st.sampled_from(KEYS), unique=True))
+    match draw(st.integers(0, 9)):
+        case 0:
+            schema["additionalProperties"] = False
+        case 1:
+            schema["additionalProperties"] = {"type": "integer"}
+        case 2:
+            schema["minProperties"] = 1
+        case 3:
+            schema["type"] = "object"
+    return schema
+
+
+def combined(inner: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, object]]:
+    several = st.lists(inner, min_size=2, max_size=3)
+    return st.one_of(
+        *(st.fixed_dictionaries({word: several}) for word in ("allOf", "anyOf", "oneOf")),
+        st.fixed_dictionaries({"not": inner}),
+        st.fixed_dictionaries({"if": inner, "then": inner}, optional={"else": inner}),
+        st.fixed_dictionaries(
+            {"dependentSchemas": st.dictionaries(st.sampled_from(KEYS), inner, min_size=1)}
+        ),
+        st.fixed_dictionaries({"dependentRequired": st.just({"a": ["b"], "c": ["a"]})}),
+    )
+
+
+schemas = st.recursive(plain(), combined, max_leaves=8).map(lambda each: {"allOf": [each]})
+
+
+def accepts(reader: Reader, value: object) -> bool:
+    """Return whether an object is accepted with its keys in some order, or another value."""
+    orders = permutations(value.items()) if isinstance(value, dict) else ()
+    texts = [json.dumps(dict(order)) for order in orders] or [json.dumps(value)]
+    return any(reader.accepts(text.encode()) for text in texts)
+
+
+@given(schemas)
+def test_products_accept_what_jsonschema_does(schema: dict[str, object]) -> None:
+    validator = jsonschema.Draft202012Validator(schema)
+    expected = [validator.is_valid(value) for value in (*OBJECTS, *OTHERS)]
+    try:
+        document = read(schema, products="always")
+    except UnsatisfiableSchema:
+        assert not any(expected)
+        return
+    except (UnsupportedKeyword, LimitExceeded):
+        return
+    reader = Reader(link(lower(document)))
+    assert [accepts(reader, value) for value in (*OBJECTS, *OTHERS)] == expected
+
+
+def conditions(count: int) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": {f"{part}{n}": {"type": "string"} for n in range(count) for part in "abc"},
+        "allOf": [
+            {
+                "if": {"properties": {f"a{n}": {"const": "v"}}, "required": [f"a{n}"]},
+                "then": {"required": [f"b{n}"]},
+                "else": {"required": [f"c{n}"]},
+            }
+            for n in range(count)
+        ],
+    }
+
+
+MANY = {
+    "conditions": conditions(12),
+    "allOf of anyOf": {
+        "type": "object",
+        "allOf": [{"anyOf": [{"required": [f"k{n}_{i}"]} for i in range(3)]} for n in range(20)],
+    },
+    "oneOf": {"oneOf": [{"type": "object", "required": [f"k{n}"]} for n in range(100)]},
+    "dependent": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {f"k{n}": {"type": "integer"} for n in range(30)},
+        "dependentRequired": {f"k{n}": [f"k{(7 * n + 3) % 30}"] for n in range(30)},
+    },
+    "not": {"type": "object", "allOf": [{"not": {"required": [f"a{n}", f"b{n}"]}} for n in range(40)]},
+    "nested": {"type": "array", "items": conditions(12), "maxItems": 2},
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_combinations_are_enforced(name: str) -> None:
+    validator = jsonschema.Draft202012Validator(MANY[name])
+    for value in sample(sk.JsonSchema(MANY[name]), n=30):
+        validator.validate(value)
+
+
+def test_a_text_makes_the_rules_of_its_own_states_only() -> None:
+    schema = conditions(30)
+    guide = sk.compile(schema, byte_vocabulary(), cache=False)
+    cursor = guide.cursor()
+    text = json.dumps({f"c{n}": "" for n in range(30)})
+    for byte in text.encode():
+        cursor.advance(byte)
+    assert cursor.is_accepting
+    assert len(guide.automaton.builder.built) < 100  # of 2 ** 30 states
+
+
+def test_an_array_of_products_keeps_to_a_budget() -> None:
+    guide = sk.compile(MANY["nested"], byte_vocabulary(), cache=False)
+    least = guide.cursor().min_tokens_to_end()
+    assert least == len("[]")
+
+
+def test_keys_in_any_order_are_multiplied_out_or_refused() -> None:
+    with pytest.raises(LimitExceeded, match="the combinations of schemas"):
+        sk.compile(conditions(12), byte_vocabulary(), order="any")
+    assert sk.compile(conditions(2), byte_vocabulary(), order="any")
+
+
+def test_a_product_cannot_be_listed() -> None:
+    with pytest.raises(LimitExceeded, match="the combinations of schemas"):
+        sk.to_regex(conditions(12))
+    rules = lower(read(conditions(12)))
+    with pytest.raises(StructkitError, match="a rule for each state, which cannot be listed"):
+        list(rules.rules)
+
+
+def test_the_description_of_a_product_shows_its_keys() -> None:
+    document = read(
+        {
+            "anyOf": [
+                {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+                {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "string"}}},
+            ],
+            "not": {"required": ["b"]},
+        },
+        products="always",
+    )
+    assert isinstance(document.root, ObjectProduct)
+    assert describe(document).startswith('{"a"?: integer | null')
+
+
+def test_a_product_orders_the_keys_of_examples() -> None:
+    document = read(conditions(12))
+    assert isinstance(document.root, ObjectProduct)
+    value = {"zz": [1], "c1": "x", "a1": "y", "b0": "z"}
+    assert list(canonicalize(document, value)) == ["b0", "a1", "c1", "zz"]  # type: ignore[call-overload]
+
+
+def test_references_inside_products_are_resolved() -> None:
+    schema = {
+        "$ref": "#/$defs/node",
+        "$defs": {
+            "node": {
+                "type": "object",
+                "properties": {"next": {"$ref": "#/$defs/node"}, "kind": {"enum": ["a", "b"]}},
+                "required": ["kind"],
+                **{key: value for key, value in conditions(8).items() if key == "allOf"},
+            }
+        },
+    }
+    validator = jsonschema.Draft202012Validator(schema)
+    for value in sample(sk.JsonSchema(schema), n=10):
+        validator.validate(value)
+
+
+def test_values_that_no_condition_tells_apart_are_one_case() -> None:
+    document = read(
+        {
+            "type": "object",
+            "properties": {"a": {"type": ["integer", "array", "string"]}},
+            "oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"a": {"enum": [1, 2]}}}],
+        },
+        products="always",
+    )
+    assert isinstance(document.root, ObjectProduct)
+    cases = document.root.keys[0].cases
+    assert len(cases) == 3  # 1 meets both, 2 meets the second, all others meet none
+    others = next(case.value for case in cases if case.violates == 0b11)
+    assert isinstance(others, Union) and {type(branch) for branch in others.branches} == {
+        Integer,
+        Array,
+        String,
+    }
+    assert Anything() not in others.branches
