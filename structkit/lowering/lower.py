@@ -431,7 +431,7 @@ class _Lowering:
         self.max_depth = self.depth if starts_rule else max(self.depth, self.max_depth)
         match schema:
             case Object():
-                node = self.objects.object(schema, path)
+                node = ProductLowerer(self).object(schema, path)
             case Array():
                 node = ArrayLowerer(self).array(schema, path)
             case Union(branches):

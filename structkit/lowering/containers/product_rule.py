@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from structkit.regex.nodes import LiteralText, Node, choice, seq
+from structkit.regex.nodes import (
+    EMPTY,
+    NEVER,
+    ListPart,
+    LiteralText,
+    Node,
+    Repeat,
+    SeparatedList,
+    choice,
+    seq,
+)
 from structkit.schema.ir.nodes import Format, Schema
 from structkit.schema.ir.product_states import ProductStates, State
 
@@ -19,16 +29,20 @@ class ProductTable:
     Attributes:
         states: The states of the product.
         entries: For each key and each group, the nodes of an entry with a value of each case.
+        count: The number of declared keys.
         comma: The separator of entries.
         path: The place of the product.
+        has_distinct: Whether undeclared keys must differ.
         names: The names of the rules that were made, by state.
         separated: The entries, each after a separator.
     """
 
     states: ProductStates
     entries: list[list[Node]]
+    count: int
     comma: str
     path: str
+    has_distinct: bool
     names: dict[State, str] = field(default_factory=dict)
     separated: list[list[Node]] = field(init=False)
 
@@ -42,6 +56,15 @@ class ProductTable:
             return (self.separated if started else self.entries)[index][cases[0]]
         entries = choice(self.entries[index][case] for case in cases)
         return seq(LiteralText(self.comma), entries) if started else entries
+
+    def additional(self, min_count: int, max_count: int | None, *, started: bool) -> Node:
+        """Return undeclared entries."""
+        entry = choice(node for nodes in self.entries[self.count :] for node in nodes)
+        if max_count == 0 or entry is NEVER:
+            return NEVER if min_count else EMPTY
+        if started:
+            return Repeat(seq(LiteralText(self.comma), entry), min_count, max_count)
+        return SeparatedList((ListPart(entry, min_count, max_count),), self.comma)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,12 +18,13 @@ from structkit.lowering.containers.objects import (
     ObjectLowering,
 )
 from structkit.lowering.containers.product_rule import ProductRule, ProductTable
+from structkit.lowering.containers.properties import counts_many
 from structkit.regex.json_string import json_text
-from structkit.regex.nodes import EMPTY, NEVER, LiteralText, Node, Repeat, RuleRef, Seq, choice, seq
+from structkit.regex.nodes import EMPTY, NEVER, Distinct, LiteralText, Node, Repeat, RuleRef, Seq, choice, seq
 from structkit.regex.walk import exceeds_size
-from structkit.schema.ir.nodes import Case, ObjectProduct
+from structkit.schema.ir.nodes import Case, Never, Object, ObjectProduct, ProductGroup, ProductKey
 from structkit.schema.ir.path import path_step
-from structkit.schema.ir.product_states import ProductStates, State
+from structkit.schema.ir.product_states import ProductStates, State, count_formula
 
 __all__ = ["UNLISTED", "ProductLowerer"]
 
@@ -50,6 +51,13 @@ class ProductLowerer:
     def __init__(self, lowering: ProductLowering) -> None:
         self._lowering = lowering
 
+    def object(self, schema: Object, path: str) -> Node:
+        """Lower an object; one that counts many keys in their order is a product."""
+        lowering = self._lowering
+        is_unordered = lowering.order == "any" and not lowering.canonical
+        many = None if is_unordered or lowering.keywords else _counting_product(schema)
+        return lowering.objects.object(schema, path) if many is None else self.product(many, path)
+
     def product(self, schema: ObjectProduct, path: str) -> Node:
         """Lower a product.
 
@@ -59,8 +67,10 @@ class ProductLowerer:
         lowering = self._lowering
         if lowering.order == "any" and not lowering.canonical:
             raise UnsupportedKeyword("allOf", _ANY_ORDER, place=path)
-        if schema.additional and (lowering.bounded or lowering.canonical):
+        told_apart = any(case.violates for group in schema.additional for case in group.cases)
+        if schema.additional and (lowering.canonical or (lowering.bounded and told_apart)):
             raise UnsupportedKeyword("additionalProperties", _DISTINCT, place=path)
+        has_distinct = bool(schema.additional) and (lowering.bounded or schema.min_properties > 1)
         overlapping, lowering.overlapping = lowering.overlapping, True
         entries: list[list[Node]] = []
         keys, additional = [], []
@@ -73,6 +83,8 @@ class ProductLowerer:
         declared = [key.name for key in schema.keys]
         for group in schema.additional:
             names = lowering.strings.string(group.names, path, declared, canonical=True)
+            if names is not NEVER and has_distinct:
+                names = Distinct(names)
             cases, nodes = self._cases(seq(names, LiteralText(lowering.colon)), group.cases, f"{path}[]")
             additional.append(replace(group, cases=cases))
             entries.append(nodes)
@@ -83,7 +95,7 @@ class ProductLowerer:
         states = ProductStates(schema, lowering.limits)
         if not states.is_alive(states.start):
             return NEVER
-        table = ProductTable(states, entries, lowering.comma, path)
+        table = ProductTable(states, entries, len(keys), lowering.comma, path, has_distinct)
         # The first rule is the largest. It is built before the first token, so that it surely is within the limits.
         name = self._new_name(path)
         table.names[states.start] = name
@@ -108,15 +120,23 @@ class ProductLowerer:
     def rule(self, rule: ProductRule) -> Node:
         """Lower the rule of a state: the rest of the object and the brace."""
         table, state = rule.table, rule.state
-        options: list[Node] = [LiteralText("}")] if table.states.can_end(state) else []
+        rest = table.states.rest(state)
+        options = [] if rest is None else [self._rest(table, *rest, started=state.count > 0)]
         loop: list[Node] = []
         for index, after, cases in _grouped(table.states, state):
             if after == state:
                 loop.append(table.entry(index, cases, started=True))
             else:
-                entry = table.entry(index, cases, started=state.started)
+                entry = table.entry(index, cases, started=state.count > 0)
                 options.append(seq(entry, RuleRef(self._call(table, after))))
         return seq(Repeat(choice(loop)) if loop else EMPTY, choice(options))
+
+    def _rest(self, table: ProductTable, min_count: int, max_count: int | None, *, started: bool) -> Node:
+        """Return undeclared entries and the brace; counted or distinct entries are a rule, which has a counter."""
+        found = seq(table.additional(min_count, max_count, started=started), _END)
+        if max_count == 0 or (not table.has_distinct and (min_count, max_count) == (0, None)):
+            return found
+        return self._lowering.rule(found, table.path, small=True)
 
     def _call(self, table: ProductTable, state: State) -> str:
         """Return the name of the rule of a state, which is lowered on its first lookup."""
@@ -149,14 +169,47 @@ def _example(table: ProductTable, state: State) -> Node:
     """Return texts of the rule of a state."""
     path = table.states.path(state)
     entries = [table.separated[index][case] for index, case in path]
-    if path and not state.started:
+    started = state.count > 0
+    if path and not started:
         index, case = path[0]
         entries[0] = table.entries[index][case]
-    return Seq((*entries, LiteralText("}"))) if entries else LiteralText("}")
+    rest = table.states.fewest_additional(state)
+    if rest:
+        entries.append(table.additional(rest, rest, started=started or bool(path)))
+    return Seq((*entries, _END)) if entries else _END
 
+
+def _counting_product(schema: Object) -> ObjectProduct | None:
+    """Return the product of an object that counts many optional keys; `None` if it counts few.
+
+    >>> from structkit.schema.ir.nodes import Null, Property
+    >>> keys = tuple(Property(f"k{number}", Null(), required=False) for number in range(100))
+    >>> _counting_product(Object(keys, min_properties=50)).min_properties
+    50
+    """
+    needed, least = sum(key.required for key in schema.properties), schema.min_properties
+    if not counts_many(len(schema.properties), needed, least, schema.max_properties):
+        return None
+    if schema.required_groups or len(schema.properties) * least > _MAX_ENTRIES:
+        return None
+    keys = tuple(
+        ProductKey(key.name, () if isinstance(key.value, Never) else (Case(key.value, 0),), key.required, 0)
+        for key in schema.properties
+    )
+    groups = tuple(
+        ProductGroup(group.names, (Case(group.value, 0),), group.implicit) for group in schema.additional
+    )
+    counts = least, schema.max_properties
+    return ObjectProduct(keys, groups, count_formula(0, (), 0, 0), 0, *counts, note=schema.note)
+
+
+_MAX_ENTRIES = 100_000
+"""Maximum number of entries in the shortest texts of the rules of one state."""
+
+_END = LiteralText("}")
 
 UNLISTED = (
-    "the combinations of objects have a rule for each state, which cannot be listed; use fewer combinations"
+    "objects of many combinations or counts have a rule for each state, which cannot be listed; use fewer"
 )
 """The error where the rules of a document with a product are to be listed."""
 

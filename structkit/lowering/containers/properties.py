@@ -22,7 +22,7 @@ from structkit.regex.nodes import (
 from structkit.regex.walk import exceeds_size
 from structkit.schema.ir.nodes import Object
 
-__all__ = ["any_order_bounds", "entries", "entries_with_required"]
+__all__ = ["any_order_bounds", "counts_many", "entries", "entries_with_required"]
 
 _MAX_COUNTING_ALTERNATIVES = 20_000
 """Maximum number of alternatives in the rules that count the entries of one object."""
@@ -99,7 +99,7 @@ def _counted_entries(
     The count saturates at `max_count`, or at `min_count` if there is no maximum.
     """
     saturated_count = min_count if max_count is None else max_count
-    if len(declared) ** 2 * (saturated_count + 1) > _MAX_COUNTING_ALTERNATIVES:
+    if counts_many(len(declared), sum(part.min_count for part in declared), min_count, max_count):
         keyword = "minProperties" if max_count is None else "maxProperties"
         message = f"`{keyword}` with {len(declared)} optional properties cannot be enforced; drop it"
         raise UnsupportedKeyword(keyword, message, place=path)
@@ -125,6 +125,17 @@ def _counted_entries(
             node = choice(options)
             after[index, written] = rule(node, f"{path}/{index}/{written}") if exceeds_size(node, 1) else node
     return after[0, 0]
+
+
+def counts_many(declared: int, required: int, min_count: int, max_count: int | None) -> bool:
+    """Return whether optional entries are counted, and are too many for a rule for each entry and count.
+
+    >>> counts_many(20, 0, 5, None), counts_many(100, 0, 50, None), counts_many(100, 100, 50, None)
+    (False, True, False)
+    """
+    is_counted = min_count > required or max_count is not None
+    count = min_count if max_count is None else max_count
+    return required < declared and is_counted and declared**2 * (count + 1) > _MAX_COUNTING_ALTERNATIVES
 
 
 def _rest(additional: Node, min_count: int, max_count: int | None, comma: str, *, started: bool) -> Node:

@@ -325,15 +325,17 @@ class ObjectProduct(_Node):
         keys: The declared keys, in order.
         additional: Groups of undeclared keys with disjoint names.
         formula: The conditions that must hold; those that no entry violates hold.
-        not_empty: Whether there must be a key.
         violated_if_empty: The conditions that the object without a key violates.
+        min_properties: Minimum number of keys.
+        max_properties: Maximum number of keys.
     """
 
     keys: tuple[ProductKey, ...]
     additional: tuple[ProductGroup, ...]
     formula: Formula
-    not_empty: bool = False
     violated_if_empty: int = 0
+    min_properties: int = 0
+    max_properties: int | None = None
 
 
 @cached_hash

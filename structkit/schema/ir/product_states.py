@@ -10,6 +10,7 @@ relates many keys to each other can be as hard as a puzzle, so that a search is 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -40,12 +41,12 @@ class State(CachedHash):
     Attributes:
         position: The number of declared keys that were written or left out.
         formula: What must hold of the conditions that later entries may violate; `None` if nothing must.
-        started: Whether there was an entry.
+        count: The number of entries so far, up to the number that still matters.
     """
 
     position: int
     formula: Formula | None
-    started: bool
+    count: int
 
 
 @frozen
@@ -67,60 +68,68 @@ class _Steps:
             self._in_groups |= _violated(group)
         # What later entries may violate, and what is violated without them, before each key.
         self._later, self._without, self._required = [self._in_groups], [0], [False]
+        # The keys that can still be written, and those that must be, before each key.
+        self._room, self._needed = [math.inf if product.additional else 0], [0]
         self.touched = [key.violated_without | _violated(key) for key in keys]
         for key, touched in zip(reversed(keys), reversed(self.touched), strict=True):
             self._later.append(self._later[-1] | touched)
             self._without.append(self._without[-1] | key.violated_without)
             self._required.append(self._required[-1] or key.required)
-        for suffixes in (self._later, self._without, self._required):
+            self._room.append(self._room[-1] + bool(key.cases))
+            self._needed.append(self._needed[-1] + key.required)
+        for suffixes in (self._later, self._without, self._required, self._room, self._needed):
             suffixes.reverse()
+        self._most = math.inf if product.max_properties is None else product.max_properties
+        self._counted = max(1, product.min_properties, product.max_properties or 0)
 
     def moves(self, state: State) -> Iterator[Move]:
         """Iterate over the entries that can be next."""
-        formula = self._start(state)
+        formula, count = self._start(state), state.count
         for index in range(state.position, len(self._keys)):
             key = self._keys[index]
             for number, case in enumerate(key.cases):
-                yield from self._move((index, number), formula, case.violates, index + 1)
+                yield from self._move((index, number), formula, case.violates, count)
             if key.required:
                 return
-            formula = self._settle(formula, key.violated_without, index + 1, started=state.started)
+            formula = self._settle(formula, key.violated_without, index + 1, count)
             if formula is False:
                 return
-        yield from self._additional(formula)
+        yield from self._additional(formula, count)
 
     def last_first(self, state: State, work: Work) -> Iterator[Move]:
         """Iterate over the entries that matter in a search, the last key first.
 
         To leave out as many keys as possible leads to short objects, and to few conflicts.
         """
-        keys, formula, first = self._keys, self._start(state), state.position
+        keys, formula, first, written = self._keys, self._start(state), state.position, state.count
+        missing = self.product.min_properties - written
         without = [0]
         for index in range(first, len(keys)):
-            if keys[index].required:
+            if keys[index].required or self._room[index + 1] < missing:
                 break
             without.append(without[-1] | keys[index].violated_without)
 
         def without_next(count: int) -> Formula | bool:
             work.pay(_STEPS * _size(formula), _SEARCH)
-            return self._settle(formula, without[count], first + count, started=state.started)
+            return self._settle(formula, without[count], first + count, written)
 
         most = bisect_left(range(len(without)), 1, key=lambda count: without_next(count) is False) - 1
-        must_start = not state.started and (self.product.not_empty or bool(self.product.violated_if_empty))
+        needs_any = missing > 0 or (not written and bool(self.product.violated_if_empty))
         for count in range(most, -1, -1):
             rest, index = without_next(count), first + count
             within = 0 if isinstance(rest, bool) else rest.within
-            if index < len(keys) and (keys[index].required or must_start or self.touched[index] & within):
+            if index < len(keys) and (keys[index].required or needs_any or self.touched[index] & within):
                 for number, case in enumerate(keys[index].cases):
-                    yield from self._move((index, number), rest, case.violates, index + 1)
+                    yield from self._move((index, number), rest, case.violates, written)
         if first + most == len(keys):
-            yield from self._additional(without_next(most))
+            yield from self._additional(without_next(most), written)
 
-    def _additional(self, formula: Formula | bool) -> Iterator[Move]:
-        """Iterate over the undeclared keys that can be next, after the declared ones."""
-        for number, group in enumerate(self.product.additional, start=len(self._keys)):
+    def _additional(self, formula: Formula | bool, count: int) -> Iterator[Move]:
+        """Iterate over the undeclared keys that can be next, after the declared ones, if they violate conditions."""
+        groups = self.product.additional if self._in_groups else ()
+        for number, group in enumerate(groups, start=len(self._keys)):
             for case_number, case in enumerate(group.cases):
-                yield from self._move((number, case_number), formula, case.violates, len(self._keys))
+                yield from self._move((number, case_number), formula, case.violates, count)
 
     def is_stuck(self, state: State, work: Work) -> bool:
         """Return whether one of the next keys can neither be left out nor have a value, whatever the others are."""
@@ -141,36 +150,54 @@ class _Steps:
         """Return whether there must be one of the keys from a position on."""
         return self._required[position]
 
-    def can_end(self, state: State) -> bool:
-        """Return whether the object may end without another entry."""
-        if self._required[state.position] or (self.product.not_empty and not state.started):
-            return False
+    def rest(self, state: State) -> tuple[int, int | None] | None:
+        """Return how many undeclared entries may follow, if no declared one does; `None` if one must.
+
+        Undeclared entries that violate conditions are moves and not counted here.
+        """
+        product = self.product
+        least = max(product.min_properties - state.count, 0)
+        most = None if product.max_properties is None else product.max_properties - state.count
+        if not product.additional or self._in_groups:
+            most = 0
+        if self._required[state.position] or (most is not None and most < least):
+            return None
         if state.formula is None:
-            return True
+            return least, most
         violated = self._without[state.position]
-        if not state.started:
-            violated |= self.product.violated_if_empty
-        return _is_met(state.formula, violated)
+        is_met = _is_met(state.formula, violated)
+        if state.count or not product.violated_if_empty or least:
+            return (least, most) if is_met else None
+        if _is_met(state.formula, violated | product.violated_if_empty):
+            return (0, most) if is_met else (0, 0)
+        return (1, most) if is_met and most != 0 else None
+
+    def can_end(self, state: State) -> bool:
+        """Return whether the object may end without another declared entry."""
+        return self.rest(state) is not None
 
     def _start(self, state: State) -> Formula | bool:
         if state.formula is None:
             return True
-        if state.started:
-            return state.formula
-        return self._settle(state.formula, 0, state.position, started=False)
+        return state.formula if state.count else self._settle(state.formula, 0, state.position, 0)
 
-    def _move(self, entry: Entry, formula: Formula | bool, violated: int, position: int) -> Iterator[Move]:
-        after = self._settle(formula, violated, position, started=True)
+    def _move(self, entry: Entry, formula: Formula | bool, violated: int, count: int) -> Iterator[Move]:
+        """Return the entry after `count` others, if it may be one."""
+        position, count = min(entry[0] + 1, len(self._keys)), count + 1
+        if (
+            count + self._needed[position] > self._most
+            or count + self._room[position] < self.product.min_properties
+        ):
+            return
+        after = self._settle(formula, violated, position, count)
         if after is not False:
-            yield Move(entry, State(position, None if after is True else after, started=True))
+            yield Move(entry, State(position, None if after is True else after, min(count, self._counted)))
 
-    def _settle(
-        self, formula: Formula | bool, violated: int, position: int, *, started: bool
-    ) -> Formula | bool:
+    def _settle(self, formula: Formula | bool, violated: int, position: int, count: int) -> Formula | bool:
         """Return a formula without the conditions that are violated, and without those that hold for good."""
         if isinstance(formula, bool):
             return formula
-        later = self._later[position] | (0 if started else self.product.violated_if_empty)
+        later = self._later[position] | (0 if count else self.product.violated_if_empty)
         return _derive(formula, violated, ~(later | violated))
 
 
@@ -265,11 +292,14 @@ class ProductStates:
     @property
     def start(self) -> State:
         """The state before the first entry."""
-        return State(0, self._steps.product.formula, started=False)
+        return State(0, self._steps.product.formula, 0)
 
-    def can_end(self, state: State) -> bool:
-        """Return whether the object may end without another entry."""
-        return self._steps.can_end(state)
+    def rest(self, state: State) -> tuple[int, int | None] | None:
+        """Return how many undeclared entries may follow, if no declared one does; `None` if one must.
+
+        Undeclared entries that violate conditions are moves and not counted here.
+        """
+        return self._steps.rest(state)
 
     def is_alive(self, state: State) -> bool:
         """Return whether an object can follow.
@@ -308,6 +338,12 @@ class ProductStates:
         for part, inner in self._split(state):
             found += part.path(inner)
         return sorted(found)
+
+    def fewest_additional(self, state: State) -> int:
+        """Return how many undeclared entries follow the declared ones of `path`, at least."""
+        written = state.count + len(self.path(state))
+        rest = None if written else self.rest(state)
+        return max(self._steps.product.min_properties - written, 0) if rest is None else rest[0]
 
     def _is_alive(self, state: State, work: Work) -> bool:
         return state in self._forced or all(
@@ -351,7 +387,7 @@ class _Part:
         formula = formulas[0] if len(formulas) == 1 else None
         if len(formulas) > 1:
             formula = count_formula(0, tuple(formulas), len(formulas), len(formulas))
-        return State(position, formula, started=True)
+        return State(position, formula, 1)
 
     def path(self, state: State) -> list[Entry]:
         """Return entries of this part after which it can end."""
@@ -362,7 +398,8 @@ class _Part:
 def _independent_parts(steps: _Steps) -> list[int]:
     """Return the conditions of the parts of a product that share no key, as masks; -1 is the whole product."""
     product = steps.product
-    if product.not_empty or product.violated_if_empty or any(map(_violated, product.additional)):
+    counts = product.min_properties or product.max_properties is not None or product.violated_if_empty
+    if counts or any(map(_violated, product.additional)):
         return [-1]
     masks: list[int] = []
     for mask in (*(part.within for part in _conjuncts(product.formula)), *steps.touched):

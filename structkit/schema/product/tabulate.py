@@ -151,7 +151,8 @@ class _Table:
         Raises:
             LimitExceeded: A part of the combination counts keys, or there are too many cases.
         """
-        if any(map(_counts_keys, (self._base, *self._conditions))):
+        base = self._base
+        if any(map(_counts_keys, self._conditions)) or base.any_order or base.required_groups:
             raise self._intersector.too_many(self._path)
         names: dict[str, None] = {}
         for in_order in (True, False):
@@ -159,14 +160,17 @@ class _Table:
                 names.update({key.name: None for key in node.properties if key.in_order >= in_order})
         keys = tuple(map(self._key, names))
         groups = tuple(self._group(group) for group in self._name_groups())
-        if _excludes(self._formula) and any(len(group.cases) > 1 for group in groups):
-            # A key that is written twice would first violate the condition, and then not.
+        is_told_apart = any(case.violates for group in groups for case in group.cases)
+        needs_more = base.min_properties > max(1, sum(key.required for key in base.properties))
+        excludes = _excludes(self._formula) and any(len(group.cases) > 1 for group in groups)
+        if excludes or (is_told_apart and needs_more):
+            # A key that is written twice would count twice, or violate a condition and then not.
             raise self._intersector.too_many(self._path)
         empty = 0
         for number, node in enumerate(self._conditions):
             empty |= bool(node.min_properties) << number
-        product = ObjectProduct(keys, groups, self._formula, bool(self._base.min_properties), empty)
-        return possible_product(product)
+        counts = base.min_properties, base.max_properties
+        return possible_product(ObjectProduct(keys, groups, self._formula, empty, *counts))
 
     def _key(self, name: str) -> ProductKey:
         here = self._path.child("properties", name)
@@ -287,13 +291,13 @@ class _Table:
 
 
 def _counts_keys(node: Object) -> bool:
-    """Return whether an object counts keys, or requires undeclared ones or any order."""
+    """Return whether a condition counts keys, or requires undeclared ones or any order."""
     required = sum(key.required for key in node.properties)
     return (
-        node.any_order
-        or node.max_properties is not None
-        or bool(node.required_groups)
+        node.max_properties is not None
         or node.min_properties > max(1, required)
+        or node.any_order
+        or bool(node.required_groups)
     )
 
 

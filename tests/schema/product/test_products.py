@@ -25,6 +25,7 @@ from structkit.schema.ir.nodes import (
     Never,
     Null,
     ObjectProduct,
+    ProductGroup,
     ProductKey,
     Schema,
     String,
@@ -59,7 +60,10 @@ def products(draw: st.DrawFn) -> ObjectProduct:
         values: list[Schema] = [Null(), Integer()]
         found = tuple(Case(value, violates) for value, violates in zip(values, cases, strict=False))
         keys.append(ProductKey(name, found, required, without))
-    return ObjectProduct(tuple(keys), (), draw(formulas()), draw(st.booleans()), draw(bits))
+    least = draw(st.integers(0, len(KEYS)))
+    most = draw(st.none() | st.integers(least, len(KEYS)))
+    groups = (ProductGroup(String(), (Case(Null(), draw(bits)),)),) if draw(st.booleans()) else ()
+    return ObjectProduct(tuple(keys), groups, draw(formulas()), draw(bits), least, most)
 
 
 def met(formula: Formula, violated: int) -> bool:
@@ -67,41 +71,64 @@ def met(formula: Formula, violated: int) -> bool:
     return formula.min_count <= count <= formula.max_count
 
 
+MAX_OTHERS = 4
+
+
 def objects(node: ObjectProduct) -> Iterator[tuple[int | None, ...]]:
-    """Iterate over the objects of a product, each as the number of the case of each key; `None` leaves it out."""
-    for chosen in product(*([None, *range(len(key.cases))] for key in node.keys)):
-        violated = 0 if any(case is not None for case in chosen) else node.violated_if_empty
+    """Iterate over the objects of a product with at most `MAX_OTHERS` undeclared keys.
+
+    Each is the number of the case of each key, `None` where it is left out, and the number of undeclared keys.
+    """
+    others = range(MAX_OTHERS + 1) if node.additional else range(1)
+    for *chosen, more in product(*([None, *range(len(key.cases))] for key in node.keys), others):
+        written = len(chosen) - chosen.count(None) + more
+        violated = 0 if written else node.violated_if_empty
+        if more:
+            violated |= node.additional[0].cases[0].violates
         for key, case in zip(node.keys, chosen, strict=True):
             violated |= key.violated_without if case is None else key.cases[case].violates
         missing = any(key.required and case is None for key, case in zip(node.keys, chosen, strict=True))
-        empty = all(case is None for case in chosen)
-        if not missing and not (empty and node.not_empty) and met(node.formula, violated):
-            yield chosen
+        is_few = node.max_properties is None or written <= node.max_properties
+        if not missing and node.min_properties <= written and is_few and met(node.formula, violated):
+            yield (*chosen, more)
 
 
 def reached(states: ProductStates, count: int) -> set[tuple[int | None, ...]]:
     """Return the objects on the ways through the states; every state on them is alive exactly if one can follow."""
 
-    def walk(state: State, chosen: tuple[int | None, ...]) -> set[tuple[int | None, ...]]:
-        found = {(*chosen, *[None] * (count - len(chosen)))} if states.can_end(state) else set()
+    def walk(state: State, chosen: tuple[int | None, ...], more: int) -> set[tuple[int | None, ...]]:
+        found: set[tuple[int | None, ...]] = set()
+        if (rest := states.rest(state)) is not None:
+            least, most = rest
+            for others in range(least, MAX_OTHERS + 1 if most is None else most + 1):
+                found.add((*chosen, *[None] * (count - len(chosen)), more + others))
         for move in states.alive_moves(state) if states.is_alive(state) else ():
             index, case = move.entry
             skipped = [None] * (index - len(chosen))
-            found |= walk(move.after, (*chosen, *skipped, case))
-        assert states.is_alive(state) == bool(found)
-        if found:
-            path = dict(states.path(state))
-            rest = [path.get(index) for index in range(len(chosen), count)]
-            assert (*chosen, *rest) in found
+            if index < count:
+                found |= walk(move.after, (*chosen, *skipped, case), more)
+            elif more < MAX_OTHERS:
+                found |= walk(move.after, (*chosen, *skipped), more + 1)
+        assert states.is_alive(state) == bool(found) or more == MAX_OTHERS
+        if found and more < MAX_OTHERS:
+            path = states.path(state)
+            declared = {index: case for index, case in path if index < count}
+            others = more + len(path) - len(declared) + states.fewest_additional(state)
+            assert (
+                *chosen,
+                *[declared.get(index) for index in range(len(chosen), count)],
+                others,
+            ) in found or others > MAX_OTHERS
         return found
 
-    return walk(states.start, ())
+    return {each for each in walk(states.start, (), 0) if each[-1] <= MAX_OTHERS}  # type: ignore[operator]
 
 
 @given(products())
 def test_the_states_of_a_product_are_those_of_its_objects(node: ObjectProduct) -> None:
     expected = set(objects(node))
-    assert reached(ProductStates(node), len(node.keys)) == expected
+    if all(key.cases or not key.required for key in node.keys):
+        assert reached(ProductStates(node), len(node.keys)) == expected
     assert isinstance(possible_product(node), Never) == (not expected)
 
 
@@ -134,7 +161,7 @@ def test_a_text_can_be_finished_where_other_continuations_are_not_found() -> Non
     states = ProductStates(pigeons(16, 16))
     state, written = states.start, 0
     assert [move.entry for move in states.alive_moves(state)] == [states.path(state)[0]]
-    while not states.can_end(state):
+    while states.rest(state) is None:
         state = states.alive_moves(state)[-1].after
         written += 1
     assert written == 16
@@ -348,3 +375,29 @@ def test_values_that_no_condition_tells_apart_are_one_case() -> None:
         String,
     }
     assert Anything() not in others.branches
+
+
+COUNTED = {f"k{n}": {"type": "integer"} for n in range(40)}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"minProperties": 15, "maxProperties": 20},
+        {"minProperties": 15, "additionalProperties": False},
+        {"minProperties": 15},
+        {"maxProperties": 12, "required": ["k20"]},
+        {"minProperties": 41, "maxProperties": 43},
+        {"minProperties": 38, "additionalProperties": {"type": "null"}},
+    ],
+)
+def test_many_optional_keys_are_counted(others: dict[str, object]) -> None:
+    schema = {"type": "object", "properties": COUNTED, **others}
+    validator = jsonschema.Draft202012Validator(schema)
+    for value in sample(sk.JsonSchema(schema), n=4):
+        validator.validate(value)
+    reader = Reader(link(lower(read(schema))))
+    for count in (0, 1, 10, 11, 12, 13, 14, 15, 16, 19, 20, 21, 37, 38, 39, 40):
+        for more in ({}, {"z": None}, {"y": None, "z": None}, {"x": None, "y": None, "z": None}):
+            value = {**{f"k{n}": n for n in range(40 - count, 40)}, **more}
+            assert reader.accepts(json.dumps(value).encode()) == validator.is_valid(value)
