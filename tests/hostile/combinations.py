@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tests.hostile.case import Case, schema, union
 
 __all__ = ["CASES"]
@@ -69,6 +71,30 @@ def _deep_all_of(depth: int, word: str) -> dict[str, object]:
     for _ in range(depth):
         found = {word: [found]}
     return found
+
+
+def _pigeons(count: int, holes: int) -> dict[str, object]:
+    """Each pigeon has a hole, and no hole has two pigeons: with too few holes, no object is valid."""
+    keys = [[f"p{pigeon}_{hole}" for hole in range(holes)] for pigeon in range(count)]
+    housed = [{"anyOf": [{"required": [key]} for key in own]} for own in keys]
+    alone = [
+        {"not": {"required": [keys[one][hole], keys[other][hole]]}}
+        for hole in range(holes)
+        for one in range(count)
+        for other in range(one)
+    ]
+    return union(allOf=[*housed, *alone])
+
+
+def _values(count: int) -> dict[str, object]:
+    """Each of `count` keys has one of three values, and each pair of neighbours differs."""
+    keys = [f"k{n}" for n in range(count)]
+    equal = [
+        {"not": union(properties={one: {"const": value}, two: {"const": value}}, required=[one, two])}
+        for one, two in pairwise(keys)
+        for value in "rgb"
+    ]
+    return union(properties={key: {"enum": list("rgb")} for key in keys}, required=keys, allOf=equal)
 
 
 _CASES = {
@@ -231,6 +257,31 @@ _CASES = {
         }
         | {f"t{n}": {"$ref": f"#/$defs/t{n}_0"} for n in (2, 3, 5, 7, 11)},
     },
+    "12 pigeons, 11 holes": lambda: _pigeons(12, 11),
+    "15 pigeons, 15 holes": lambda: _pigeons(15, 15),
+    "a row of 100 colours": lambda: _values(100),
+    "300 independent conditions": lambda: _conditions(300),
+    "oneOf of 2,000 objects with a required key": lambda: _required_one_of(2_000),
+    "20 oneOf of 20 oneOf": lambda: schema(
+        allOf=[
+            {"oneOf": [union(properties={f"k{n}": {"const": i}}, required=[f"k{n}"]) for i in range(20)]}
+            for n in range(20)
+        ]
+    ),
+    "conditions on lengths of one string": lambda: union(
+        properties={"s": _STRING},
+        allOf=[
+            {"if": {"properties": {"s": {"minLength": n}}}, "then": {"required": [f"k{n}"]}}
+            for n in range(40)
+        ],
+    ),
+    "conditions on patterns of one string": lambda: union(
+        properties={"s": _STRING},
+        allOf=[
+            {"if": {"properties": {"s": {"pattern": f"{chr(97 + n)}"}}}, "then": {"required": [f"k{n}"]}}
+            for n in range(12)
+        ],
+    ),
     "contradictions": lambda: union(
         required=["a"], allOf=[{"properties": {"a": {"minimum": n, "maximum": n}}} for n in range(50)]
     ),

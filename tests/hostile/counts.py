@@ -146,6 +146,12 @@ _CASES = {
     "minProperties 50 of 100 optional keys": lambda: union(
         properties={f"k{n}": _INTEGER for n in range(100)}, minProperties=50, maxProperties=60
     ),
+    "minProperties 100 of 1,000 optional keys": lambda: union(
+        properties={f"k{n}": _INTEGER for n in range(1_000)}, minProperties=100
+    ),
+    "maxProperties 500 of 3,000 optional keys": lambda: union(
+        properties={f"k{n}": _INTEGER for n in range(3_000)}, maxProperties=500
+    ),
     "minProperties 20 in items of minProperties 20": lambda: _array(union(minProperties=20), minItems=20),
     "maxProperties 10**9": lambda: union(maxProperties=10**9),
     "1,000 objects of minProperties 1,000": lambda: _array(union(minProperties=1_000), minItems=1_000),

@@ -17,7 +17,8 @@ from structkit.regex.nodes import (
     seq,
 )
 from structkit.schema.ir.nodes import Format, Schema
-from structkit.schema.ir.product_states import ProductStates, State
+from structkit.schema.ir.product_search import ProductStates
+from structkit.schema.ir.product_states import State
 
 __all__ = ["Deferred", "ProductRule", "ProductTable"]
 

@@ -24,7 +24,8 @@ from structkit.regex.nodes import EMPTY, NEVER, Distinct, LiteralText, Node, Rep
 from structkit.regex.walk import exceeds_size
 from structkit.schema.ir.nodes import Case, Never, Object, ObjectProduct, ProductGroup, ProductKey
 from structkit.schema.ir.path import path_step
-from structkit.schema.ir.product_states import ProductStates, State, count_formula
+from structkit.schema.ir.product_search import ProductStates
+from structkit.schema.ir.product_states import State, count_formula
 
 __all__ = ["UNLISTED", "ProductLowerer"]
 
@@ -214,10 +215,10 @@ UNLISTED = (
 """The error where the rules of a document with a product are to be listed."""
 
 _ANY_ORDER = (
-    "this many combinations of objects cannot have their keys in any order; "
+    "objects of this many combinations cannot have their keys in any order; "
     "use the declared order, or fewer combinations"
 )
 _DISTINCT = (
-    "this many combinations of objects cannot have undeclared keys that must differ; "
+    "objects of this many combinations or counts cannot have undeclared keys that must differ; "
     "forbid undeclared keys, or use fewer combinations"
 )

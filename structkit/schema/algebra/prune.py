@@ -32,7 +32,7 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 from structkit.schema.ir.path import join_path, path_step
-from structkit.schema.ir.product_states import possible_product
+from structkit.schema.ir.product_search import possible_product
 from structkit.schema.ir.rebuild import in_array, in_object, in_product
 
 __all__ = ["prune", "topological_order"]

@@ -7,6 +7,7 @@ become disjoint cases.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from structkit.schema.algebra.difference import difference
@@ -27,13 +28,13 @@ from structkit.schema.ir.nodes import (
     ObjectProduct,
     ProductGroup,
     ProductKey,
-    Property,
     Schema,
     String,
     Union,
 )
 from structkit.schema.ir.path import SchemaPath
-from structkit.schema.ir.product_states import count_formula, possible_product
+from structkit.schema.ir.product_search import possible_product
+from structkit.schema.ir.product_states import count_formula
 from structkit.schema.ir.rebuild import in_array, in_object
 from structkit.schema.product.combine import is_all
 
@@ -41,6 +42,9 @@ __all__ = ["tabulate_all"]
 
 _MAX_CASES = 512
 """Maximum number of disjoint cases of the values of one key."""
+
+_CONDITIONS = 10
+"""Conditions that are looked at in the time of one intersection."""
 
 _OPEN = (Additional(String(), Anything()),)
 
@@ -144,6 +148,13 @@ class _Table:
         self._base, self._conditions, self._formula = base, conditions, formula
         self._intersector, self._path = intersector, path
         self._declared = [{key.name: key for key in node.properties} for node in conditions]
+        self._declaring: defaultdict[str, list[int]] = defaultdict(list)
+        for number, node in enumerate(conditions):
+            for key in node.properties:
+                self._declaring[key.name].append(number)
+        self._closed = [number for number, node in enumerate(conditions) if node.additional != _OPEN]
+        self._base_values = {key.name: key.value for key in base.properties}
+        self._required = {key.name for key in base.properties if key.required}
 
     def product(self) -> Schema:
         """Return the product.
@@ -161,7 +172,7 @@ class _Table:
         keys = tuple(map(self._key, names))
         groups = tuple(self._group(group) for group in self._name_groups())
         is_told_apart = any(case.violates for group in groups for case in group.cases)
-        needs_more = base.min_properties > max(1, sum(key.required for key in base.properties))
+        needs_more = base.min_properties > max(1, len(self._required))
         excludes = _excludes(self._formula) and any(len(group.cases) > 1 for group in groups)
         if excludes or (is_told_apart and needs_more):
             # A key that is written twice would count twice, or violate a condition and then not.
@@ -174,18 +185,19 @@ class _Table:
 
     def _key(self, name: str) -> ProductKey:
         here = self._path.child("properties", name)
-        declared = {key.name: key for key in self._base.properties}
-        value = self._intersector.property_value(self._base, _values(declared), name, here)
+        value = self._intersector.property_value(self._base, self._base_values, name, here)
+        numbers = {*self._declaring[name], *self._closed}
+        self._intersector.charge(1 + len(numbers) // _CONDITIONS, self._path)
         others: dict[Schema, int] = {}
         without = 0
-        for number, (node, known) in enumerate(zip(self._conditions, self._declared, strict=True)):
-            if name in known or node.additional != _OPEN:
-                other = self._intersector.property_value(node, _values(known), name, here)
-                others[other] = others.get(other, 0) | 1 << number
-            if name in known and known[name].required:
+        for number in sorted(numbers):
+            known = self._declared[number].get(name)
+            node = self._conditions[number]
+            other = self._intersector.property_value(node, {name: known.value} if known else {}, name, here)
+            others[other] = others.get(other, 0) | 1 << number
+            if known is not None and known.required:
                 without |= 1 << number
-        required = name in declared and declared[name].required
-        return ProductKey(name, self._cases(value, others, here), required, without)
+        return ProductKey(name, self._cases(value, others, here), name in self._required, without)
 
     def _name_groups(self) -> list[tuple[Additional, dict[Schema, int]]]:
         """Return groups of undeclared keys, each with the values that conditions allow."""
@@ -299,10 +311,6 @@ def _counts_keys(node: Object) -> bool:
         or node.any_order
         or bool(node.required_groups)
     )
-
-
-def _values(keys: Mapping[str, Property]) -> dict[str, Schema]:
-    return {name: key.value for name, key in keys.items()}
 
 
 def _with(others: Mapping[Schema, int], value: Schema, number: int) -> dict[Schema, int]:

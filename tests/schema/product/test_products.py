@@ -31,7 +31,8 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.schema.ir.product_states import ProductStates, State, count_formula, possible_product
+from structkit.schema.ir.product_search import ProductStates, possible_product
+from structkit.schema.ir.product_states import State, count_formula
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.describe import describe
 from structkit.testing import byte_vocabulary
