@@ -110,6 +110,11 @@ class Dfa:
         return self.work // 6 + 4 * len(self.targets) + self.targets.size // 5
 
     @property
+    def nbytes(self) -> int:
+        """The size of the arrays in bytes."""
+        return self.targets.nbytes + self.final.nbytes + self.calls.nbytes + self.classes.nbytes
+
+    @property
     def distinct(self) -> NDArray[np.bool_]:
         """bool[callees], whether the texts of each callee must be distinct."""
         return np.array([isinstance(key, Distinct) for key in self.callees], bool)

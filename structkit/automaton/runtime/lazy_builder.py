@@ -37,18 +37,22 @@ class _Automata:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._work: Work | None = Work(limits.work)
+        self._bytes = 0
         self._counted: dict[int, Dfa] = {}
 
     def of(self, node: Node) -> Dfa:
         """Return the automaton of a node.
 
         Raises:
-            LimitExceeded: It would be too large, or all that were counted took too much work.
+            LimitExceeded: It would be too large, or all that were counted took too much work or memory.
         """
         dfa = rule_dfa(node, self._limits)
         if self._work is not None and id(dfa) not in self._counted:
             self._counted[id(dfa)] = dfa
             self._work.pay(dfa.steps, "the work on the automata of all rules")
+            self._bytes += dfa.nbytes
+            if self._bytes > self._limits.memory:
+                raise LimitExceeded("memory", self._limits.memory, "the size of the automata of all rules")
         return dfa
 
     def stop_counting(self) -> None:

@@ -12,11 +12,11 @@ from structkit.testing import byte_vocabulary
 V = byte_vocabulary()
 
 
-def _fields(count: int) -> dict[str, object]:
+def _fields(count: int, length: int = 6) -> dict[str, object]:
     return {
         "type": "object",
         "properties": {
-            f"k{n}": {"type": "string", "pattern": f"^(a|b)*a[ab]{{6}}{n}$"} for n in range(count)
+            f"k{n}": {"type": "string", "pattern": f"^(a|b)*a[ab]{{{length}}}{n}$"} for n in range(count)
         },
         "required": [f"k{n}" for n in range(count)],
     }
@@ -36,6 +36,15 @@ def test_equal_automata_are_counted_once() -> None:
     fields = {f"k{n}": {"type": "string", "pattern": "^(a|b)*a[ab]{6}$"} for n in range(200)}
     schema = {"type": "object", "properties": fields, "required": [*fields], "additionalProperties": False}
     compile(schema, V, limits=Limits(work=150_000), cache=False)
+
+
+def test_many_automata_exceed_the_memory_that_each_of_them_is_within() -> None:
+    limits = Limits(memory=500_000)
+    compile(_fields(5, 9), V, limits=limits, cache=False)
+    with pytest.raises(LimitExceeded, match="the size of the automata of all rules") as caught:
+        compile(_fields(20, 9), V, limits=limits, cache=False)
+    assert caught.value.limit == "memory" and caught.value.place is not None
+    assert caught.value.place.startswith("$")
 
 
 def test_rules_that_a_text_enters_later_are_not_refused() -> None:
