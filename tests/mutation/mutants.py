@@ -57,6 +57,8 @@ def mutants(source: str) -> Iterator[Mutant]:
 
     >>> [(mutant.before, mutant.after) for mutant in mutants("x = a < 3 and f(b)")]
     [('a < 3 and f(b)', 'a < 3 or f(b)'), ('a < 3', 'a <= 3'), ('3', '4')]
+    >>> list(mutants("(x := f(a)) is None")) != []
+    True
     """
     tree = ast.parse(source)
     lines = source.encode().splitlines(keepends=True)
@@ -69,7 +71,11 @@ def mutants(source: str) -> Iterator[Mutant]:
             start = starts[node.lineno - 1] + node.col_offset
             end = starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
             changed = (content[:start] + after.encode() + content[end:]).decode()
-            if ast.dump(ast.parse(changed)) != ast.dump(tree):
+            try:
+                is_other = ast.dump(ast.parse(changed)) != ast.dump(tree)
+            except SyntaxError:  # the parentheses of an assignment expression are not a part of it
+                continue
+            if is_other:
                 yield Mutant(node.lineno, content[start:end].decode(), after, changed)
 
 

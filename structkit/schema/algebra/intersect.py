@@ -30,6 +30,7 @@ from structkit.schema.algebra.ranges import intersect_numbers, min_defined
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
 from structkit.schema.ir.constructors import array, object_, string, union, with_note
 from structkit.schema.ir.definitions import Definitions
+from structkit.schema.ir.json_values import shorten_repr
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
@@ -89,6 +90,7 @@ class Intersector:
         max_cost: Maximum cost of all combinations; `None` for that of the limits.
         differences: For each definition that is a difference: the minuend and the subtrahends.
         is_exhausted: Whether there were too many combinations.
+        met_objects: Whether some combinations were of objects.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class Intersector:
         self.definitions = definitions
         self.oracle = oracle
         self.combine = combine
-        self.is_exhausted = False
+        self.is_exhausted = self.met_objects = False
         self._max_cost = limits.schema_nodes if max_cost is None else min(limits.schema_nodes, max_cost)
         self._count = 0
         self._parts: dict[str, tuple[Schema, ...]] = {}
@@ -210,7 +212,7 @@ class Intersector:
         value: object = json.loads(const.text)
         answers = [contains_value(other, value, self.oracle) for other in others]
         if False in answers:
-            return Never(f"{_short(const.text)} is not a value that the other keywords allow")
+            return Never(f"{shorten_repr(const.text)} is not a value that the other keywords allow")
         undecided = tuple(other for other, answer in zip(others, answers, strict=True) if answer is None)
         if not undecided:
             return const
@@ -285,6 +287,7 @@ class Intersector:
             for name in names
             if name not in known
         ]
+        self.met_objects = True
         self.charge(len(new), path)
         found = [replace(node, properties=(*node.properties, *new), required_groups=())]
         for choice in node.required_groups:
@@ -305,6 +308,7 @@ class Intersector:
         required = {key.name for key in keys if key.required}
         listed = {key.name: None for key in keys if key.in_order}
         names = dict.fromkeys((*listed, *(key.name for key in keys)))
+        self.met_objects = True
         is_open = [node.additional == _OPEN for node in nodes]
         self.charge(len(keys) + len(names) * is_open.count(False) // _COST, path)
         properties = []
@@ -489,10 +493,6 @@ def _merge_scalars(left: Schema, right: Schema, path: SchemaPath) -> Schema:
         case String(), String():
             return string(intersect_strings(left, right, path))
     return left if left == right else Never(f"no value is both {_type_name(left)} and {_type_name(right)}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _type_name(node: Schema) -> str:

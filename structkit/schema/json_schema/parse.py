@@ -34,6 +34,7 @@ from structkit.schema.ir.nodes import (
     Anything,
     Document,
     Never,
+    Object,
     Ref,
     Schema,
     String,
@@ -131,7 +132,7 @@ def parse_schema(
             try:
                 root, definitions, order = parser.run()
             except (LimitExceeded, UnsupportedKeyword, PatternError) as error:
-                if parser.has_another_way and (other := next(ways, None)) is not None:
+                if (other := parser.next_way(ways)) is not None:
                     way = other
                     continue
                 if (
@@ -191,10 +192,14 @@ class _Parser:
         self._found_references: dict[tuple[str, str, tuple[str, ...]], Ref] = {}
         self._parsed: dict[Hashable, list[_Parsed]] = {}
 
-    @property
-    def has_another_way(self) -> bool:
-        """Whether the combinations of schemas may succeed in another way: they are too many, or products of objects."""
-        return self._intersector.is_exhausted or self._intersector.combine is not None
+    def next_way(self, ways: Iterator[Way]) -> Way | None:
+        """Return the next way to combine schemas, if it may succeed: there are too many, or products of objects."""
+        intersector = self._intersector
+        if not intersector.is_exhausted and intersector.combine is None:
+            return None
+        found = next(ways, None)
+        is_useless = found is not None and found[0] is not None and not intersector.met_objects
+        return next(ways, None) if is_useless else found
 
     def combine(
         self, parts: Sequence[Schema], min_count: int, max_count: int, path: SchemaPath
@@ -410,6 +415,7 @@ class _Parser:
         if disjoint is False:
             if (one := self.combine(members, 1, 1, path)) is not None:
                 return self.intersect((others, one), path)
+            self._intersector.met_objects |= any(isinstance(node, Object | Ref) for node in possible)
             self._intersector.charge(len(possible) ** 2 // 4, path)
             overlapping: list[list[Schema]] = [[] for _ in possible]
             for (i, one), (j, other) in combinations(enumerate(possible), 2):
