@@ -7,7 +7,7 @@ from itertools import product
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from structkit.automaton.link import link
@@ -16,6 +16,7 @@ from structkit.errors import UnsatisfiableSchema, UnsupportedKeyword
 from structkit.lowering.lower import lower
 from structkit.schema.ir.nodes import Object
 from tests.schema.reading import read
+from tests.shared import cases
 
 VALUES = [1, 5, "x", "long text", None]
 KEYS = [*("".join(key) for size in (1, 2, 3) for key in product("ab", repeat=size)), "c", "kx", "ka_1"]
@@ -64,6 +65,7 @@ schemas = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=cases(60, of=600), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas)
 def test_each_key_has_the_values_of_its_patterns(schema: dict[str, object]) -> None:
     validator = jsonschema.Draft202012Validator(schema)

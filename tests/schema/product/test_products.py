@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import structkit as sk
@@ -38,6 +38,7 @@ from structkit.schema.view.describe import describe
 from structkit.testing import byte_vocabulary
 from structkit.testing.proof.sample import sample
 from tests.schema.reading import read
+from tests.shared import cases
 
 KEYS, CONDITIONS = "abc", 4
 
@@ -114,6 +115,7 @@ def reached(states: ProductStates, count: int) -> set[tuple[int | None, ...]]:
         if found and more < MAX_OTHERS:
             path = states.path(state)
             declared = {index: case for index, case in path if index < count}
+            assert path[: len(declared)] == sorted(declared.items())
             others = more + len(path) - len(declared) + states.fewest_additional(state)
             assert (
                 *chosen,
@@ -125,6 +127,7 @@ def reached(states: ProductStates, count: int) -> set[tuple[int | None, ...]]:
     return {each for each in walk(states.start, (), 0) if each[-1] <= MAX_OTHERS}  # type: ignore[operator]
 
 
+@settings(max_examples=cases(100, of=1_000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(products())
 def test_the_states_of_a_product_are_those_of_its_objects(node: ObjectProduct) -> None:
     expected = set(objects(node))
@@ -168,7 +171,7 @@ def test_a_text_can_be_finished_where_other_continuations_are_not_found() -> Non
     assert written == 16
 
 
-VALUES = [1, 2, "x", None]
+VALUES = [1, 2, "x", "xy", None]
 OBJECTS = [
     {key: value for key, value in zip(KEYS, chosen, strict=True) if value != "absent"}
     for chosen in product(["absent", *VALUES], repeat=len(KEYS))
@@ -185,7 +188,20 @@ leaves = st.sampled_from(
         {"minimum": 2},
         {"type": ["integer", "null"]},
         {"not": {"const": 1}},
+        {"pattern": "^x"},
+        {"pattern": "y$", "type": "string"},
         True,
+    ]
+)
+
+scalars = st.sampled_from(
+    [
+        {"type": ["object", "integer"]},
+        {"type": ["object", "string"], "maxLength": 1},
+        {"minimum": 2},
+        {"enum": [1, "x", {"a": 1}, {"b": "x", "c": 2}]},
+        {"const": {"a": "x"}},
+        {"type": "object"},
     ]
 )
 
@@ -197,15 +213,13 @@ def plain(draw: st.DrawFn) -> dict[str, object]:
         schema["properties"] = draw(st.dictionaries(st.sampled_from(KEYS), leaves))
     if draw(st.booleans()):
         schema["required"] = draw(st.lists(st.sampled_from(KEYS), unique=True))
-    match draw(st.integers(0, 9)):
+    match draw(st.integers(0, 5)):
         case 0:
-            schema["additionalProperties"] = False
+            schema["additionalProperties"] = draw(st.sampled_from([False, {"type": "integer"}]))
         case 1:
-            schema["additionalProperties"] = {"type": "integer"}
-        case 2:
             schema["minProperties"] = 1
-        case 3:
-            schema["type"] = "object"
+        case 2:
+            schema |= draw(scalars)
     return schema
 
 
@@ -232,6 +246,7 @@ def accepts(reader: Reader, value: object) -> bool:
     return any(reader.accepts(text.encode()) for text in texts)
 
 
+@settings(max_examples=cases(80, of=1_500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas)
 def test_products_accept_what_jsonschema_does(schema: dict[str, object]) -> None:
     validator = jsonschema.Draft202012Validator(schema)
