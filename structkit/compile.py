@@ -139,8 +139,6 @@ class _Compilation:
         spec = None if type(target) is dict else spec_of(target)
         if isinstance(spec, Grammar) and spec.source.named_tokens:
             vocabulary = with_named_tokens(vocabulary, spec.source.named_tokens)
-        if isinstance(spec, Grammar) and spec.options.indenter is not None:
-            cache = False  # there is no end of its rules
         fingerprint = fingerprint_of(target) if cache else None
         guide, key = None, DiskKey() if cache else None
         if fingerprint is not None:
@@ -155,7 +153,9 @@ class _Compilation:
                     key, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source))
                 )
         if guide is None:
-            guide = Guide(link(rules(target), limits), vocabulary, disk_key=key)
+            automaton = link(rules(target), limits)
+            # Rules without end are not stored: a guide that was read would look for their end.
+            guide = Guide(automaton, vocabulary, disk_key=None if automaton.is_unbounded else key)
         if self.precompute:
             guide.precompute()
         if isinstance(target, (TextTarget, Target)):

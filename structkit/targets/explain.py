@@ -46,12 +46,16 @@ class KeywordRow:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The size of a target's automaton: rules, states and bytes, and the seconds its construction took."""
+    """The size of a target's automaton: rules, states and bytes, and the seconds its construction took.
+
+    If texts make further rules without end, it is that of what is built before the first token, and `is_growing` is true.
+    """
 
     rules: int
     states: int
     nbytes: int
     seconds: float
+    is_growing: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -118,9 +122,10 @@ class Explanation:
         if self.cost is None:
             return ""
         cost = self.cost
-        return (
+        size = (
             f"{cost.rules} rules, {cost.states} states, {cost.nbytes:,} bytes, {1000 * cost.seconds:.1f} ms"
         )
+        return f"{size}; texts make further rules" if cost.is_growing else size
 
 
 def explain_target(
@@ -188,9 +193,13 @@ def _cost(rules: Rules, limits: Limits, start_time: float) -> Cost:
     # Imported here because the kernels load slowly.
     from structkit.automaton.link import link
 
-    automaton = link(rules, limits).build_all()
+    automaton = link(rules, limits)
+    is_growing = automaton.is_unbounded
+    if not is_growing:
+        automaton.build_all()
     seconds = time.perf_counter() - start_time
-    return Cost(len(automaton.start), len(automaton.row), automaton.nbytes, seconds)
+    count = len(automaton.built) if is_growing else len(automaton.start)
+    return Cost(count, len(automaton.row), automaton.nbytes, seconds, is_growing)
 
 
 def _rows(

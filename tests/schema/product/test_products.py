@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import permutations, product
+from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -311,6 +313,20 @@ def test_a_text_makes_the_rules_of_its_own_states_only() -> None:
         cursor.advance(byte)
     assert cursor.is_accepting
     assert len(guide.automaton.builder.built) < 100  # of 2 ** 30 states
+
+
+@pytest.mark.parametrize("name", ["conditions", "allOf of anyOf"])
+def test_a_product_is_not_stored(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRUCTKIT_CACHE_DIR", str(tmp_path))
+    for _ in range(2):
+        guide = sk.compile(MANY[name], byte_vocabulary())
+        cursor = guide.cursor()
+        while not cursor.is_finished:
+            mask = np.zeros(guide.vocabulary.mask_words, np.uint32)
+            cursor.fill_mask(mask, budget=cursor.min_tokens_to_end())
+            cursor.advance(int(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))[0]))
+        guide.save()
+    assert not list(tmp_path.rglob("*guide*"))
 
 
 def test_an_array_of_products_keeps_to_a_budget() -> None:
