@@ -18,7 +18,7 @@ from structkit.lowering.containers.arrays import MAX_INLINE_NODES, ArrayLowerer
 from structkit.lowering.containers.notation import JSON, Notation, keywords_of
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer
 from structkit.lowering.containers.product_rule import Deferred, ProductRule
-from structkit.lowering.containers.products import UNLISTED, ProductLowerer
+from structkit.lowering.containers.products import DISTINCT, UNLISTED, ProductLowerer
 from structkit.lowering.lazy import LARGE_DOCUMENT, Summaries, Summary, is_small
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
@@ -29,7 +29,7 @@ from structkit.lowering.usage import Usage, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, RuleRef, Rules, choice, seq
-from structkit.regex.walk import exceeds_size
+from structkit.regex.walk import exceeds_size, has_distinct
 from structkit.schema.algebra.distinct import disjoint_branches
 from structkit.schema.algebra.membership import expand
 from structkit.schema.algebra.weaken import relaxations
@@ -123,6 +123,8 @@ def lower(
     rules: Mapping[str, Node] = lowering.rules
     if lowering.deferred:
         unlisted = UNLISTED if lowering.product_rules else None
+        if unlisted and any(map(has_distinct, (start, *lowering.rules.values()))):
+            raise UnsupportedKeyword("uniqueItems", DISTINCT, place="$")
         parts = lowering.rules, lowering.deferred, lowering.examples, lowering.lower_deferred
         rules = LazyRules(*parts, unlisted=unlisted, formats=lowering.formats)
     return Rules(start, rules, unenforced, lowering.lazy)

@@ -23,7 +23,15 @@ from structkit.regex.nodes import (
     Seq,
 )
 
-__all__ = ["children", "components", "exceeds_size", "is_recursive", "map_children", "referenced_rules"]
+__all__ = [
+    "children",
+    "components",
+    "exceeds_size",
+    "has_distinct",
+    "is_recursive",
+    "map_children",
+    "referenced_rules",
+]
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -97,6 +105,23 @@ def exceeds_size(node: Node, count: int) -> bool:
             found += children(current)
         if len(found) > count:
             return True
+    return False
+
+
+def has_distinct(node: Node) -> bool:
+    """Return whether a node contains texts that must be distinct.
+
+    >>> has_distinct(Seq((LiteralText("a"), Distinct(LiteralText("b"))))), has_distinct(LiteralText("a"))
+    (True, False)
+    """
+    pending, seen = [node], set[int]()
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Distinct | AnyOrder):
+            return True
+        if id(current) not in seen:
+            seen.add(id(current))
+            pending += children(current)
     return False
 
 

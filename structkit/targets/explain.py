@@ -48,7 +48,8 @@ class KeywordRow:
 class Cost:
     """The size of a target's automaton: rules, states and bytes, and the seconds its construction took.
 
-    If texts make further rules without end, it is that of what is built before the first token, and `is_growing` is true.
+    If texts make further rules without end, it is the size of what is built before the first token, and `is_growing` is
+    true.
     """
 
     rules: int

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from typing_extensions import TypeForm, Unpack
 
+from structkit.errors import UnsupportedKeyword
 from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
 from structkit.grammar.syntax.gbnf import CONTROL
@@ -34,6 +35,7 @@ from structkit.schema.markers.annotations import has_annotation
 from structkit.schema.markers.json_style import JsonStyle, Whitespace
 from structkit.schema.markers.max_tokens import field_token_limits
 from structkit.schema.markers.quote import QUOTE_KEYWORD
+from structkit.schema.product.tabulate import has_products
 from structkit.schema.python.output import OutputType
 from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.canonicalize import canonicalize
@@ -97,7 +99,8 @@ def read_target(
         target = JsonSchema(target)
     oracle = AutomatonOracle(python=not isinstance(target, JsonSchema), limits=limits)
     if isinstance(target, JsonSchema):
-        document = parse_schema(
+        parse = partial(
+            parse_schema,
             target.schema,
             limits=limits,
             oracle=oracle,
@@ -105,11 +108,11 @@ def read_target(
             strict=target.strict,
             resources=target.resources,
             notes=notes,
-            products="never" if listed or policy.order == "any" else "many",
         )
+        document = parse(products="never" if listed or policy.order == "any" else "many")
         if target.bounded_numbers:
             document = replace(document, bounded_numbers=True)
-        return _SchemaTarget(target, document)
+        return _SchemaTarget(target, document, parse)
     if isinstance(target, Target):
         return target
     if isinstance(target, Regex):
@@ -214,6 +217,7 @@ class _TypeTarget(Target[object]):
 class _SchemaTarget(Target[object]):
     spec: JsonSchema
     document: Document
+    parse_again: Callable[..., Document] = field(repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -230,7 +234,17 @@ class _SchemaTarget(Target[object]):
         return choices_at(self.document, path)
 
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
-        return lower(self.document, strict=self.spec.strict, document_keys=True, **style)
+        strict = self.spec.strict
+        try:
+            return lower(self.document, strict=strict, document_keys=True, **style)
+        except UnsupportedKeyword:
+            if not has_products(self.document):
+                raise
+            # What products do not support, a smaller number of combinations does.
+            document = replace(
+                self.parse_again(products="never"), bounded_numbers=self.document.bounded_numbers
+            )
+            return lower(document, strict=strict, document_keys=True, **style)
 
     def parse(self, text: str, context: object = None) -> object | Rejected:
         try:

@@ -147,7 +147,7 @@ _CASES = {
         properties={f"k{n}": _INTEGER for n in range(100)}, minProperties=50, maxProperties=60
     ),
     "minProperties 100 of 1,000 optional keys": lambda: union(
-        properties={f"k{n}": _INTEGER for n in range(1_000)}, minProperties=100
+        properties={f"k{n}": _INTEGER for n in range(1_000)}, minProperties=100, additionalProperties=False
     ),
     "maxProperties 500 of 3,000 optional keys": lambda: union(
         properties={f"k{n}": _INTEGER for n in range(3_000)}, maxProperties=500

@@ -179,5 +179,6 @@ class ObjectLowerer:
     def needs_distinct_keys(self, schema: Object) -> bool:
         """Return whether additional keys must differ: in Python values, and where keys are counted or required."""
         lowering = self._lowering
-        needed = schema.min_properties > 1 or schema.required_groups
+        required = sum([prop.required for prop in schema.properties])
+        needed = schema.min_properties > max(1, required) or schema.required_groups
         return bool(schema.additional) and (lowering.bounded or bool(needed))

@@ -33,7 +33,6 @@ class ProductTable:
         count: The number of declared keys.
         comma: The separator of entries.
         path: The place of the product.
-        has_distinct: Whether undeclared keys must differ.
         names: The names of the rules that were made, by state.
         separated: The entries, each after a separator.
     """
@@ -43,7 +42,6 @@ class ProductTable:
     count: int
     comma: str
     path: str
-    has_distinct: bool
     names: dict[State, str] = field(default_factory=dict)
     separated: list[list[Node]] = field(init=False)
 

@@ -20,14 +20,14 @@ from structkit.lowering.containers.objects import (
 from structkit.lowering.containers.product_rule import ProductRule, ProductTable
 from structkit.lowering.containers.properties import counts_many
 from structkit.regex.json_string import json_text
-from structkit.regex.nodes import EMPTY, NEVER, Distinct, LiteralText, Node, Repeat, RuleRef, Seq, choice, seq
+from structkit.regex.nodes import EMPTY, NEVER, LiteralText, Node, Repeat, RuleRef, Seq, choice, seq
 from structkit.regex.walk import exceeds_size
 from structkit.schema.ir.nodes import Case, Never, Object, ObjectProduct, ProductGroup, ProductKey
 from structkit.schema.ir.path import path_step
 from structkit.schema.ir.product_search import ProductStates
 from structkit.schema.ir.product_states import State, count_formula
 
-__all__ = ["UNLISTED", "ProductLowerer"]
+__all__ = ["DISTINCT", "UNLISTED", "ProductLowerer"]
 
 
 class ProductLowering(ObjectLowering, Protocol):
@@ -56,7 +56,8 @@ class ProductLowerer:
         """Lower an object; one that counts many keys in their order is a product."""
         lowering = self._lowering
         is_unordered = lowering.order == "any" and not lowering.canonical
-        many = None if is_unordered or lowering.keywords else _counting_product(schema)
+        is_other = is_unordered or lowering.canonical or lowering.keywords or lowering.bounded
+        many = None if is_other else _counting_product(schema)
         return lowering.objects.object(schema, path) if many is None else self.product(many, path)
 
     def product(self, schema: ObjectProduct, path: str) -> Node:
@@ -68,10 +69,8 @@ class ProductLowerer:
         lowering = self._lowering
         if lowering.order == "any" and not lowering.canonical:
             raise UnsupportedKeyword("allOf", _ANY_ORDER, place=path)
-        told_apart = any(case.violates for group in schema.additional for case in group.cases)
-        if schema.additional and (lowering.canonical or (lowering.bounded and told_apart)):
-            raise UnsupportedKeyword("additionalProperties", _DISTINCT, place=path)
-        has_distinct = bool(schema.additional) and (lowering.bounded or schema.min_properties > 1)
+        if lowering.canonical or lowering.bounded:
+            raise UnsupportedKeyword("allOf", DISTINCT, place=path)
         overlapping, lowering.overlapping = lowering.overlapping, True
         entries: list[list[Node]] = []
         keys, additional = [], []
@@ -84,8 +83,6 @@ class ProductLowerer:
         declared = [key.name for key in schema.keys]
         for group in schema.additional:
             names = lowering.strings.string(group.names, path, declared, canonical=True)
-            if names is not NEVER and has_distinct:
-                names = Distinct(names)
             cases, nodes = self._cases(seq(names, LiteralText(lowering.colon)), group.cases, f"{path}[]")
             additional.append(replace(group, cases=cases))
             entries.append(nodes)
@@ -96,7 +93,7 @@ class ProductLowerer:
         states = ProductStates(schema, lowering.limits)
         if not states.is_alive(states.start):
             return NEVER
-        table = ProductTable(states, entries, len(keys), lowering.comma, path, has_distinct)
+        table = ProductTable(states, entries, len(keys), lowering.comma, path)
         # The first rule is the largest. It is built before the first token, so that it surely is within the limits.
         name = self._new_name(path)
         table.names[states.start] = name
@@ -133,9 +130,9 @@ class ProductLowerer:
         return seq(Repeat(choice(loop)) if loop else EMPTY, choice(options))
 
     def _rest(self, table: ProductTable, min_count: int, max_count: int | None, *, started: bool) -> Node:
-        """Return undeclared entries and the brace; counted or distinct entries are a rule, which has a counter."""
+        """Return undeclared entries and the brace; counted entries are a rule, which has a counter."""
         found = seq(table.additional(min_count, max_count, started=started), _END)
-        if max_count == 0 or (not table.has_distinct and (min_count, max_count) == (0, None)):
+        if max_count == 0 or (min_count, max_count) == (0, None):
             return found
         return self._lowering.rule(found, table.path, small=True)
 
@@ -188,10 +185,13 @@ def _counting_product(schema: Object) -> ObjectProduct | None:
     >>> _counting_product(Object(keys, min_properties=50)).min_properties
     50
     """
+    # Undeclared keys that count must differ, which the rules of a product cannot see.
     needed, least = sum(key.required for key in schema.properties), schema.min_properties
     if not counts_many(len(schema.properties), needed, least, schema.max_properties):
         return None
-    if schema.required_groups or len(schema.properties) * least > _MAX_ENTRIES:
+    if schema.required_groups or (schema.additional and least > max(1, needed)):
+        return None
+    if len(schema.properties) * least > _MAX_ENTRIES:
         return None
     keys = tuple(
         ProductKey(key.name, () if isinstance(key.value, Never) else (Case(key.value, 0),), key.required, 0)
@@ -218,7 +218,7 @@ _ANY_ORDER = (
     "objects of this many combinations cannot have their keys in any order; "
     "use the declared order, or fewer combinations"
 )
-_DISTINCT = (
-    "objects of this many combinations or counts cannot have undeclared keys that must differ; "
-    "forbid undeclared keys, or use fewer combinations"
+DISTINCT = (
+    "objects of this many combinations or counts cannot occur together with parts that must differ, such as those of "
+    "`uniqueItems`; omit it, or use fewer combinations"
 )

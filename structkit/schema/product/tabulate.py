@@ -15,6 +15,7 @@ from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.string_oracle import is_restricted
 from structkit.schema.ir.constructors import array, object_, union, with_note
+from structkit.schema.ir.descend import children
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
@@ -22,6 +23,7 @@ from structkit.schema.ir.nodes import (
     Case,
     Combined,
     Const,
+    Document,
     Formula,
     Never,
     Object,
@@ -38,7 +40,7 @@ from structkit.schema.ir.product_states import count_formula
 from structkit.schema.ir.rebuild import in_array, in_object
 from structkit.schema.product.combine import is_all
 
-__all__ = ["tabulate_all"]
+__all__ = ["has_products", "tabulate_all"]
 
 _MAX_CASES = 512
 """Maximum number of disjoint cases of the values of one key."""
@@ -64,6 +66,17 @@ def tabulate_all(intersector: Intersector) -> dict[str, Schema]:
                 found[name] = _tabulate(node, intersector, SchemaPath())
         definitions = intersector.definitions.resolve_all()
     return {name: found[name] for name in definitions}
+
+
+def has_products(document: Document) -> bool:
+    """Return whether a document has a product of objects."""
+    pending: list[Schema] = [document.root, *document.definitions.values()]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ObjectProduct):
+            return True
+        pending += [inner for _, inner in children(node)]
+    return False
 
 
 def _tabulate(node: Schema, intersector: Intersector, path: SchemaPath) -> Schema:
@@ -171,10 +184,9 @@ class _Table:
                 names.update({key.name: None for key in node.properties if key.in_order >= in_order})
         keys = tuple(map(self._key, names))
         groups = tuple(self._group(group) for group in self._name_groups())
-        is_told_apart = any(case.violates for group in groups for case in group.cases)
-        needs_more = base.min_properties > max(1, len(self._required))
+        needs_more = bool(groups) and base.min_properties > max(1, len(self._required))
         excludes = _excludes(self._formula) and any(len(group.cases) > 1 for group in groups)
-        if excludes or (is_told_apart and needs_more):
+        if excludes or needs_more:
             # A key that is written twice would count twice, or violate a condition and then not.
             raise self._intersector.too_many(self._path)
         empty = 0

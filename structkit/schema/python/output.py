@@ -115,7 +115,9 @@ class OutputType(Generic[T]):
             undefined = _undefined_name(given)
             raise SchemaError(_meant(given) or describe_error(name, error, undefined), place="$") from error
         defaults = policy.defaults or "always"
-        document = parse_schema(schema, python=True, defaults=defaults, limits=limits, oracle=oracle)
+        document = parse_schema(
+            schema, python=True, defaults=defaults, limits=limits, oracle=oracle, products="never"
+        )
         found = cls(adapter, name, document, style_of(adapter._type).whitespace)
         found.full_json_schema = schema
         return found
