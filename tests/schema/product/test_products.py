@@ -407,6 +407,22 @@ def test_references_inside_products_are_resolved() -> None:
         validator.validate(value)
 
 
+def test_products_inside_arrays_are_products_too() -> None:
+    inner = conditions(8)
+    schema = {
+        "type": "object",
+        "properties": {
+            "items": {"type": "array", "prefixItems": [inner], "items": inner, "maxItems": 2},
+            "one": {"type": "array", "contains": inner, "maxItems": 2},
+        },
+        "required": ["items", "one"],
+        "additionalProperties": False,
+    }
+    validator = jsonschema.Draft202012Validator(schema)
+    for value in sample(sk.JsonSchema(schema), n=3):
+        validator.validate(value)
+
+
 def test_values_that_no_condition_tells_apart_are_one_case() -> None:
     document = read(
         {
