@@ -14,11 +14,13 @@ from structkit.schema.ir.nodes import (
     Boolean,
     Const,
     Document,
+    Formula,
     Integer,
     Never,
     Null,
     Number,
     Object,
+    ObjectProduct,
     Ref,
     Schema,
     String,
@@ -57,6 +59,8 @@ def _holds(node: Schema, value: object, document: Document) -> bool:
             return isinstance(value, dict) and _object(node, value, document)
         case Union(branches=branches):
             return any(_holds(branch, value, document) for branch in branches)
+        case ObjectProduct():
+            return isinstance(value, dict) and _product(node, value, document)
         case Ref(name=name):
             return _holds(document.definitions[name], value, document)
 
@@ -114,6 +118,35 @@ def _array(node: Array, value: list[object], document: Document) -> bool:
             return False
     schemas = list(node.prefix) + [node.items] * max(0, len(value) - len(node.prefix))
     return all(_holds(schema, item, document) for schema, item in zip(schemas, value, strict=False))
+
+
+def _product(node: ObjectProduct, value: dict[str, object], document: Document) -> bool:
+    """Count the conditions that no entry violates."""
+    violated = 0 if value else node.violated_if_empty
+    declared = {key.name: key for key in node.keys}
+    if not node.min_properties <= len(value) <= (node.max_properties or len(value)):
+        return False
+    for key in node.keys:
+        if key.name not in value:
+            if key.required:
+                return False
+            violated |= key.violated_without
+    for name, item in value.items():
+        groups = [group.cases for group in node.additional if _string(group.names, name)]
+        cases = declared[name].cases if name in declared else groups[0] if groups else ()
+        found = [case for case in cases if _holds(case.value, item, document)]
+        if not found:
+            return False
+        assert len(found) == 1, "the cases of a key are disjoint"
+        violated |= found[0].violates
+    return _is_met(node.formula, violated)
+
+
+def _is_met(formula: Formula, violated: int) -> bool:
+    met = (formula.conditions & ~violated).bit_count() + sum(
+        _is_met(each, violated) for each in formula.parts
+    )
+    return formula.min_count <= met <= formula.max_count
 
 
 def _object(node: Object, value: dict[str, object], document: Document) -> bool:

@@ -15,6 +15,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from structkit.errors import SchemaError
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -31,9 +32,10 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
+from tests.schema.reading import read
 from tests.schema.semantics import holds
 
-__all__ = ["is_valid", "json_values", "schemas", "values_of"]
+__all__ = ["is_valid", "json_values", "nodes", "schemas", "values_of"]
 
 Values = st.SearchStrategy[object]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -273,3 +275,16 @@ def is_valid(validator: Draft202012Validator, value: object) -> bool:
         if type(error).__name__ == "PanicException":  # its Rust extension reports a RecursionError as a panic
             reject()
         raise
+
+
+_RAW = st.sets(st.sampled_from(sorted(PLAIN)), max_size=3).flatmap(
+    lambda chosen: st.fixed_dictionaries({name: PLAIN[name] for name in sorted(chosen)})
+)
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> Schema:
+    try:
+        return read(draw(_RAW)).root
+    except SchemaError:
+        return String(min_length=1)

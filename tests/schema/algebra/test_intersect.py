@@ -30,21 +30,8 @@ from structkit.schema.ir.nodes import (
 from structkit.schema.ir.path import SchemaPath
 from tests.schema.reading import read
 from tests.schema.semantics import holds
-from tests.schema.values import PLAIN, json_values
+from tests.schema.values import json_values, nodes
 from tests.shared import cases
-
-_RAW = st.sets(st.sampled_from(sorted(PLAIN)), max_size=3).flatmap(
-    lambda chosen: st.fixed_dictionaries({name: PLAIN[name] for name in sorted(chosen)})
-)
-
-
-@st.composite
-def nodes(draw: st.DrawFn) -> Schema:
-    try:
-        return read(draw(_RAW)).root
-    except SchemaError:
-        return String(min_length=1)
-
 
 slow = settings(max_examples=cases(20, of=60), deadline=None, suppress_health_check=list(HealthCheck))
 
