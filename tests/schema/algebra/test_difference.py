@@ -14,6 +14,7 @@ from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.prune import prune, topological_order
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import (
+    Additional,
     Array,
     Boolean,
     Const,
@@ -44,7 +45,9 @@ def kinds(depth: int = 1) -> st.SearchStrategy[Schema]:
     few = st.integers(0, 2)
     bound = st.none() | st.integers(2, 3)
     plain: list[st.SearchStrategy[Schema]] = [
-        st.sampled_from([Null(), Boolean(), Const("1"), Const('"a"'), Const("[1]"), Const('{"a":1}')]),
+        st.sampled_from(
+            [Null(), Boolean(), Const("true"), Const("1"), Const('"a"'), Const("[1]"), Const('{"a":1}')]
+        ),
         st.builds(Integer, few, st.none() | st.integers(2, 4), st.none() | st.just(2)),
         st.builds(String, few, bound, st.sampled_from([(), ("^a",), ("b$",)])),
     ]
@@ -53,10 +56,12 @@ def kinds(depth: int = 1) -> st.SearchStrategy[Schema]:
     inner = kinds(depth - 1)
     key = st.builds(Property, st.sampled_from("ab"), inner, st.booleans())
     keys = st.lists(key, max_size=2, unique_by=lambda each: each.name).map(tuple)
+    names = st.sampled_from([String(), String(patterns=("^a",)), String(max_length=1)])
+    others = st.lists(st.builds(Additional, names, inner), max_size=1).map(tuple)
     contains = st.lists(st.builds(Contains, inner, inner, st.just(1)), max_size=1)
     return st.one_of(
         *plain,
-        st.builds(Object, keys),
+        st.builds(Object, keys, others, st.just(()), few, st.none() | st.integers(2, 3)),
         st.builds(Array, st.lists(inner, max_size=2).map(tuple), inner, few),
         st.builds(Array, st.just(()), inner, contains=contains.map(tuple)),
         st.lists(inner, min_size=2, max_size=3).map(lambda branches: Union(tuple(branches))),
