@@ -25,7 +25,7 @@ from structkit.lowering.numbers.rules import NumberLowerer
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.lowering.strings.raw_text import format_body
 from structkit.lowering.strings.strings import StringLowerer
-from structkit.lowering.usage import Usage, usages, with_multiple_spellings
+from structkit.lowering.usage import Usage, canonical_rule_name, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, RuleRef, Rules, choice, seq
@@ -109,11 +109,13 @@ def lower(
     """
     if document_keys and order != "any":
         document = with_document_keys(document, AutomatonOracle(python=document.bounded, limits=limits))
-    lowering = _Lowering(
-        document, whitespace or "spaced", order or "declared", strict, source, limits, notation
-    )
+    options = whitespace or "spaced", order or "declared", strict, source, limits, notation
     try:
+        lowering = _Lowering(document, *options)
         start = lowering.run(document.root)
+        if lowering.product_rules and lowering.has_distinct(start):
+            lowering = _Lowering(document, *options, counts_many=False)
+            start = lowering.run(document.root)
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
     if start is NEVER:
@@ -122,17 +124,11 @@ def lower(
     unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
     rules: Mapping[str, Node] = lowering.rules
     if lowering.deferred:
-        unlisted = UNLISTED if lowering.product_rules else None
-        if unlisted and any(map(has_distinct, (start, *lowering.rules.values()))):
+        if (unlisted := UNLISTED if lowering.product_rules else None) and lowering.has_distinct(start):
             raise UnsupportedKeyword("uniqueItems", DISTINCT, place="$")
         parts = lowering.rules, lowering.deferred, lowering.examples, lowering.lower_deferred
         rules = LazyRules(*parts, unlisted=unlisted, formats=lowering.formats)
     return Rules(start, rules, unenforced, lowering.lazy)
-
-
-def _canonical_rule_name(name: str) -> str:
-    """Return the name of the rule of a definition, or of any JSON, where each value has one spelling."""
-    return f"#{name} canonical"
 
 
 class _Lowering:
@@ -147,7 +143,10 @@ class _Lowering:
         source: str | None,
         limits: Limits,
         notation: Notation,
+        *,
+        counts_many: bool = True,
     ) -> None:
+        self.counts_many = counts_many
         self.source = source
         self.strict = strict
         self.unenforced: list[Unenforced] = []
@@ -213,7 +212,7 @@ class _Lowering:
         while self.pending:
             name = self.pending.pop()
             self.depth = 0
-            self.rules[_canonical_rule_name(name)] = self.node(self.definitions[name], self.uses[name].path)
+            self.rules[canonical_rule_name(name)] = self.node(self.definitions[name], self.uses[name].path)
         self.strings.finish()
         self.shared.clear()
         return start
@@ -279,6 +278,10 @@ class _Lowering:
             self.defer(name, schema, path, summary)
         self.size += 1
         return RuleRef(name)
+
+    def has_distinct(self, start: Node) -> bool:
+        """Return whether the rules have texts that must be distinct."""
+        return any(map(has_distinct, (start, *self.rules.values())))
 
     def lower_deferred(self, rule: str) -> None:
         """Lower a deferred rule."""
@@ -394,7 +397,7 @@ class _Lowering:
 
     def canonical_definition(self, name: str) -> Node:
         """Return a call of a definition inside unique items, where each value has one spelling."""
-        rule = _canonical_rule_name(name)
+        rule = canonical_rule_name(name)
         if rule not in self.rules:
             self.rules[rule] = NEVER
             self.pending.append(name)
@@ -469,7 +472,7 @@ class _Lowering:
 
     def anything(self) -> Node:
         """Return a call of the recursive rule of any JSON value."""
-        name = _canonical_rule_name("json") if self.canonical else "json"
+        name = canonical_rule_name("json") if self.canonical else "json"
         if self.canonical and name not in self.rules:
             self.rules[name] = self.any_json(name)
             self.lazy.add(name)

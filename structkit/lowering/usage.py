@@ -27,7 +27,7 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 
-__all__ = ["Usage", "differ_at_the_start", "usages", "with_multiple_spellings"]
+__all__ = ["Usage", "canonical_rule_name", "differ_at_the_start", "usages", "with_multiple_spellings"]
 
 _WITH_PARTS = frozenset({Ref, Object, ObjectProduct, Array, Union, String})
 """References, and nodes that can have subschemas."""
@@ -203,3 +203,8 @@ def differ_at_the_start(branches: Sequence[Schema]) -> bool:
     if Ref in kinds or Anything in kinds:
         return len(kinds) == 1
     return len(set(kinds)) == len(kinds) and not {Integer, Number} <= set(kinds)
+
+
+def canonical_rule_name(name: str) -> str:
+    """Return the name of the rule of a definition, or of any JSON, where each value has one spelling."""
+    return f"#{name} canonical"

@@ -1,4 +1,4 @@
-"""What a rule is lowered from on its first lookup."""
+"""The sources of rules that are lowered on their first lookup."""
 
 from __future__ import annotations
 

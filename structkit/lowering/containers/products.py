@@ -34,6 +34,7 @@ class ProductLowering(ObjectLowering, Protocol):
     """The part of the lowering of a document that products use."""
 
     bounded: bool
+    counts_many: bool
     product_rules: int
 
     def defer_product(self, rule: str, given: ProductRule) -> None:
@@ -57,7 +58,7 @@ class ProductLowerer:
         lowering = self._lowering
         is_unordered = lowering.order == "any" and not lowering.canonical
         is_other = is_unordered or lowering.canonical or lowering.keywords or lowering.bounded
-        many = None if is_other else _counting_product(schema)
+        many = _counting_product(schema) if lowering.counts_many and not is_other else None
         return lowering.objects.object(schema, path) if many is None else self.product(many, path)
 
     def product(self, schema: ObjectProduct, path: str) -> Node:
@@ -80,7 +81,7 @@ class ProductLowerer:
             cases, nodes = self._cases(name_text, key.cases, here)
             keys.append(replace(key, cases=cases))
             entries.append(nodes)
-        declared = [key.name for key in schema.keys]
+        declared = [key.name for key in schema.keys if not key.also_additional]
         for group in schema.additional:
             names = lowering.strings.string(group.names, path, declared, canonical=True)
             cases, nodes = self._cases(seq(names, LiteralText(lowering.colon)), group.cases, f"{path}[]")

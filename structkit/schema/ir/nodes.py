@@ -299,12 +299,14 @@ class ProductKey:
         cases: The values, in disjoint cases; a key without a case is forbidden.
         required: Whether the key must be present.
         violated_without: The conditions that an object without the key violates.
+        also_additional: As for `Property`.
     """
 
     name: str
     cases: tuple[Case, ...]
     required: bool
     violated_without: int
+    also_additional: bool = field(default=False, compare=False)
 
 
 @frozen

@@ -8,7 +8,16 @@ from dataclasses import replace
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import with_note
-from structkit.schema.ir.nodes import Document, Object, Property, Ref, Schema, Union
+from structkit.schema.ir.nodes import (
+    Document,
+    Object,
+    ObjectProduct,
+    ProductKey,
+    Property,
+    Ref,
+    Schema,
+    Union,
+)
 
 __all__ = ["with_document_keys"]
 
@@ -36,6 +45,8 @@ def with_document_keys(document: Document, oracle: StringOracle) -> Document:
 
 
 def _with_document_keys(node: Schema, oracle: StringOracle) -> Schema:
+    if isinstance(node, ObjectProduct):
+        return _product_with_document_keys(node, oracle)
     # Objects with counted keys are left unchanged: each further optional key makes counting more expensive.
     if (
         not isinstance(node, Object)
@@ -52,3 +63,16 @@ def _with_document_keys(node: Schema, oracle: StringOracle) -> Schema:
         if name not in declared and contains_value(group.names, name, oracle)
     ]
     return replace(node, properties=(*first, *node.properties)) if first else node
+
+
+def _product_with_document_keys(node: ObjectProduct, oracle: StringOracle) -> ObjectProduct:
+    if node.min_properties or node.max_properties is not None:
+        return node
+    declared = {key.name for key in node.keys}
+    first = [
+        ProductKey(name, group.cases, required=False, violated_without=0, also_additional=True)
+        for name in _DOCUMENT_KEYS
+        for group in node.additional
+        if name not in declared and contains_value(group.names, name, oracle)
+    ]
+    return replace(node, keys=(*first, *node.keys)) if first else node
