@@ -6,7 +6,7 @@ from structkit.automaton.compile_notice import watch_compilation
 from structkit.automaton.core.dfa import RuleKey, node_of
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.lazy_builder import LazyBuilder
+from structkit.automaton.runtime.lazy_builder import LazyBuilder, place_of
 from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.lazy_rules import LazyRules
@@ -48,7 +48,7 @@ def start_building(rules: Rules, limits: Limits) -> LazyBuilder:
             raise UnsatisfiableSchema(
                 f"at least {needed} different items or keys are required, but only {available} "
                 f"{'is' if available == 1 else 'are'} possible; require fewer, or allow more",
-                place=name.removeprefix("#").rstrip("'"),
+                place=place_of(name),
             )
         raise UnsatisfiableSchema(
             "no text satisfies all parts of the target; check for patterns, lengths or bounds that exclude each other",

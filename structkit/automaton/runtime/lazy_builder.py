@@ -21,10 +21,10 @@ from structkit.limits import Limits, Work
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import Node, ReturnLabel, Rules
 
-__all__ = ["LazyBuilder"]
+__all__ = ["LazyBuilder", "place_of"]
 
 _RULE_NUMBER = re.compile(r"('\d+)?'*$")
-"""What tells the rules of one place apart at the end of their names."""
+"""The end of a name by which the rules of one place differ."""
 
 
 class _Automata:
@@ -190,7 +190,7 @@ class LazyBuilder:
     def _place(self, key: RuleKey | None) -> str | None:
         """Return the place of a rule: its own, or that of its first caller; rules of grammars have none."""
         if isinstance(key, str) and key.startswith("#"):
-            return _RULE_NUMBER.sub("", key.removeprefix("#"))
+            return place_of(key)
         return "$" if key is None else self._places.get(key)
 
     def _name_callees(self, key: RuleKey | None, dfa: Dfa) -> None:
@@ -229,3 +229,12 @@ class LazyBuilder:
         for found in self.built.values():
             digest.update(found.distance.tobytes())
         return digest.hexdigest()
+
+
+def place_of(name: str) -> str:
+    """Return the place in the schema from the name of a rule.
+
+    >>> place_of("#$.a''"), place_of("#$.a'12'")
+    ('$.a', '$.a')
+    """
+    return _RULE_NUMBER.sub("", name.removeprefix("#"))

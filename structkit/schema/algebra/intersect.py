@@ -60,7 +60,6 @@ _OPEN = (Additional(String(), Anything()),)
 _COST = 10
 """Cost of one intersected node in units of `Limits.schema_nodes`: it takes as long as this many subschemas."""
 
-
 _MAX_MULTIPLIED = 8
 """Maximum number of combinations of objects that are multiplied out although all others are counted."""
 
@@ -103,6 +102,7 @@ class Intersector:
     ) -> None:
         self.definitions = definitions
         self.oracle = oracle
+        self.limits = limits
         self.combine = combine
         self.is_exhausted = self.met_objects = False
         self._max_cost = limits.schema_nodes if max_cost is None else min(limits.schema_nodes, max_cost)

@@ -371,7 +371,8 @@ def _clean_parts(node: Schema, clean: Callable[[Schema], Schema], definitions: D
         case Object():
             return object_(in_object(node, clean))
         case ObjectProduct():
-            return possible_product(in_product(node, clean))
+            changed = in_product(node, clean)
+            return node if changed is node else possible_product(changed)
     return node
 
 

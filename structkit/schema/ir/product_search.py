@@ -16,12 +16,12 @@ from structkit.limits import Limits, Work
 from structkit.schema.ir.nodes import Formula, Never, ObjectProduct, ProductGroup, ProductKey, Schema
 from structkit.schema.ir.path import path_step
 from structkit.schema.ir.product_states import (
+    PART_WORK,
     SEARCH,
-    STEPS,
     Entry,
     Move,
     State,
-    Steps,
+    Transitions,
     count_formula,
     violated_by,
 )
@@ -35,7 +35,7 @@ class _Search:
     """Searches for objects of a product; what is found is kept."""
 
     def __init__(self, product: ObjectProduct) -> None:
-        self.steps = Steps(product)
+        self.transitions = Transitions(product)
         self._next: dict[State, Move | None] = {}
         self._dead: set[State] = set()
 
@@ -49,17 +49,17 @@ class _Search:
             return True
         if state in self._dead:
             return False
-        open_ = [(state, self.steps.last_first(state, work))]
+        open_ = [(state, self.transitions.last_first(state, work))]
         taken: list[Move] = []
         looks_ahead = False  # a search without a dead end is faster without
         while open_:
             current, moves = open_[-1]
-            work.pay(STEPS, SEARCH)
-            if self.steps.can_end(current):
+            work.pay(PART_WORK, SEARCH)
+            if self.transitions.can_end(current):
                 self._next[current] = None
             elif current not in self._next:
                 move = next((each for each in moves if self._is_open(each.after, current)), None)
-                if move is not None and looks_ahead and self.steps.is_stuck(move.after, work):
+                if move is not None and looks_ahead and self.transitions.is_stuck(move.after, work):
                     self._dead.add(move.after)
                 elif move is None:
                     looks_ahead = True
@@ -69,7 +69,7 @@ class _Search:
                         taken.pop()
                 else:
                     taken.append(move)
-                    open_.append((move.after, self.steps.last_first(move.after, work)))
+                    open_.append((move.after, self.transitions.last_first(move.after, work)))
                 continue
             for (each, _), move in zip(open_, taken, strict=False):
                 self._next[each] = move
@@ -105,8 +105,8 @@ class ProductStates:
 
     def __init__(self, product: ObjectProduct, limits: Limits = Limits()) -> None:  # noqa: B008
         self._limits = limits
-        self._steps = steps = Steps(product)
-        self._parts = [_Part(mask, steps) for mask in _independent_parts(steps)]
+        self._transitions = transitions = Transitions(product)
+        self._parts = [_Part(mask, transitions) for mask in _independent_parts(transitions)]
         self._part_of = {
             condition: number
             for number, part in enumerate(self._parts)
@@ -121,14 +121,14 @@ class ProductStates:
     @property
     def start(self) -> State:
         """The state before the first entry."""
-        return State(0, self._steps.product.formula, 0)
+        return State(0, self._transitions.product.formula, 0)
 
     def rest(self, state: State) -> tuple[int, int | None] | None:
         """Return how many undeclared entries may follow, if no declared one does; `None` if one must.
 
         Undeclared entries that violate conditions are moves and not counted here.
         """
-        return self._steps.rest(state)
+        return self._transitions.rest(state)
 
     def is_alive(self, state: State) -> bool:
         """Return whether an object can follow.
@@ -147,7 +147,7 @@ class ProductStates:
         work = Work(self._limits.work)
         found: list[Move] = []
         path = self.path(state)
-        for move in self._steps.moves(state):
+        for move in self._transitions.moves(state):
             try:
                 is_alive = self._is_alive(move.after, work)
             except LimitExceeded:
@@ -172,7 +172,7 @@ class ProductStates:
         """Return how many undeclared entries follow the declared ones of `path`, at least."""
         written = state.count + len(self.path(state))
         rest = None if written else self.rest(state)
-        return max(self._steps.product.min_properties - written, 0) if rest is None else rest[0]
+        return max(self._transitions.product.min_properties - written, 0) if rest is None else rest[0]
 
     def _is_alive(self, state: State, work: Work) -> bool:
         return state in self._forced or all(
@@ -198,10 +198,12 @@ class _Part:
         search: Searches its objects.
     """
 
-    def __init__(self, mask: int, steps: Steps) -> None:
+    def __init__(self, mask: int, transitions: Transitions) -> None:
         self.mask = mask
-        self.indices = [index for index, touched in enumerate(steps.touched) if mask == -1 or touched & mask]
-        product = steps.product
+        self.indices = [
+            index for index, touched in enumerate(transitions.touched) if mask == -1 or touched & mask
+        ]
+        product = transitions.product
         keys = tuple(product.keys[index] for index in self.indices)
         self.search = _Search(product if mask == -1 else replace(product, keys=keys, additional=()))
 
@@ -210,7 +212,7 @@ class _Part:
         if self.mask == -1:
             return state
         position = bisect_left(self.indices, state.position)
-        if not formulas and not self.search.steps.requires_after(position):
+        if not formulas and not self.search.transitions.requires_after(position):
             return None
         formula = formulas[0] if len(formulas) == 1 else None
         if len(formulas) > 1:
@@ -223,14 +225,14 @@ class _Part:
         return found if self.mask == -1 else [(self.indices[index], case) for index, case in found]
 
 
-def _independent_parts(steps: Steps) -> list[int]:
+def _independent_parts(transitions: Transitions) -> list[int]:
     """Return the conditions of the parts of a product that share no key, as masks; -1 is the whole product."""
-    product = steps.product
+    product = transitions.product
     counts = product.min_properties or product.max_properties is not None or product.violated_if_empty
     if counts or any(map(violated_by, product.additional)):
         return [-1]
     masks: list[int] = []
-    for mask in (*(part.within for part in _conjuncts(product.formula)), *steps.touched):
+    for mask in (*(part.within for part in _conjuncts(product.formula)), *transitions.touched):
         joined = [each for each in masks if each & mask]
         for each in joined:
             mask |= each

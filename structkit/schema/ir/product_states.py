@@ -16,9 +16,9 @@ from structkit.frozen import CachedHash, cached_hash, frozen
 from structkit.limits import Work
 from structkit.schema.ir.nodes import Formula, ObjectProduct, ProductGroup, ProductKey
 
-__all__ = ["SEARCH", "STEPS", "Entry", "Move", "State", "Steps", "count_formula", "violated_by"]
+__all__ = ["PART_WORK", "SEARCH", "Entry", "Move", "State", "Transitions", "count_formula", "violated_by"]
 
-STEPS = 10
+PART_WORK = 10
 """Work on one part of a formula, as `Limits.work` counts it."""
 
 Entry: TypeAlias = tuple[int, int]
@@ -49,7 +49,7 @@ class Move:
     after: State
 
 
-class Steps:
+class Transitions:
     """The entries that can be next in a product, without a search."""
 
     def __init__(self, product: ObjectProduct) -> None:
@@ -102,7 +102,7 @@ class Steps:
             without.append(without[-1] | keys[index].violated_without)
 
         def without_next(count: int) -> Formula | bool:
-            work.pay(STEPS * _size(formula), SEARCH)
+            work.pay(PART_WORK * _size(formula), SEARCH)
             return self._settle(formula, without[count], first + count, written)
 
         most = bisect_left(range(len(without)), 1, key=lambda count: without_next(count) is False) - 1
@@ -131,7 +131,7 @@ class Steps:
                 return not formula
             key = self._keys[index]
             if self.touched[index] & formula.within:
-                work.pay(STEPS * (1 + len(key.cases)) * _size(formula), SEARCH)
+                work.pay(PART_WORK * (1 + len(key.cases)) * _size(formula), SEARCH)
                 options = [case.violates for case in key.cases]
                 options += [] if key.required else [key.violated_without]
                 if all(_derive(formula, violated, 0) is False for violated in options):
@@ -256,4 +256,4 @@ def _is_met(formula: Formula, violated: int) -> bool:
 
 
 SEARCH = "the search for an object that meets all conditions"
-"""What takes work, in errors."""
+"""The name of the search in errors."""

@@ -193,7 +193,8 @@ class _Table:
         for number, node in enumerate(self._conditions):
             empty |= bool(node.min_properties) << number
         counts = base.min_properties, base.max_properties
-        return possible_product(ObjectProduct(keys, groups, self._formula, empty, *counts))
+        product = ObjectProduct(keys, groups, self._formula, empty, *counts)
+        return possible_product(product, self._intersector.limits)
 
     def _key(self, name: str) -> ProductKey:
         here = self._path.child("properties", name)

@@ -37,6 +37,7 @@ from structkit.schema.ir.product_search import ProductStates, possible_product
 from structkit.schema.ir.product_states import State, count_formula
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.describe import describe
+from structkit.targets.targets import read_target
 from structkit.testing import byte_vocabulary
 from structkit.testing.proof.sample import sample
 from tests.schema.reading import read
@@ -352,6 +353,46 @@ def test_parts_that_must_differ_are_multiplied_out_or_refused() -> None:
         else:
             with pytest.raises(LimitExceeded, match="the combinations of schemas"):
                 sk.compile(schema, byte_vocabulary())
+
+
+def test_counts_beside_parts_that_must_differ_are_refused_or_relaxed() -> None:
+    unique = {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}
+    schema = {
+        "type": "object",
+        "properties": {**COUNTED, "tags": unique},
+        "maxProperties": 13,
+        "required": ["tags"],
+    }
+    with pytest.raises(UnsupportedKeyword, match="`maxProperties` with 41 optional properties"):
+        sk.compile(schema, byte_vocabulary())
+    relaxed = read_target(sk.JsonSchema(schema, strict=False)).rules()
+    assert [each.keyword for each in relaxed.unenforced] == ["maxProperties"]
+    assert not Reader(link(relaxed)).accepts(b'{"tags": ["a", "a"]}')
+
+
+def test_a_product_may_begin_with_the_keys_of_documents() -> None:
+    guide = sk.compile(conditions(12), byte_vocabulary())
+    known = {f"c{n}": "" for n in range(12)}
+    for value in ({"$schema": "x", **known}, {**known, "$schema": "x"}):
+        cursor = guide.cursor()
+        for byte in json.dumps(value).encode():
+            cursor.advance(byte)
+        assert cursor.is_accepting
+
+
+def test_the_search_of_a_schema_is_bounded_by_its_limits() -> None:
+    """Each of 12 pigeons has one of 11 holes, and no hole has two."""
+    keys = [[f"p{one}_{hole}" for hole in range(11)] for one in range(12)]
+    housed = [{"anyOf": [{"required": [key]} for key in own]} for own in keys]
+    alone = [
+        {"not": {"required": [keys[one][hole], keys[other][hole]]}}
+        for hole in range(11)
+        for one in range(12)
+        for other in range(one)
+    ]
+    schema = {"type": "object", "allOf": [*housed, *alone]}
+    with pytest.raises(LimitExceeded, match=r"the search for an object.* exceeds the limit work=2000000"):
+        read(schema, limits=sk.Limits(work=2_000_000), products="always")
 
 
 def test_keys_in_any_order_are_multiplied_out_or_refused() -> None:
