@@ -69,3 +69,10 @@ def test_a_fault_is_found_by_the_tests(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_suite_of_a_file() -> None:
     assert suite_of(Path("structkit/lru_cache.py")) == ["tests/test_lru_cache.py"]
     assert suite_of(Path("structkit/schema/json_schema/parse.py")) == ["tests/schema/json_schema"]
+
+
+def test_faults_that_are_no_python_are_left_out() -> None:
+    """A part of the source has the parentheses around an assignment expression in one place and not in the other."""
+    found = [mutant.after for mutant in mutants("if a is not None and (x := f(a)) is None:\n    g(x)\n")]
+    assert "pass" in found
+    assert all(ast.parse(mutant.source) for mutant in mutants("y = (x := f(a)) is None"))
