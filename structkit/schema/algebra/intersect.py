@@ -86,7 +86,7 @@ class Intersector:
         definitions: The definitions of the document.
         oracle: Decides queries about strings.
         combine: Represents many combinations of objects; `None` multiplies all combinations out.
-        max_cost: Maximum cost of all combinations; `None` for that of the limits.
+        limits: The limits of the document; combinations may have a smaller `max_cost`.
         differences: For each definition that is a difference: the minuend and the subtrahends.
         is_exhausted: Whether there were too many combinations.
         met_objects: Whether some combinations were of objects.
