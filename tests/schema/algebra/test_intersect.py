@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
-from structkit.schema.algebra.disjoint import pairwise_disjoint
+from structkit.schema.algebra.disjoint import may_intersect, pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.ir.definitions import Definitions
@@ -28,6 +28,7 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 from structkit.schema.ir.path import SchemaPath
+from tests.schema.algebra.pools import POOL, kinds, pairs
 from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import json_values, nodes
@@ -54,9 +55,35 @@ def test_disjoint_nodes_share_no_value(left: Schema, right: Schema, values: list
 
 
 @slow
+@given(pairs())
+def test_intersections_of_similar_nodes_contain_the_common_values(pair: tuple[Schema, Schema]) -> None:
+    intersection = Intersector(Definitions(), Limits()).intersect(pair, SchemaPath())
+    for value in POOL:
+        assert holds(Document(intersection), value) == all(holds(Document(part), value) for part in pair)
+
+
+@slow
+@given(pairs())
+def test_nodes_that_share_no_value_by_proof_share_none(pair: tuple[Schema, Schema]) -> None:
+    oracle = AutomatonOracle(python=False)
+    shared = [value for value in POOL if all(holds(Document(part), value) for part in pair)]
+    if shared:
+        assert may_intersect(*pair, oracle)
+        assert not pairwise_disjoint(pair, {})
+
+
+@slow
 @given(nodes(), json_values)
 def test_contains_value_agrees_with_the_semantics(node: Schema, value: object) -> None:
     assert contains_value(node, value, AutomatonOracle(python=True)) == holds(Document(node), value)
+
+
+@slow
+@given(kinds(2))
+def test_contains_value_agrees_with_the_semantics_of_small_nodes(node: Schema) -> None:
+    oracle = AutomatonOracle(python=False)
+    for value in POOL:
+        assert contains_value(node, value, oracle) == holds(Document(node), value)
 
 
 @pytest.mark.parametrize(
