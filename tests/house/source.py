@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -59,8 +58,9 @@ class Source:
         parts = self.path.relative_to(ROOT).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
-    def imports(self) -> Iterator[Import]:
-        """Yield every import, including imports inside functions."""
+    @cached_property
+    def imports(self) -> list[Import]:
+        """Every import, including imports inside functions."""
         typing_only = {
             id(node)
             for test in ast.walk(self.tree)
@@ -68,9 +68,11 @@ class Source:
             for node in ast.walk(test)
         }
         top = {id(node) for node in self.tree.body}
-        for node in ast.walk(self.tree):
-            for name in _imported(node):
-                yield Import(name, node.lineno, id(node) in typing_only, id(node) in top)
+        return [
+            Import(name, node.lineno, id(node) in typing_only, id(node) in top)
+            for node in ast.walk(self.tree)
+            for name in _imported(node)
+        ]
 
 
 def _imported(node: ast.AST) -> list[str]:
