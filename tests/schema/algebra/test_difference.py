@@ -106,7 +106,6 @@ def _mentioned(document: Document) -> set[str]:
     pending = [document.root]
     while pending:
         node = pending.pop()
-        assert node is document.root or not isinstance(node, Never)
         if isinstance(node, Ref) and node.name not in found:
             found.add(node.name)
             assert not isinstance(document.definitions[node.name], Ref)

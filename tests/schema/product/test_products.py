@@ -1,9 +1,8 @@
-"""Products of objects: their states by brute force, and the schemas that become products against jsonschema."""
+"""Products of objects: the schemas that become products, against jsonschema."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import permutations, product
 from pathlib import Path
 
@@ -21,20 +20,11 @@ from structkit.lowering.lower import lower
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
-    Case,
-    Formula,
     Integer,
-    Never,
-    Null,
     ObjectProduct,
-    ProductGroup,
-    ProductKey,
-    Schema,
     String,
     Union,
 )
-from structkit.schema.ir.product_search import ProductStates, possible_product
-from structkit.schema.ir.product_states import State, count_formula
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.describe import describe
 from structkit.targets.targets import read_target
@@ -43,137 +33,7 @@ from structkit.testing.proof.sample import sample
 from tests.schema.reading import read
 from tests.shared import cases
 
-KEYS, CONDITIONS = "abc", 4
-
-
-@st.composite
-def formulas(draw: st.DrawFn, depth: int = 2) -> Formula:
-    conditions = draw(st.integers(0 if depth else 1, (1 << CONDITIONS) - 1))
-    parts = tuple(draw(st.lists(formulas(depth - 1), max_size=2))) if depth else ()
-    count = conditions.bit_count() + len(parts)
-    least = draw(st.integers(0, count))
-    return count_formula(conditions, parts, least, draw(st.integers(least, count)))
-
-
-@st.composite
-def products(draw: st.DrawFn) -> ObjectProduct:
-    bits = st.integers(0, (1 << CONDITIONS) - 1)
-    keys = []
-    for name in KEYS:
-        cases = draw(st.lists(bits, max_size=2))
-        required, without = draw(st.booleans()), draw(bits)
-        values: list[Schema] = [Null(), Integer()]
-        found = tuple(Case(value, violates) for value, violates in zip(values, cases, strict=False))
-        keys.append(ProductKey(name, found, required, without))
-    least = draw(st.integers(0, len(KEYS)))
-    most = draw(st.none() | st.integers(least, len(KEYS)))
-    groups = (ProductGroup(String(), (Case(Null(), draw(bits)),)),) if draw(st.booleans()) else ()
-    return ObjectProduct(tuple(keys), groups, draw(formulas()), draw(bits), least, most)
-
-
-def met(formula: Formula, violated: int) -> bool:
-    count = (formula.conditions & ~violated).bit_count() + sum(met(part, violated) for part in formula.parts)
-    return formula.min_count <= count <= formula.max_count
-
-
-MAX_OTHERS = 4
-
-
-def objects(node: ObjectProduct) -> Iterator[tuple[int | None, ...]]:
-    """Iterate over the objects of a product with at most `MAX_OTHERS` undeclared keys.
-
-    Each is the number of the case of each key, `None` where it is left out, and the number of undeclared keys.
-    """
-    others = range(MAX_OTHERS + 1) if node.additional else range(1)
-    for *chosen, more in product(*([None, *range(len(key.cases))] for key in node.keys), others):
-        written = len(chosen) - chosen.count(None) + more
-        violated = 0 if written else node.violated_if_empty
-        if more:
-            violated |= node.additional[0].cases[0].violates
-        for key, case in zip(node.keys, chosen, strict=True):
-            violated |= key.violated_without if case is None else key.cases[case].violates
-        missing = any(key.required and case is None for key, case in zip(node.keys, chosen, strict=True))
-        is_few = node.max_properties is None or written <= node.max_properties
-        if not missing and node.min_properties <= written and is_few and met(node.formula, violated):
-            yield (*chosen, more)
-
-
-def reached(states: ProductStates, count: int) -> set[tuple[int | None, ...]]:
-    """Return the objects on the ways through the states; every state on them is alive exactly if one can follow."""
-
-    def walk(state: State, chosen: tuple[int | None, ...], more: int) -> set[tuple[int | None, ...]]:
-        found: set[tuple[int | None, ...]] = set()
-        if (rest := states.rest(state)) is not None:
-            least, most = rest
-            for others in range(least, MAX_OTHERS + 1 if most is None else most + 1):
-                found.add((*chosen, *[None] * (count - len(chosen)), more + others))
-        for move in states.alive_moves(state) if states.is_alive(state) else ():
-            index, case = move.entry
-            skipped = [None] * (index - len(chosen))
-            if index < count:
-                found |= walk(move.after, (*chosen, *skipped, case), more)
-            elif more < MAX_OTHERS:
-                found |= walk(move.after, (*chosen, *skipped), more + 1)
-        assert states.is_alive(state) == bool(found) or more == MAX_OTHERS
-        if found and more < MAX_OTHERS:
-            path = states.path(state)
-            declared = {index: case for index, case in path if index < count}
-            assert path[: len(declared)] == sorted(declared.items())
-            others = more + len(path) - len(declared) + states.fewest_additional(state)
-            assert (
-                *chosen,
-                *[declared.get(index) for index in range(len(chosen), count)],
-                others,
-            ) in found or others > MAX_OTHERS
-        return found
-
-    return {each for each in walk(states.start, (), 0) if each[-1] <= MAX_OTHERS}  # type: ignore[operator]
-
-
-@settings(max_examples=cases(100, of=1_000), deadline=None, suppress_health_check=list(HealthCheck))
-@given(products())
-def test_the_states_of_a_product_are_those_of_its_objects(node: ObjectProduct) -> None:
-    expected = set(objects(node))
-    if all(key.cases or not key.required for key in node.keys):
-        assert reached(ProductStates(node), len(node.keys)) == expected
-    assert isinstance(possible_product(node), Never) == (not expected)
-
-
-def pigeons(count: int, holes: int) -> ObjectProduct:
-    """Return a product of a key for each pigeon and hole, of which each pigeon has one, and each hole at most one.
-
-    With a hole less than pigeons there is none, and proofs of this kind are exponential (Haken 1985). The first key
-    needs a further pigeon.
-    """
-    first = 1 << (count + 1) * holes
-    keys = [ProductKey("more", (Case(Null(), first),), False, 0)]
-    keys += [
-        ProductKey(f"k{number}", (Case(Null(), 0),), False, 1 << number)
-        for number in range((count + 1) * holes)
-    ]
-    row, column = (1 << holes) - 1, sum(1 << holes * pigeon for pigeon in range(count + 1))
-    housed = [count_formula(row << holes * pigeon, (), 1, holes) for pigeon in range(count)]
-    more = count_formula(row << holes * count | first, (), 1, holes + 1)
-    alone = [count_formula(column << hole, (), 0, 1) for hole in range(holes)]
-    formulas = (*housed, more, *alone)
-    return ObjectProduct(tuple(keys), (), count_formula(0, formulas, len(formulas), len(formulas)))
-
-
-def test_a_search_without_end_is_refused() -> None:
-    with pytest.raises(LimitExceeded, match="the search for an object"):
-        possible_product(pigeons(17, 16))
-
-
-def test_a_text_can_be_finished_where_other_continuations_are_not_found() -> None:
-    states = ProductStates(pigeons(16, 16))
-    state, written = states.start, 0
-    assert [move.entry for move in states.alive_moves(state)] == [states.path(state)[0]]
-    while states.rest(state) is None:
-        state = states.alive_moves(state)[-1].after
-        written += 1
-    assert written == 16
-
-
+KEYS = "abc"
 VALUES = [1, 2, "x", "xy", None]
 OBJECTS = [
     {key: value for key, value in zip(KEYS, chosen, strict=True) if value != "absent"}
