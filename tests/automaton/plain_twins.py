@@ -14,7 +14,7 @@ from structkit.automaton.core.dfa import DEAD, Dfa, RuleKey
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 from structkit.automaton.core.tables import Tables
 
-__all__ = ["count_required", "determinize", "product", "remove_transitions"]
+__all__ = ["count_required", "determinize", "endless_states", "product", "remove_transitions"]
 
 
 def determinize(nfa: Nfa) -> Dfa:
@@ -98,6 +98,26 @@ def count_required(targets: NDArray[np.int32], required: NDArray[np.int32]) -> N
     after = targets >> OPERATION_BITS
     increments = (targets & OPERATION_MASK) + required[after] - required[:, None]
     return np.where(targets == DEAD, DEAD, after << OPERATION_BITS | increments).astype(np.int32)
+
+
+def endless_states(
+    targets: NDArray[np.int32], calls: Iterable[tuple[int, int]], calling: NDArray[np.bool_]
+) -> set[int]:
+    """Return the states from which there is no end of texts: the greatest set of states that lead into it."""
+    endless = set(range(len(targets)))
+    while True:
+        leading = {
+            state
+            for state in endless
+            if any(
+                target >> OPERATION_BITS in endless for target in targets[state].tolist() if target != DEAD
+            )
+        }
+        leading |= {state for state, after in calls if after in endless}
+        leading |= set(np.flatnonzero(calling).tolist())
+        if leading & endless == endless:
+            return endless
+        endless &= leading
 
 
 def remove_transitions(

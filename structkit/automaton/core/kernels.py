@@ -26,6 +26,7 @@ __all__ = [
     "exclude_texts",
     "min_iterations",
     "product",
+    "remove_finite",
     "remove_transitions",
     "run_bytes",
     "write_rule",
@@ -149,6 +150,48 @@ def remove_transitions(row, targets, blocked, dead_ends, kept):
         for index in range(row[state], stop):
             target = targets[index]
             kept[index] = -1 if target < 0 or dead_ends[state] or blocked[target >> OPERATION_BITS] else target
+
+
+@kernel
+def remove_finite(targets, first, call_state, call_next, call_counts, calling, endless, sweeps):
+    """Remove the states of a rule from which there is an end of texts: none of them leads to an endless state.
+
+    Sweeps run from the last state to the first: most transitions lead to later states, so few sweeps are needed.
+
+    Args:
+        targets: int32[states, classes], the transitions of one rule, with states of the whole automaton.
+        first: The first state of the rule.
+        call_state: int64[calls], the calling states of the rule, from 0, in order.
+        call_next: int32[calls], the states after the calls, from 0.
+        call_counts: bool[calls], whether the called rule has texts that are not empty and may repeat.
+        calling: bool[states], whether a state calls a rule without end.
+        endless: bool[states], in place.
+        sweeps: The maximum number of sweeps.
+
+    Returns:
+        Whether the last sweep removed a state, so that more may follow.
+    """
+    changed = True
+    for _ in range(sweeps):
+        changed = False
+        call = len(call_state) - 1
+        for state in range(len(endless) - 1, -1, -1):
+            kept = calling[state]
+            while call >= 0 and call_state[call] == state:
+                kept = kept or (call_counts[call] and endless[call_next[call]])
+                call -= 1
+            if kept or not endless[state]:
+                continue
+            for target in targets[state]:
+                if target >= 0 and endless[(target >> OPERATION_BITS) - first]:
+                    kept = True
+                    break
+            if not kept:
+                endless[state] = False
+                changed = True
+        if not changed:
+            break
+    return changed
 
 
 @kernel

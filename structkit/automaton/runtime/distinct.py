@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.automaton.core import kernels
 from structkit.automaton.core.dfa import DEAD
 from structkit.automaton.core.kernels import OPERATION_BITS, UNREACHABLE
 from structkit.automaton.core.tables import UNBUILT, Tables, extract_dfa
@@ -99,8 +100,6 @@ class DistinctTexts:
         calls = automaton.call_first[first : stop + 1]
         row, width = int(automaton.row[first]), automaton.tables.width(first, stop)
         targets = automaton.targets[row : row + (stop - first) * width].reshape(-1, width)
-        alive = targets != DEAD
-        after = np.where(alive, (targets >> OPERATION_BITS) - first, 0)
         called = slice(calls[0], calls[-1])
         is_call = automaton.call_rule[called] >= 0  # what follows a label is not looked at
         callees, back = automaton.call_rule[called][is_call], automaton.call_next[called][is_call] - first
@@ -113,12 +112,8 @@ class DistinctTexts:
         # What is called again and again must not be empty, and not unique, for then there may be an end of it.
         past = automaton.has_moves[starts] & (starts != UNBUILT) & ~automaton.call_distinct[called][is_call]
         endless = np.full(stop - first, automaton.counter_bounds[rule][1] < 0)
-        for _ in range(_MAX_SWEEPS if stop - first < _MIN_LARGE_RULE_STATES else _MAX_SWEEPS // 8):
-            before, endless = endless, endless & ((alive & endless[after]).any(axis=1) | calling)
-            endless[from_state[before[from_state] & before[back] & past]] = True
-            if (before == endless).all():
-                break
-        else:
+        sweeps = _MAX_SWEEPS if stop - first < _MIN_LARGE_RULE_STATES else _MAX_SWEEPS // 8
+        if kernels.remove_finite(targets, first, from_state, back, past, calling, endless, sweeps):
             endless[:] = False
         (self._infinite if built else self._provisional)[rule] = endless
         return endless

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from interegular import parse_pattern
+from interegular.patterns import Pattern, _CharGroup, _Concatenation, _NonCapturing, _Repeated
+
 from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
 from structkit.regex.nodes import EMPTY, Choice, LiteralText, Node, Repeat, Seq, choice, seq
@@ -140,15 +143,11 @@ def _structure(scanned: Scan) -> AnchoredNode:
     if not scanned.text or scanned.text in scanned.parts:  # without groups there is no structure
         part = scanned.parts.get(scanned.text, EMPTY)
         return EMPTY if isinstance(part, LookaroundMarker) else part
-    from interegular import parse_pattern
-
     return _tree(parse_pattern(scanned.text), scanned.parts)
 
 
 def _tree(part: object, parts: dict[str, Part]) -> AnchoredNode:
     """Convert interegular's tree."""
-    from interegular.patterns import Pattern, _CharGroup, _Concatenation, _NonCapturing, _Repeated
-
     match part:
         case Pattern():
             return anchored_choice(_tree(option, parts) for option in part.options)
@@ -167,8 +166,6 @@ def _tree(part: object, parts: dict[str, Part]) -> AnchoredNode:
 
 def _lookaround_column(inner: object, parts: dict[str, Part]) -> int:
     """Return the column of a lookaround, which is stored in its first placeholder."""
-    from interegular.patterns import Pattern, _CharGroup, _Concatenation
-
     if isinstance(inner, Pattern | _Concatenation):
         return _lookaround_column(inner.options[0] if isinstance(inner, Pattern) else inner.parts[0], parts)
     found = parts["".join(inner.chars)] if isinstance(inner, _CharGroup) else None

@@ -96,6 +96,37 @@ def test_removed_transitions_equal_the_simple_ones(rules: Rules, random: Random)
     assert np.array_equal(kept, plain.remove_transitions(tables, blocked, dead_ends))
 
 
+@given(st.integers(1, 8), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_endless_states_equal_the_simple_ones(states: int, first: int, random: Random) -> None:
+    moves = [[random.choice([DEAD, DEAD, *range(states)]) for _ in range(2)] for _ in range(states)]
+    targets = np.array(moves, np.int32)
+    calls = sorted((random.randrange(states), random.randrange(states)) for _ in range(random.randrange(4)))
+    counts = np.array([random.random() < 0.7 for _ in calls], bool)
+    calling = np.array([random.random() < 0.1 for _ in range(states)])
+    counting = [call for call, is_counted in zip(calls, counts, strict=True) if is_counted]
+    expected = plain.endless_states(
+        np.where(targets == DEAD, DEAD, targets << kernels.OPERATION_BITS), counting, calling
+    )
+    shifted = np.where(targets == DEAD, DEAD, targets + first << kernels.OPERATION_BITS).astype(np.int32)
+    sources, after = np.array(calls, np.int64).reshape(-1, 2).T
+    endless = np.ones(states, bool)
+    arguments = shifted, first, sources.copy(), after.astype(np.int32), counts, calling, endless
+    assert not kernels.remove_finite(*arguments, states + 1)
+    assert set(np.flatnonzero(endless).tolist()) == expected
+    assert not any(kernels.remove_finite(*arguments, 1) for _ in range(2))
+
+
+def test_too_few_sweeps_leave_states() -> None:
+    """A chain against the order of the sweeps loses one state in each."""
+    targets = np.array([[DEAD], [0 << kernels.OPERATION_BITS], [1 << kernels.OPERATION_BITS]], np.int32)
+    none = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, bool)
+    endless, calling = np.ones(3, bool), np.zeros(3, bool)
+    assert kernels.remove_finite(targets, 0, *none, calling, endless, 1)
+    assert endless.tolist() == [False, True, True]
+    assert not kernels.remove_finite(targets, 0, *none, calling, endless, 3)
+    assert not endless.any()
+
+
 @given(nodes, nodes, nodes)
 def test_differences_equal_the_difference_of_a_union(left: Node, first: Node, second: Node) -> None:
     try:
