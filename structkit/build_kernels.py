@@ -57,7 +57,7 @@ def _build_formats(folder: Path) -> None:
     from structkit.schema.ir.nodes import Format
 
     stored = StoredAutomata(folder / FORMATS.path.name)
-    if not stored.names:
+    if not stored.is_current:
         built = {name: rule_dfa(format_body(Format(name)), Limits()) for name in FORMAT_EXAMPLES}
         stored.save({name: dfa for name, dfa in built.items() if not dfa.callees})
 

@@ -3,7 +3,7 @@
 The language of a format such as `email` depends on the source of structkit only, and its automaton takes up to 12 ms to
 build, in the middle of a value. `python -m structkit.build_kernels` writes the automata to one file beside the object
 code of the kernels. The file contains numbers and no code. A file that is damaged, or that was built from other
-sources, is ignored, and automata are built when a text first needs them.
+sources, is ignored, which the log says, and automata are built when a text first needs them.
 """
 
 from __future__ import annotations
@@ -87,25 +87,38 @@ class StoredAutomata:
         self.__dict__.pop("names", None)
         self.__dict__.pop("_description", None)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the file can be read, and was built from these sources."""
+        try:
+            return bool(self._read_description())
+        except (OSError, ValueError, struct.error):
+            return False
+
     @cached_property
     def _description(self) -> Mapping[str, list[int]]:
-        """The offset in the file, size, checksum, shape and counts of each automaton."""
         try:
-            if not (is_private(self.path.parent) and is_private(self.path)):
-                raise ValueError("another user can write to it")
-            with self.path.open("rb") as file:
-                magic, size, checksum = _HEADER.unpack(file.read(_HEADER.size))
-                text = file.read(size)
-            if magic != _MAGIC or zlib.crc32(text) != checksum:
-                raise ValueError("the file is damaged")
-            found = json.loads(text)
-            automata: Mapping[str, list[int]] = found["automata"]
-            return automata if found["sources"] == _source_hash() else {}
+            return self._read_description()
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, struct.error) as error:
             _log.warning("the automata in %s are not used: %s; %s", self.path, error, _REBUILD)
             return {}
+
+    def _read_description(self) -> Mapping[str, list[int]]:
+        """Return the offset in the file, size, checksum, shape and counts of each automaton."""
+        if not (is_private(self.path.parent) and is_private(self.path)):
+            raise ValueError("another user can write to it")
+        with self.path.open("rb") as file:
+            magic, size, checksum = _HEADER.unpack(file.read(_HEADER.size))
+            text = file.read(size)
+        if magic != _MAGIC or len(text) != size or zlib.crc32(text) != checksum:
+            raise ValueError("the file is damaged")
+        found = json.loads(text)
+        if found["sources"] != _source_hash():
+            raise ValueError("they were built from other sources")
+        automata: Mapping[str, list[int]] = found["automata"]
+        return automata
 
     def _read(self, name: str) -> Dfa:
         offset, size, checksum, states, width, min_count, max_count, work = self._description[name]

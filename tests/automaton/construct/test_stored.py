@@ -115,5 +115,7 @@ def test_a_file_that_does_not_match_is_ignored(
 def test_automata_of_other_sources_are_ignored(
     automata: StoredAutomata, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    assert automata.is_current
     monkeypatch.setattr(stored, "_source_hash", lambda: "another")
-    assert not automata.names and not caplog.text
+    assert not automata.is_current and not caplog.text
+    assert not automata.names and caplog.text.count("built from other sources") == 1
