@@ -16,10 +16,13 @@ from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.descend import children
 from structkit.schema.ir.nodes import (
     Array,
+    Boolean,
+    Const,
     Document,
     Integer,
     Never,
     Note,
+    Null,
     Object,
     Property,
     Ref,
@@ -130,3 +133,38 @@ def test_a_reference_to_a_reference_keeps_the_nearest_note() -> None:
     notes = [key.value.note for key in document.root.properties]
     assert notes == [alias, near, None]
     assert list(document.definitions) == ["target"] and document.definitions["target"].note == own
+
+
+def test_definitions_that_need_each_other_have_no_value() -> None:
+    """A value without an end is none: an object that must contain another one is impossible, also as a part."""
+    endless = {"x": Object((Property("a", Ref("y")),)), "y": Object((Property("b", Ref("x")),))}
+    with pytest.raises(UnsatisfiableSchema, match=r"x must contain another x, infinitely nested") as error:
+        prune("x", endless, topological_order(endless), python=False)
+    assert error.value.place == "$.a.b"
+    optional = Object((Property("a", Ref("x"), required=False), Property("b", Null())))
+    document = prune("z", {"z": optional, **endless}, topological_order(endless), python=False)
+    assert document.root == Object((Property("b", Null()),)) and not document.definitions
+
+
+@pytest.mark.parametrize(
+    ("items", "count"),
+    [
+        (Null(), 1),
+        (Boolean(), 2),
+        (Integer(minimum=3, maximum=6), 4),
+        (Union((Const("1"), Boolean())), 3),
+        (Ref("three"), 3),
+        (Ref("constants"), 2),
+    ],
+)
+def test_unique_items_are_at_most_as_many_as_their_values(items: Schema, count: int) -> None:
+    definitions: dict[str, Schema] = {
+        "three": Integer(minimum=0, maximum=2),
+        "constants": Union((Const("1"), Const('"a"'))),
+        "root": Array(items=items, min_items=count, unique_items=True),
+    }
+    found = prune("root", definitions, topological_order(definitions), python=False).root
+    assert isinstance(found, Array) and (found.max_items, found.unique_items) == (count, count > 1)
+    definitions["root"] = Array(items=items, min_items=count + 1, unique_items=True)
+    with pytest.raises(UnsatisfiableSchema, match=f"{count + 1} unique items, but only {count} values"):
+        prune("root", definitions, topological_order(definitions), python=False)
