@@ -11,7 +11,7 @@ from typing_extensions import Required, TypeForm, Unpack
 
 from structkit.generate.input.options import BatchSettings, Options, ResultOptions, Settings
 from structkit.generate.input.prompt import Prompt
-from structkit.generate.output.result import Result
+from structkit.generate.output.result import Result, value_of
 from structkit.generate.run.batch import run_as_completed, run_many
 from structkit.generate.threads.event_loop import in_thread
 from structkit.generate.threads.iterate import InThread, read_async
@@ -381,7 +381,7 @@ def astream_many(
 
 
 def _values(results: Sequence[object]) -> list[object]:
-    return [result.value if isinstance(result, Result) else result for result in results]
+    return [value_of(result) if isinstance(result, Result) else result for result in results]
 
 
 async def _arun(

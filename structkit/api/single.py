@@ -21,7 +21,7 @@ from structkit.generate.input.options import Options, ResultOptions, Settings
 from structkit.generate.input.prompt import Prompt, prompt_text
 from structkit.generate.input.prompt_format import RenderedPrompt, choose_format
 from structkit.generate.input.request import Request
-from structkit.generate.output.result import Result
+from structkit.generate.output.result import Result, value_of
 from structkit.generate.run.batch import run, run_samples
 from structkit.generate.run.request import prepare_prompt
 from structkit.generate.run.text import first_text
@@ -36,7 +36,7 @@ from structkit.models.text.function import from_function
 from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.models.transformers.model import from_transformers
 from structkit.targets.specs import TextTarget
-from structkit.targets.targets import AnyTarget, read_target
+from structkit.targets.targets import NO_TARGET, AnyTarget, read_target
 
 __all__ = [
     "aextract",
@@ -79,7 +79,9 @@ def extract(
 def extract(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Call[T]: ...
-def extract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
+def extract(
+    model: AnyModel, prompt: Prompt, target: AnyTarget = NO_TARGET, **options: Unpack[Options]
+) -> object:
     """Generate a value of a type, and validate it.
 
     Args:
@@ -101,7 +103,7 @@ def extract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpac
     [1, 2]
     """
     settings = Settings.read("extract", options)
-    return run(Request(model=model, prompt=prompt, target=target, settings=settings)).value
+    return value_of(run(Request(model=model, prompt=prompt, target=target, settings=settings)))
 
 
 @overload
@@ -155,7 +157,7 @@ def generate(
 def generate(
     model: AnyModel,
     prompt: Prompt,
-    target: AnyTarget,
+    target: AnyTarget = NO_TARGET,
     *,
     n: int | None = None,
     **options: Unpack[ResultOptions],
@@ -220,7 +222,9 @@ async def aextract(
 async def aextract(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Call[T]: ...
-async def aextract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
+async def aextract(
+    model: AnyModel, prompt: Prompt, target: AnyTarget = NO_TARGET, **options: Unpack[Options]
+) -> object:
     """Async version of `extract`: the model runs in a thread and does not block the event loop.
 
     Concurrent calls on one model, of all tasks, threads and event loops, are computed together, as rows of one batch;
@@ -236,7 +240,7 @@ async def aextract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options
     request = Request(
         model=model, prompt=prompt, target=target, settings=settings, requested_at=time.perf_counter()
     )
-    return (await in_thread(partial(run, request))).value
+    return value_of(await in_thread(partial(run, request)))
 
 
 @overload
@@ -290,7 +294,7 @@ async def agenerate(
 async def agenerate(
     model: AnyModel,
     prompt: Prompt,
-    target: AnyTarget,
+    target: AnyTarget = NO_TARGET,
     *,
     n: int | None = None,
     **options: Unpack[ResultOptions],

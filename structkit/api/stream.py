@@ -13,7 +13,7 @@ from structkit.generate.input.prompt import Prompt
 from structkit.generate.run.stream import AsyncStream, Stream
 from structkit.models.text.protocol import AnyModel
 from structkit.targets.specs import TextTarget
-from structkit.targets.targets import AnyTarget
+from structkit.targets.targets import NO_TARGET, AnyTarget
 
 __all__ = ["astream", "stream"]
 
@@ -44,7 +44,7 @@ def stream(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
 ) -> Stream[Call[T]]: ...
 def stream(
-    model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: AnyTarget = NO_TARGET, **options: Unpack[StreamOptions]
 ) -> Stream[object]:
     """Generate a value of a type, and yield an event for each part as soon as the part is final.
 
@@ -90,7 +90,7 @@ def astream(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
 ) -> AsyncStream[Call[T]]: ...
 def astream(
-    model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: AnyTarget = NO_TARGET, **options: Unpack[StreamOptions]
 ) -> AsyncStream[object]:
     """Async version of `stream`: the model runs in a thread while the next event is awaited.
 

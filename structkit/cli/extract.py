@@ -15,6 +15,7 @@ from structkit.api.single import generate, load
 from structkit.cli.parser import reason_of
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options, Settings
+from structkit.generate.output.result import value_of
 from structkit.generate.sample.sample import check_int
 from structkit.targets.grammar import Grammar, Syntax
 from structkit.targets.specs import Choice, Regex
@@ -37,7 +38,7 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tup
     result = generate(load(arguments.model), prompt, cast("type[object]", target), **options)
     if isinstance(target, (Choice, Grammar, Regex)):
         return (json.dumps(result.text, ensure_ascii=False) if arguments.json else result.text), 0
-    return (result.text if arguments.json else repr(result.value)), 0
+    return (result.text if arguments.json else repr(value_of(result))), 0
 
 
 def _target(arguments: argparse.Namespace) -> AnyTarget:

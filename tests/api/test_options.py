@@ -80,3 +80,47 @@ async def read(stream: sk.AsyncStream[Any]) -> sk.Result[Any]:
 def test_classify_refuses_what_it_cannot_use() -> None:
     with pytest.raises(TypeError, match="has no argument 'validate'"):
         sk.classify(ScriptedModel(["true"]), "x", bool, validate=print)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "function", [sk.extract, sk.generate, sk.stream, sk.aextract, sk.agenerate, sk.astream]
+)
+def test_a_missing_or_misnamed_target_is_named(function: Callable[..., Any]) -> None:
+    for name in ("response_model", "output_type"):
+        with pytest.raises(TypeError, match=f"no argument '{name}'; the type is the third argument"):
+            run_to_end(function, **{name: bool})
+    with pytest.raises(TypeError, match="there is no target; the order is model, prompt, target"):
+        run_to_end(function)
+
+
+def run_to_end(function: Callable[..., Any], **options: Any) -> None:
+    given = function(RandomModel(), "x", **options)
+    if inspect.iscoroutine(given):
+        asyncio.run(given)
+    elif isinstance(given, sk.AsyncStream):
+        asyncio.run(read(given))
+    elif isinstance(given, sk.Stream):
+        list(given)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("n", "structkit.generate takes it"), ("stream", "call structkit.stream")]
+)
+def test_an_argument_of_another_function_is_told_where_it_belongs(name: str, remedy: str) -> None:
+    with pytest.raises(TypeError, match=f"has no argument '{name}'; {remedy}"):
+        sk.extract(RandomModel(), "x", bool, **{name: 2})
+
+
+def test_a_value_that_the_budget_changed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    model = ScriptedModel(['"a long text"'] * 6, strict=False)
+    calls: list[Callable[..., Any]] = [
+        lambda **options: sk.extract(model, "x", str, **options),
+        lambda **options: asyncio.run(sk.aextract(model, "x", str, **options)),
+        lambda **options: sk.extract_many(model, ["x"], str, **options),
+    ]
+    for each in calls:
+        caplog.clear()
+        each()
+        assert not caplog.messages
+        each(max_tokens=4)
+        assert [message.partition(",")[0] for message in caplog.messages] == ["max_tokens"]

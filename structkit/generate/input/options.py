@@ -221,6 +221,17 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 )
 """What other libraries call an argument, and what it is called here."""
 
+_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "confidence": "; structkit.generate returns it",
+        "messages": "; the messages are the second argument, the prompt",
+        "n": "; structkit.generate takes it",
+        "output_type": "; the type is the third argument, after model and prompt",
+        "stream": "; call structkit.stream",
+    }
+)
+"""What to do instead of passing an argument that the function does not have, and another function or place has."""
+
 _DEFAULT_THINKING_TOKENS = 1_024
 """Thinking tokens with `thinking=True`."""
 
@@ -352,7 +363,7 @@ class Settings:
             names = [*extra, *known]  # first what only this function has
             meant = _OTHER_NAMES.get(unknown[0], "")
             close = [meant] if meant in names else get_close_matches(unknown[0], names, 1, 0.8)
-            hint = "; structkit.generate returns it" if unknown[0] == "confidence" else ""
+            hint = _HINTS.get(meant or unknown[0], "")
             hint = f"; write {close[0]}=..." if close else hint
             raise TypeError(f"{function}() has no argument {unknown[0]!r}{hint}; it takes {', '.join(names)}")
         options = cast("StreamOptions", given)

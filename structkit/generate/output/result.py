@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Generic, Literal, TypeAlias, TypeVar
@@ -13,7 +14,9 @@ from structkit.generate.output.token import Token
 from structkit.generate.output.trace import Guarantee, Trace
 from structkit.trace.table import draw_details, draw_table
 
-__all__ = ["FinishReason", "Result", "Usage"]
+__all__ = ["FinishReason", "Result", "Usage", "value_of"]
+
+_log = logging.getLogger("structkit")
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -191,3 +194,16 @@ class Result(Generic[T_co]):
             f"tokens={usage.prompt_tokens}+{usage.generated_tokens} ({usage.forced_tokens} forced), "
             f"seconds={usage.compile_seconds + usage.mask_seconds + usage.model_seconds:.3f})"
         )
+
+
+def value_of(result: Result[T_co]) -> T_co:
+    """Return the value of a result for a caller that does not see the result.
+
+    Such a caller sees no `finish_reason`, so a value that the budget shortened is logged as a warning.
+    """
+    if result.finish_reason == "budget":
+        _log.warning(
+            "max_tokens, timeout or the context changed the value, so it can be cut short; allow more, or see "
+            "finish_reason of structkit.generate"
+        )
+    return result.value
