@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod, signature
 from typing import TypeAlias, cast
 
 from structkit.errors import ModelError
@@ -58,7 +58,7 @@ def from_function(
         name: The name in messages; by default that of the function.
 
     Raises:
-        TypeError: The function is not callable, or an argument has the wrong type.
+        TypeError: The function is not callable or does not take one argument, or an argument has the wrong type.
         ValueError: A number is out of range.
 
     >>> import structkit as sk
@@ -67,13 +67,20 @@ def from_function(
     {'name': 'Ana', 'age': 34}
     """
     if not callable(function):
-        raise TypeError(f"from_function takes a function of a text, not {function!r:.60}")
+        raise TypeError(
+            f"from_function takes a function of a text, not {function!r:.60}; write def complete(text: str) -> str"
+        )
+    for option, value in (("chat", chat), ("continues", continues), ("thread_safe", thread_safe)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{option} must be True or False, not {value!r:.60}")
+    name = name or str(getattr(function, "__name__", type(function).__name__))
+    _check_parameters(function, name, "messages: list[dict[str, str]]" if chat else "text: str")
     check_reply_bounds(timeout, max_calls)
     if context_length is not None and operator.index(context_length) < 1:
         raise ValueError(f"context_length must be at least 1, not {context_length!r}")
     return FunctionModel(
         function,
-        name=name or str(getattr(function, "__name__", type(function).__name__)),
+        name=name,
         capabilities=Capabilities(
             continues_prefix=continues, takes_messages=chat, context_length=context_length
         ),
@@ -81,6 +88,21 @@ def from_function(
         max_calls=max_calls,
         lock=None if thread_safe or _is_async(function) else threading.Lock(),
     )
+
+
+def _check_parameters(function: Callable[..., object], name: str, parameter: str) -> None:
+    """Check that a function can be called with one argument, unless its signature is unknown, as that of a builtin."""
+    try:
+        expected = signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        expected.bind("")
+    except TypeError as error:
+        raise TypeError(
+            f"the function {name}{expected} cannot be called with one argument: {error}; "
+            f"write def complete({parameter}) -> str"
+        ) from None
 
 
 def _is_async(function: Callable[..., object]) -> bool:
@@ -116,6 +138,9 @@ class FunctionModel:
         self.max_calls = max_calls
         self._function = function
         self.lock = lock
+
+    def __repr__(self) -> str:
+        return f"<FunctionModel {self.name}>"
 
     @property
     def takes_messages(self) -> bool:

@@ -136,6 +136,8 @@ def from_transformers(
     if not hasattr(tokenizer, "apply_chat_template") or not hasattr(model, "get_input_embeddings"):
         if isinstance(model, str):
             remedy = f"write structkit.load({model!r:.200}), or pass loaded objects"
+        elif hasattr(model, "apply_chat_template") and hasattr(tokenizer, "get_input_embeddings"):
+            remedy = "the order is model, tokenizer"
         else:
             remedy = "wrap a tokenizers.Tokenizer in PreTrainedTokenizerFast(tokenizer_object=...)"
         raise ModelError(

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -317,3 +317,23 @@ def test_an_answer_ends_within_the_context() -> None:
     result = sk.generate(model, "y" * 50, list[str], include_schema=False, finish="shortest")
     assert (len(result.text.encode()) <= 50, result.finish_reason) == (True, "budget")
     assert sk.from_function(len).capabilities.context_length is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "said"),
+    [
+        (lambda: "x", {}, r"too many positional arguments; write def complete\(text: str\) -> str"),
+        (lambda a, b: "x", {"chat": True}, r"required argument: 'b'; write def complete\(messages: list"),
+        (lambda a: "x", {"chat": "yes"}, "chat must be True or False, not 'yes'"),
+        ("x", {}, "takes a function of a text, not 'x'; write def complete"),
+    ],
+)
+def test_what_is_no_function_of_a_text_is_refused_at_once(
+    function: Any, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(TypeError, match=said):
+        sk.from_function(function, **options)
+
+
+def test_the_repr_has_the_name() -> None:
+    assert repr(sk.from_function(str.upper)) == "<FunctionModel upper>"
