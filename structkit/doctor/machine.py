@@ -26,6 +26,10 @@ _EXTRAS = {
     "mcp": ("mcp",),
     "otel": ("opentelemetry-api",),
     "pydantic-ai": ("pydantic-ai-slim",),
+    "langchain": ("langchain-core",),
+    "serve": ("prometheus-client", "starlette", "uvicorn"),
+    "progress": ("tqdm",),
+    "completion": ("shtab",),
 }
 """The packages of each extra."""
 

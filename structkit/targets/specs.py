@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
@@ -40,7 +41,8 @@ class Regex(TextTarget[str]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
-            raise TypeError(f"the pattern of Regex must be a str, not {type(self.pattern).__name__}")
+            remedy = "; write Regex(pattern.pattern)" if isinstance(self.pattern, re.Pattern) else ""
+            raise TypeError(f"the pattern of Regex must be a str, not {type(self.pattern).__name__}{remedy}")
 
 
 @dataclass(frozen=True, init=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +173,11 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         assert "secret" not in shown
     assert main(["doctor", "./no/such/folder"]) == 1
     assert "the folder does not exist" in capsys.readouterr().out
+
+
+def test_the_machine_has_all_extras() -> None:
+    declared = set(re.findall(r"Provides-Extra: (\S+)", str(distribution("structkit-llm").metadata)))
+    checked = {
+        check.name.removeprefix("extra ") for check in check_machine() if check.name.startswith("extra ")
+    }
+    assert declared and checked == declared

@@ -104,3 +104,12 @@ def test_what_is_no_target(target: Any, cause: str, remedy: str) -> None:
 def test_several_arguments_are_no_list_of_options() -> None:
     with pytest.raises(sk.SchemaError, match=r"not 3 arguments\n  write Choice\(\['a', 'b', 'c'\]\)"):
         sk.Choice("a", "b", "c")  # type: ignore[arg-type]
+
+
+def test_a_compiled_pattern_and_an_open_class_have_a_remedy() -> None:
+    with pytest.raises(TypeError, match=r"must be a str, not Pattern; write Regex\(pattern\.pattern\)"):
+        sk.Regex(re.compile("a"))  # type: ignore[arg-type]
+    with pytest.raises(sk.PatternError) as caught:
+        sk.to_regex(sk.Regex("[a-"))
+    assert caught.value.remedy == r"end it with `]`, or write `\[` for the character"
+    assert sk.to_regex(sk.Regex(r"\[a-")) == r"\[a-"

@@ -12,7 +12,8 @@ from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.record import UsageLimitExceeded
 from structkit.agent.run.state import ToolCall
 from structkit.agent.tools.prepared import PreparedTool
-from structkit.errors import AgentError, ScriptError, ToolError
+from structkit.error_notes import add_note
+from structkit.errors import AgentError, ScriptError, StructkitError, ToolError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output
@@ -156,6 +157,12 @@ def _reported_error(error: BaseException, tool: PreparedTool, config: AgentConfi
             f"{tool.name} raised {type(error).__name__}, which ends generators and tasks; raise another exception",
             place=tool.name,
         ) from error
+    if isinstance(error, Exception) and not isinstance(error, StructkitError):
+        add_note(
+            error,
+            f"the tool {tool.name} raised it; raise structkit.ToolError, or pass errors='report' to the agent, to let "
+            "the model read it",
+        )
     raise error
 
 

@@ -298,7 +298,8 @@ class AgentConfig:
         """
         if not matches_type(deps, self.deps_type):
             raise TypeError(
-                f"the agent has deps_type={type_name(self.deps_type)}, and the run was given {deps!r:.60}"
+                f"the agent has deps_type={type_name(self.deps_type)}, and the run was given {deps!r:.60}; "
+                f"pass deps=... of type {type_name(self.deps_type)}"
             )
         for function in self._functions:
             function.check_deps(deps)

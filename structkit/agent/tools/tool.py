@@ -98,9 +98,10 @@ class Tool(Generic[P, R_co]):
                 f"available of {self.name} is a function of the run's context, not {self.available!r:.60}"
             )
         if not re.fullmatch(r"[^\W\d][\w.-]{0,63}", self.name):
-            raise AgentError(
-                f"invalid tool name {self.name!r}; use a letter, then up to 63 letters, digits, `_`, `-` or `.`"
-            )
+            remedy = "use a letter, then up to 63 letters, digits, `_`, `-` or `.`"
+            if self.name == "<lambda>":
+                remedy = "write a def, or structkit.tool(..., name='...')"
+            raise AgentError(f"invalid tool name {self.name!r}; {remedy}")
         check_int("tool_retries", self.tool_retries, 0)
         check_int("max_calls", self.max_calls, 1)
         if self.timeout is not None:

@@ -369,7 +369,9 @@ class _Scanner:
         first = True
         while True:
             if self.position >= len(self.pattern):
-                self.fail("this class is not closed", column)
+                self.fail(
+                    "this class is not closed; end it with `]`, or write `\\[` for the character", column
+                )
             if self.pattern[self.position] == "]" and not (first and self.dialect != "ecma"):
                 self.position += 1
                 break

@@ -123,3 +123,11 @@ def test_tools_can_be_available_in_some_steps() -> None:
     first = agent.run("x", deps=False)
     assert [each.name for each in first.calls][:1] == ["read"]
     assert "drop" not in [each.name for each in first.calls]
+
+
+def test_a_lambda_has_a_remedy_that_works() -> None:
+    with pytest.raises(
+        sk.AgentError, match=r"'<lambda>'\n  write a def, or structkit\.tool\(\.\.\., name='\.\.\.'\)"
+    ):
+        sk.tool(lambda: 1)
+    assert sk.tool(lambda: 1, name="one").name == "one"
