@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from structkit.compile import compile
 from structkit.generate.correct.native import rest_constraint
+from structkit.generate.input.arguments import check_model
 from structkit.guide.guide import Cursor
 from structkit.limits import Limits
 from structkit.models.capabilities import Capabilities
@@ -61,7 +62,10 @@ def explain(
     Raises:
         SchemaError: The target is invalid, or no value satisfies it.
         LimitExceeded: The target is too large.
+        TypeError: The model is none.
     """
+    if model is not None:
+        check_model(model)
     found = explain_target(
         target,
         whitespace=whitespace,

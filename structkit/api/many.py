@@ -443,7 +443,8 @@ def _read(
     names = ("batch_size", "progress", "return_exceptions", "results_file")
     settings = Settings.read(function, options, accepted, names)
     if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Iterable):
-        raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}")
+        remedy = "; write [prompt]" if isinstance(prompts, str) else ""
+        raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}{remedy}")
     if isinstance(target, (list, tuple)) and isinstance(prompts, Sized) and len(target) != len(prompts):
         raise ValueError(
             f"{len(prompts)} prompts and {len(target)} targets; give one target per prompt, or one target for all"

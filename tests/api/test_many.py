@@ -150,7 +150,7 @@ def test_no_prompts() -> None:
 @pytest.mark.parametrize(
     ("prompts", "target", "options", "error", "message"),
     [
-        ("a text", int, {}, TypeError, "takes a list of prompts"),
+        ("a text", int, {}, TypeError, "takes a list of prompts, not 'a text'; write \\[prompt\\]"),
         (
             [{"role": "user", "content": "x"}],
             int,

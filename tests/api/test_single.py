@@ -256,3 +256,8 @@ def test_validators_that_change_the_value() -> None:
     result = sk.generate(ScriptedModel(['"abc"']), "x", shouted)
     assert (result.value, result.text) == ("ABC", '"abc"')
     assert TypeAdapter(shouted).validate_json(result.text) == result.value
+
+
+def test_explain_takes_no_prompt() -> None:
+    with pytest.raises(TypeError, match=r"the model is a string, 'Ana is 34\.'"):
+        sk.explain(int, "Ana is 34.")  # type: ignore[arg-type]
