@@ -25,6 +25,7 @@ from structkit.agent.run.state import AgentStep
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import Tool
 from structkit.errors import GenerationError, MissingExtra
+from structkit.generate.input.arguments import check_model
 from structkit.generate.input.options import Options, Settings
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import Usage
@@ -55,7 +56,7 @@ try:
 except ImportError as error:
     raise MissingExtra("langchain", "structkit.integrations.langchain needs", "langchain-core") from error
 
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr, field_validator
 
 __all__ = ["ChatStructkit"]
 
@@ -87,6 +88,12 @@ class ChatStructkit(BaseChatModel):
 
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of `structkit.extract`, such as `max_tokens` and `temperature`; those of a call override them."""
+
+    @field_validator("model")
+    @classmethod
+    def _check_model(cls, model: object) -> object:
+        check_model(model)
+        return model
 
     max_parallel_calls: int = 4
     """Maximum number of calls in one reply, if the format of the model supports more than one."""

@@ -193,3 +193,8 @@ def test_parts_of_text_are_read() -> None:
         [HumanMessage([{"type": "text", "text": "a"}, "b"]), AIMessage("c"), HumanMessage("d")]
     )
     assert all(part in model.prompts[0] for part in ("a\n\nb", "c", "d"))
+
+
+def test_the_name_of_a_model_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match=r"the model is a string, 'demo'; write structkit\.load\('demo'\)"):
+        ChatStructkit(model="demo")
