@@ -47,7 +47,7 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
         return
     unknown = [str(key) for key in raw if key not in _KNOWN]
     for key in unknown:
-        if (meant := _slip_of(key, raw.get(key), raw)) is not None:
+        if (meant := _slip_of(key, raw.get(key), raw)) is not None and not _refers_to(raw, f"#/{key}/"):
             raise SchemaError(
                 f"{key!r} is no keyword of JSON Schema; write {meant!r}{_IGNORE}", place=path.text
             )
@@ -110,6 +110,21 @@ def _hint(raw: Mapping[str, object]) -> str:
     return f"keys of an object are properties: {{'type': 'object', 'properties': {{{key!r}: {{...}}}}}}"
 
 
+def _refers_to(schema: object, prefix: str) -> bool:
+    """Return whether a `$ref` inside a schema begins with `prefix`: a schema may keep definitions under any key."""
+    pending = [schema]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Mapping):
+            reference = value.get("$ref")
+            if isinstance(reference, str) and reference.startswith(prefix):
+                return True
+            pending += value.values()
+        elif isinstance(value, (list, tuple)):
+            pending += value
+    return False
+
+
 def _slip_of(key: str, value: object, raw: Mapping[str, object]) -> str | None:
     """Return the keyword of which a key is a slip; its value must have the form that the keyword requires."""
     for keyword in _near_keywords(key):
@@ -129,7 +144,12 @@ def _near_keywords(key: str) -> tuple[str, ...]:
 
 
 def _is_near(key: str, keyword: str) -> bool:
-    """Return whether a key differs from a keyword by a letter, or from a long one by two."""
+    """Return whether a key differs from a keyword by a letter, or from a long one by two.
+
+    A name that puts a word before a keyword, such as `tsAdditionalProperties` or `xrequired`, marks an extension.
+    """
+    if len(key) > len(keyword) and key.endswith((keyword[:1].upper() + keyword[1:], f"x{keyword}")):
+        return False
     if abs(len(key) - len(keyword)) > 2 or min(len(key), len(keyword)) < 3:
         return False
     # Each letter of one alone is an edit; most keys are told apart by this.

@@ -62,6 +62,9 @@ def test_a_slip_of_a_keyword_is_refused(schema: dict[str, Any], place: str, mean
         {"order": 1},
         {"properties_": 1},
         {"typ": "text"},
+        {"tsAdditionalProperties": False},
+        {"xrequired": ["a"]},
+        {"defs": {"a": {}}, "allOf": [{"$ref": "#/defs/a"}]},
     ],
 )
 def test_other_unknown_keywords_are_ignored(extra: dict[str, Any]) -> None:
