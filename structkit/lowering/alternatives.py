@@ -31,6 +31,7 @@ class UnionLowering(Protocol):
     """The part of the lowering of a document that unions use."""
 
     bounded: bool
+    integral_floats: bool
     canonical: bool
     overlapping: bool
     small: bool
@@ -57,7 +58,7 @@ class UnionLowerer:
 
     def union(self, branches: Sequence[Schema], path: str) -> Node:
         """Lower a union. Integers in it share the decimal point that JSON Schema allows them."""
-        lowering, has_one_spelling = self._lowering, self._lowering.bounded or self._lowering.canonical
+        lowering = self._lowering
         is_split = lowering.canonical and lowering.bounded
         alternatives = disjoint_branches(branches, lowering.definitions) if is_split else branches
         strings, integers, others = split_constants(alternatives)
@@ -73,7 +74,8 @@ class UnionLowerer:
         rule = partial(lowering.rule, small=True)
         if integers:
             found = alternation(integers, rule, path)
-            nodes.append(found if has_one_spelling else with_decimal_point(found))
+            has_points = lowering.integral_floats and not lowering.canonical
+            nodes.append(with_decimal_point(found) if has_points else found)
         return alternation([*strings, *nodes], rule, path)
 
 

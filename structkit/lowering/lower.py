@@ -153,6 +153,7 @@ class _Lowering:
         self.uses = usages(document)
         self.order = order
         self.bounded = document.bounded
+        self.integral_floats = document.integral_floats and not document.bounded
         self.bounded_numbers = document.bounded or document.bounded_numbers
         self.limits = limits
         self.comma, self.colon = _SEPARATORS[whitespace]
@@ -172,8 +173,7 @@ class _Lowering:
         self.shared: dict[tuple[Schema, bool, bool], tuple[Node, int, bool, int]] = {}
         self.empty_reason: tuple[str, str] | None = None
         self.count = 0
-        self.canonical = False
-        self.overlapping = False
+        self.canonical = self.overlapping = False
         self.pending: list[str] = []
         self.notation = notation
         self.postponed: dict[str, Summary] = {}
@@ -181,8 +181,7 @@ class _Lowering:
             self.lowered, self.postponed, notation, self.comma, self.colon, limits, python=document.bounded
         )
         self.keywords = False
-        self.depth = 0
-        self.max_depth = 0
+        self.depth = self.max_depth = 0
         self.escaped: dict[str, None] = {}
 
     @cached_property
@@ -386,7 +385,8 @@ class _Lowering:
                 return self.node(expand(schema), path)
             case Const(text):
                 text = self.notation.render(with_separators(text, self.comma, self.colon))
-                return LiteralText(text) if self.bounded or self.canonical else constant_spellings(text)
+                has_one_spelling = self.canonical or not self.integral_floats
+                return LiteralText(text) if has_one_spelling else constant_spellings(text)
             case Anything():
                 return self.anything()
             case Never(reason):

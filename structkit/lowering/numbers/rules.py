@@ -23,6 +23,7 @@ class NumberLowering(Protocol):
     """The part of the lowering of a document that numbers use."""
 
     bounded_numbers: bool
+    integral_floats: bool
     canonical: bool
     limits: Limits
     rules: dict[str, Node]
@@ -51,7 +52,7 @@ class NumberLowerer:
         node = integral_numbers(
             schema,
             bounded=lowering.bounded_numbers,
-            canonical=lowering.canonical,
+            canonical=lowering.canonical or not lowering.integral_floats,
             limits=lowering.limits,
             path=path,
         )

@@ -385,6 +385,7 @@ class Document:
             digits forever; false for JSON Schemas, which follow the specification.
         bounded_numbers: Whether the numbers of a JSON Schema are bounded, too.
         unenforced: The keywords and validators that are checked after decoding.
+        integral_floats: Whether an integer of a JSON Schema can also be written as 1.0, which draft 4 does not allow.
     """
 
     root: Schema
@@ -392,3 +393,4 @@ class Document:
     bounded: bool = True
     unenforced: tuple[Unenforced, ...] = ()
     bounded_numbers: bool = False
+    integral_floats: bool = True

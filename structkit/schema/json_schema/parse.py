@@ -60,6 +60,7 @@ from structkit.schema.json_schema.constants import enum_constants
 from structkit.schema.json_schema.draft import (
     LAST_WITH_LONE_REFS,
     LAST_WITHOUT_EVALUATING_CONTAINS,
+    allow_integral_floats,
     draft_of,
 )
 from structkit.schema.json_schema.parse_types import (
@@ -150,7 +151,8 @@ def parse_schema(
             relaxation = relaxation and Relaxation((*relaxation.dropped, *negated))
         document = prune(root.name, definitions, order, python=python, closed=closed)
         unenforced = (*(relaxation.dropped if relaxation is not None else ()), *parser.checked)
-        return replace(document, unenforced=unenforced) if unenforced else document
+        integral_floats = allow_integral_floats(schema, resources.values())
+        return replace(document, unenforced=unenforced, integral_floats=integral_floats)
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting", place="$") from None
 
@@ -186,9 +188,7 @@ class _Parser:
         self.overlapping_paths: set[str] = set()
         self.checked: list[Unenforced] = []
         self._exclusive: list[tuple[tuple[Schema, ...], SchemaPath]] = []
-        self._count = self._steps = 0
-        self._depth = 0
-        self._lookups = 0
+        self._count = self._steps = self._depth = self._lookups = 0
         self._found_references: dict[tuple[str, str, tuple[str, ...]], Ref] = {}
         self._parsed: dict[Hashable, list[_Parsed]] = {}
 

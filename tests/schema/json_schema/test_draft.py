@@ -1,0 +1,37 @@
+"""Keywords that depend on the draft of a schema."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from jsonschema.validators import validator_for
+
+import structkit as sk
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"type": "integer"},
+        {"type": ["integer", "null"]},
+        {"type": "integer", "enum": [1, 2]},
+        {"type": "integer", "minimum": 0, "maximum": 90},
+        {"type": "integer", "multipleOf": 1},
+    ],
+)
+def test_integers_of_draft_4_have_no_point(keywords: dict[str, Any]) -> None:
+    draft4 = {"$schema": "http://json-schema.org/draft-04/schema#", **keywords}
+    for schema, is_integer in ((draft4, False), (keywords, True)):
+        pattern = sk.to_regex(schema)
+        assert re.fullmatch(pattern, "1")
+        assert bool(re.fullmatch(pattern, "1.0")) is is_integer
+        assert validator_for(schema, default=Draft202012Validator)(schema).is_valid(1.0) is is_integer
+
+
+def test_a_resource_of_draft_4_forbids_the_point_of_integers() -> None:
+    resource = {"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}
+    schema = sk.JsonSchema({"$ref": "http://a.test/b"}, resources={"http://a.test/b": resource})
+    assert not re.fullmatch(sk.to_regex(schema), "1.0")
