@@ -180,7 +180,8 @@ def explain_target(
         unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)
         if not isinstance(target, JsonSchema):
             unenforced_status = "refused"
-    rows = tuple(_rows(schema, unenforced, unenforced_status))
+    named = frozenset() if isinstance(target, JsonSchema) else _CONSTRAINTS
+    rows = tuple(_rows(schema, unenforced, unenforced_status, named))
     findings: tuple[GrammarFinding, ...] = ()
     if isinstance(target, Grammar):
         findings = target.source.findings
@@ -204,7 +205,10 @@ def _cost(rules: Rules, limits: Limits, start_time: float) -> Cost:
 
 
 def _rows(
-    schema: Mapping[str, object], unenforced: Sequence[Unenforced], fallback: KeywordStatus
+    schema: Mapping[str, object],
+    unenforced: Sequence[Unenforced],
+    fallback: KeywordStatus,
+    constraints: frozenset[str],
 ) -> Iterator[KeywordRow]:
     """Yield rows for the keywords of a schema and its subschemas, outer first; then the reasons without a keyword."""
     paths = {keyword_path(pointer): pointer for pointer, _ in _keywords(schema)} if unenforced else {}
@@ -219,12 +223,8 @@ def _rows(
     for pointer, keyword in _keywords(schema):
         reason = reasons.get((pointer, keyword))
         if reason is None:
-            yield KeywordRow(
-                keyword_path(pointer),
-                keyword,
-                keyword_status(keyword),
-                _REASONS.get(keyword_status(keyword), ""),
-            )
+            status = "enforced" if keyword in constraints else keyword_status(keyword)
+            yield KeywordRow(keyword_path(pointer), keyword, status, _REASONS.get(status, ""))
         else:
             reported.add(reason)
             yield KeywordRow(keyword_path(pointer), keyword, fallback, reason)
@@ -232,6 +232,11 @@ def _rows(
         if one.reason not in reported:
             yield KeywordRow(one.path, one.keyword, fallback, one.reason)
 
+
+_CONSTRAINTS = frozenset(
+    ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places")
+)
+"""Constraints that pydantic writes with their own names into a schema, next to validators; they are enforced."""
 
 _REASONS: Mapping[KeywordStatus, str] = {
     "unknown": "the specification says that unknown keywords are ignored"
