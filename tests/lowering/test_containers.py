@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
+from structkit.compile import compile
 from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import Rules
 from structkit.targets.targets import read_target
+from structkit.testing import byte_vocabulary
 
 _WORDS = st.text('ab"é', max_size=6)
 
@@ -46,3 +51,35 @@ def test_a_counted_array_has_one_copy_of_a_large_item() -> None:
     assert len(counted.row) < 1.1 * len(plain.row)
     text = json.dumps([{"first3": 3}, {"second0": 0, "second9": 9}, {}]).encode()
     assert Reader(counted).accepts(text) and not Reader(counted).accepts(text.replace(b"9}", b"8}"))
+
+
+@pytest.mark.parametrize("declared", [0, 1, 2, 3])
+@pytest.mark.parametrize("other", [False, True, {"type": "null"}])
+def test_counts_of_keys_in_any_order_have_no_dead_end(declared: int, other: object) -> None:
+    """No comma follows the last key of `maxProperties`; undeclared keys count towards `minProperties`, each."""
+    vocabulary = byte_vocabulary()
+    mask = np.zeros(vocabulary.mask_words, np.uint32)
+    properties = {name: {"type": "null"} for name in "abc"[:declared]}
+    for least, most in [(0, 2), (2, 2), (3, 3), (0, 3), (1, 4), (4, 5), (5, None)]:
+        if other is False and least > declared:
+            continue
+        schema: dict[str, object] = {
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": other,
+        }
+        schema |= {"minProperties": least} | ({} if most is None else {"maxProperties": most})
+        guide = compile(schema, vocabulary, order="any", cache=False)
+        for text in map(json.dumps, [dict.fromkeys("zyabc"[-n:] if n else "") for n in range(6)]):
+            allowed = Reader(link(read_target(schema).rules(order="any"))).accepts(text.encode())
+            assert allowed == Draft202012Validator(schema).is_valid(json.loads(text)), (schema, text)
+        for seed in range(5):
+            random, cursor, written = Random(seed), guide.cursor(), bytearray()
+            budget = cursor.min_tokens_to_end() + random.randrange(40)
+            while not cursor.is_accepting:
+                cursor.fill_mask(mask, budget - len(written))
+                written.append(
+                    random.choice(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")))
+                )
+                cursor.advance(written[-1])
+            assert Draft202012Validator(schema).is_valid(json.loads(written))

@@ -409,14 +409,22 @@ class _Builder:
             raise SchemaError(
                 "keys in any order cannot be combined with a pattern or a negation; pass order='declared'"
             )
-        entry, after, exit_state = self.state(), self.state(), self.state()
-        self.link(start, entry)
+        # With a maximum all entries count, and a separator counts the one behind it: after the last, none is allowed.
+        at_separator = node.max_count is not None
+        first, after, exit_state = self.state(), self.state(), self.state()
+        later = self.state() if at_separator else first
+        self.link(start, first)
         for each in node.entries:
-            first, key_end = self.state(), self.state()
-            self.link(entry, first)
+            key_end = self.state()
             self.nfa.call(first, each.key, key_end, ENTER if each.counted else NO_OP)
+            if at_separator:
+                self.nfa.call(later, each.key, key_end, NO_OP)
             self.link(self.emit(each.value, key_end), after)
-        self.link(self.text(node.separator, after), entry)
+        counting = self.state()
+        self.nfa.edges.extend(
+            (after, *node.separator[:1].encode() * 2, counting, ENTER if at_separator else NO_OP)
+        )
+        self.link(self.text(node.separator[1:], counting), later)
         self.link(start, exit_state)
         self.link(after, exit_state)
         self.nfa.min_count, self.nfa.max_count = node.min_count, node.max_count

@@ -184,10 +184,17 @@ class LengthBounds:
                 if not min_count:
                     return 0
                 counting = [entry for entry in entries if entry.counted]
-                costs = (
+                own = [
                     _sum((self._of_node(e.key, missing), self._of_node(e.value, missing))) for e in counting
-                )
-                lowest_costs = (*sorted(costs), *[UNREACHABLE] * min_count)[:min_count]
+                ]
+                # A key with several texts, such as an undeclared one, can be that of several entries.
+                several = [
+                    cost
+                    for e, cost in zip(counting, own, strict=True)
+                    if cost < UNREACHABLE and not isinstance(e.key.node, LiteralText)
+                ]
+                more = max(several, default=UNREACHABLE)
+                lowest_costs = (*sorted(own), *[more] * (min_count - len(own)))[:min_count]
                 return _sum((*lowest_costs, len(separator.encode()) * (min_count - 1)))
             case Intersection(left, Choice(texts), negate=True) if left == _FREE_TEXT and _are_texts(texts):
                 # Of the numbers from 0 to the number of excluded texts, at least one is not excluded.
