@@ -178,6 +178,14 @@ _CASES = {
     "not of 1,000 const strings": lambda: schema(
         type="string", not_={"enum": [f"word {n}" for n in range(1_000)]}
     ),
+    "not of 5,000 constants of any type": lambda: schema(not_={"enum": [f"word {n}" for n in range(5_000)]}),
+    "propertyNames that are none of 2,000": lambda: union(
+        propertyNames={"not": {"enum": [f"word {n}" for n in range(2_000)]}}
+    ),
+    "a definition if it is not itself": lambda: {
+        "$ref": "#/$defs/a",
+        "$defs": {"a": {"if": {"$ref": "#/$defs/a"}, "then": _INTEGER, "else": _STRING}},
+    },
     "not anyOf of 30 objects": lambda: union(
         not_={"anyOf": [union(properties={f"k{n}": {"const": n}}, required=[f"k{n}"]) for n in range(30)]}
     ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits, Work
 from structkit.lowering.strings.raw_text import raw_language, uncertain_formats
+from structkit.schema.algebra.intersect_strings import literal_text
 from structkit.schema.ir.nodes import String
 from structkit.schema.markers.quote import needs_source
 
@@ -19,6 +20,9 @@ __all__ = ["AutomatonOracle"]
 
 _STEPS_OF_LARGE = 2_500_000
 """Work on an automaton that is too large, until it was seen to be."""
+
+
+_NO_TEXTS: frozenset[str] = frozenset()
 
 
 class AutomatonOracle:
@@ -44,10 +48,14 @@ class AutomatonOracle:
         if len(text) < node.min_length or (node.max_length is not None and len(text) > node.max_length):
             return False
         encoded = text.encode("utf-8", "surrogatepass")
+        # In some dialects `$` also stands before a last line break.
+        literals, patterns = (_NO_TEXTS, node.forbidden) if text.endswith("\n") else _forbidden(node)
+        if text in literals:
+            return False
         # One automaton per part, without lengths, is smaller than the product.
         required = (*(String(patterns=(pattern,)) for pattern in node.patterns), String(format=node.format))
         forbidden = (
-            *(String(patterns=(pattern,)) for pattern in node.forbidden),
+            *(String(patterns=(pattern,)) for pattern in patterns),
             *(String(format=each) for each in node.forbidden_formats),
         )
         answers = [self._answer(part, lambda dfa: dfa.accepts(encoded)) for part in required]
@@ -79,6 +87,14 @@ class AutomatonOracle:
             steps = _STEPS_OF_LARGE if dfa is None else dfa.steps
             self._work.pay(steps, "the work on the automata of all patterns")
         return None if dfa is None else query(dfa)
+
+
+@lru_cache(maxsize=64)
+def _forbidden(node: String) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the texts that a node forbids one by one, of which there can be thousands, and its other patterns."""
+    texts = [literal_text(pattern) for pattern in node.forbidden]
+    others = (pattern for pattern, text in zip(node.forbidden, texts, strict=True) if text is None)
+    return frozenset(text for text in texts if text is not None), tuple(others)
 
 
 @lru_cache(maxsize=1024)

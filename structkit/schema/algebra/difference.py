@@ -86,15 +86,12 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
         others = intersector.combine((right,), 0, 0, intersector, path)
         return intersector.combine((left, others), 2, 2, intersector, path)
     if isinstance(right, Union):
-        texts = (
-            [branch for branch in right.branches if _is_string_const(branch)]
-            if isinstance(left, String)
-            else []
-        )
-        if texts:
-            left = union(_and(left, _other_than(texts), intersector, path), _EMPTY.reason)
+        texts = [branch for branch in right.branches if _is_string_const(branch)]
+        if len(texts) > 1:
+            left = _without_texts(left, texts, intersector, path)
         for branch in right.branches:
-            left = left if texts and _is_string_const(branch) else difference(left, branch, intersector, path)
+            if len(texts) < 2 or not _is_string_const(branch):
+                left = difference(left, branch, intersector, path)
         return left
     if isinstance(left, Anything):
         left = _ALL_TYPES
@@ -104,6 +101,29 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if not may_intersect(left, right, intersector.oracle):
         return left
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
+
+
+def _without_texts(left: Schema, texts: list[Schema], intersector: Intersector, path: SchemaPath) -> Schema:
+    """Return the values other than some texts; one at a time, each would be compared with all others."""
+    match left:
+        case String():
+            return union(_and(left, _other_than(texts), intersector, path), _EMPTY.reason)
+        case Union(branches=branches):
+            if all(isinstance(branch, Const) for branch in branches):
+                known = subtract_constants(left, Union(tuple(texts)), _EMPTY.reason)
+                return left if known is None else known
+            return union(
+                (_without_texts(branch, texts, intersector, path) for branch in branches), _EMPTY.reason
+            )
+        case Const(text=text) if text[0] == '"':
+            values = {json.loads(one.text) for one in texts if isinstance(one, Const)}
+            return _EMPTY if json.loads(text) in values else left
+        case Anything():
+            return _without_texts(_ALL_TYPES, texts, intersector, path)
+        case Ref():
+            return difference(left, Union(tuple(texts)), intersector, path)
+        case _:
+            return left
 
 
 def _may_be_object(node: Schema) -> bool:
@@ -147,6 +167,8 @@ def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path
     )
     if isinstance(left, Ref) and right in subtrahends:
         return left
+    # A definition that excludes itself leads to ever more subtrahends, which are copied.
+    intersector.charge(len(subtrahends) // _SUBTRAHENDS_PER_NODE, path)
 
     def make() -> Schema:
         resolved = (
@@ -162,6 +184,9 @@ def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path
 
 
 _NO_NODES: frozenset[Schema] = frozenset()
+
+_SUBTRAHENDS_PER_NODE = 32
+"""Subtrahends that are copied in the time in which a node is intersected."""
 
 
 def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaPath) -> Iterator[Schema]:

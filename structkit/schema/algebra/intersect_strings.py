@@ -11,7 +11,7 @@ from structkit.schema.algebra.ranges import min_defined
 from structkit.schema.ir.nodes import Schema, String, Union
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["alternation", "combine_alternatives", "intersect_strings", "literal_pattern"]
+__all__ = ["alternation", "combine_alternatives", "intersect_strings", "literal_pattern", "literal_text"]
 
 _MAX_PAIRS = 8
 """Most combinations of alternatives that stay alternatives; each of them is lowered by itself."""
@@ -103,4 +103,16 @@ def literal_pattern(text: str) -> str:
     return "^" + "".join(f"\\{character}" if character in _SPECIAL else character for character in text) + "$"
 
 
+def literal_text(pattern: str) -> str | None:
+    r"""Return the text of a pattern that `literal_pattern` made; `None` for other patterns.
+
+    >>> literal_text(literal_pattern("a+b")), literal_text("^a+b$")
+    ('a+b', None)
+    """
+    found = _LITERAL.fullmatch(pattern)
+    return None if found is None else _ESCAPED.sub(r"\1", found[1])
+
+
 _SPECIAL = frozenset("\\^$.|?*+()[]{}/-")
+_ESCAPED = re.compile(r"\\([\\^$.|?*+()\[\]{}/-])")
+_LITERAL = re.compile(rf"\^((?:[^\\^$.|?*+()\[\]{{}}/-]|{_ESCAPED.pattern})*)\$")

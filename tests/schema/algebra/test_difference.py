@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,12 +29,14 @@ from structkit.schema.ir.nodes import (
     Property,
     Ref,
     Schema,
+    String,
     Union,
 )
 from structkit.schema.ir.path import SchemaPath
 from structkit.schema.product.combine import combine
 from structkit.schema.product.tabulate import tabulate_all
 from tests.schema.algebra.pools import POOL, kinds, pairs
+from tests.schema.reading import read
 from tests.schema.semantics import holds
 from tests.schema.values import nodes
 from tests.shared import cases
@@ -168,3 +172,24 @@ def test_unique_items_are_at_most_as_many_as_their_values(items: Schema, count: 
     definitions["root"] = Array(items=items, min_items=count + 1, unique_items=True)
     with pytest.raises(UnsatisfiableSchema, match=f"{count + 1} unique items, but only {count} values"):
         prune("root", definitions, topological_order(definitions), python=False)
+
+
+def test_many_forbidden_texts_are_one_node() -> None:
+    """One at a time, each would be compared with all others; `_without_texts` is the difference with each of them."""
+    texts = tuple(Const(json.dumps(f"{n}/+{n}")) for n in range(3_000))
+    intersector = Intersector(Definitions(), Limits(), AutomatonOracle(python=False))
+    some = Union((Integer(), Const('"1/+1"'), Const('"1"'), String(min_length=4), Array()))
+    found = difference(some, Union((*texts, Null(), Const("7"))), intersector, SchemaPath())
+    for value in ["1/+1", "1", "2999/+2999", "3000/+3000", "1/+1\n", 7, 8, None, []]:
+        document = Document(found, {})
+        expected = value in (8, []) or (
+            value not in (7, None) and f'"{value}"' not in {one.text for one in texts}
+        )
+        expected = expected and (value == "1" or not isinstance(value, str) or len(value) >= 4)
+        assert holds(document, value) == expected, value
+
+
+def test_a_definition_that_excludes_itself_ends() -> None:
+    paradox = {"if": {"$ref": "#/$defs/a"}, "then": {"type": "integer"}, "else": {"type": "string"}}
+    with pytest.raises(LimitExceeded, match=r"defs\.a"):
+        read({"$ref": "#/$defs/a", "$defs": {"a": paradox}})
