@@ -110,7 +110,8 @@ def _to_python(pattern: str) -> str:
 def _array(node: Array, value: list[object], document: Document) -> bool:
     if len(value) < node.min_items or (node.max_items is not None and len(value) > node.max_items):
         return False
-    if node.unique_items and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
+    repeats = any(_same(a, b) for i, a in enumerate(value) for b in value[:i])
+    if (node.unique_items and repeats) or (node.repeats_item and not repeats):
         return False
     for contains in node.contains:
         count = sum(_holds(contains.matching, item, document) for item in value[len(node.prefix) :])

@@ -296,12 +296,18 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
             yield intersector.with_contains(replace(left, prefix=prefix), (*left.contains, violation), path)
     for contains in right.contains:
         yield from _containing(left, contains, intersector, path)
-    if right.unique_items and not left.unique_items and left.max_items not in (0, 1):
-        raise UnsupportedKeyword(
-            "uniqueItems",
-            "arrays that must repeat an item are not supported; remove the `not`",
-            place=path.text,
-        )
+    if right.repeats_item and not left.repeats_item:
+        yield array(replace(left, unique_items=True))
+    if right.unique_items and not left.unique_items:
+        repeating = array(replace(left, repeats_item=True))
+        # The author of a `not` wants such arrays. Of alternatives that exclude each other they are a by-product.
+        if isinstance(repeating, Array) and path.is_within("not"):
+            raise UnsupportedKeyword(
+                "uniqueItems",
+                "arrays that must repeat an item are not supported; remove the `not`",
+                place=path.text,
+            )
+        yield repeating
 
 
 def _with_max_items(node: Array, max_items: int) -> Schema:

@@ -221,6 +221,8 @@ class _Proof:
     def _arrays(self, left: Array, right: Array) -> bool:
         if _ranges_are_disjoint(left.min_items, left.max_items, right.min_items, right.max_items):
             return True
+        if (left.unique_items and right.repeats_item) or (left.repeats_item and right.unique_items):
+            return True
         count = max(left.min_items, right.min_items)
         pairs = list(zip_longest(left.prefix[:count], right.prefix[:count]))
         if count > len(pairs):

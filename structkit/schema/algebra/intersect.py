@@ -248,6 +248,7 @@ class Intersector:
                 min_items=max(node.min_items for node in nodes),
                 max_items=min_defined(node.max_items for node in nodes),
                 unique_items=any(node.unique_items for node in nodes),
+                repeats_item=any(node.repeats_item for node in nodes),
             )
         )
         return (

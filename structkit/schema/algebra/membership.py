@@ -126,8 +126,10 @@ def _array_contains(node: Array, value: object, oracle: StringOracle) -> bool | 
         return False
     if node.max_items is not None and len(value) > node.max_items:
         return False
-    if node.unique_items and len({canonical_key(item) for item in value}) < len(value):
-        return False
+    if node.unique_items or node.repeats_item:
+        is_unique = len({canonical_key(item) for item in value}) == len(value)
+        if is_unique == node.repeats_item:
+            return False
     schemas = (*node.prefix, *[node.items] * (len(value) - len(node.prefix)))
     answers = [contains_value(schema, item, oracle) for schema, item in zip(schemas, value, strict=False)]
     for contains in node.contains:

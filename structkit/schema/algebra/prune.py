@@ -140,7 +140,7 @@ def _references_if_plain(node: Schema) -> dict[str, None] | None:
         elif isinstance(current, Ref):
             names[current.name] = None
         elif isinstance(current, Array):
-            if current.unique_items or current.contains:
+            if current.unique_items or current.repeats_item or current.contains:
                 return None
             pending += (current.items, *reversed(current.prefix))
         elif isinstance(current, Union):
@@ -365,6 +365,9 @@ def _clean_parts(node: Schema, clean: Callable[[Schema], Schema], definitions: D
         case String(content=content) if content is not None:
             inner = clean(content)
             return inner if isinstance(inner, Never) else replace(node, content=inner)
+        case Array(repeats_item=True):
+            # A part of the language is left out here, where nothing is subtracted from another part any more.
+            return Never("arrays that must repeat an item are not generated")
         case Array():
             bounded = array(in_array(node, clean))
             return _distinct(bounded, definitions) if isinstance(bounded, Array) else bounded

@@ -23,7 +23,7 @@ def relaxations(node: Schema) -> Iterator[Schema]:
             yield replace(node, multiple_of=None, not_multiple_of=())
             yield type(node)()
         case Array():
-            node = replace(node, contains=())
+            node = replace(node, contains=(), repeats_item=False)
             yield node
             yield replace(node, unique_items=False)
         case Object():

@@ -46,6 +46,10 @@ def array(node: Array) -> Schema:
     >>> array(Array(items=Never("the schema false allows nothing"), min_items=2)).relative_path
     ('[0]',)
     """
+    if node.repeats_item:
+        if node.unique_items:
+            return Never("no array both repeats an item and has unique items")
+        node = replace(node, min_items=max(node.min_items, 2))
     index = next((i for i, item in enumerate(node.prefix) if isinstance(item, Never)), len(node.prefix))
     item = node.prefix[index] if index < len(node.prefix) else node.items
     if isinstance(item, Never) and index < node.min_items:

@@ -194,6 +194,8 @@ class Array(_Node):
     max_items: int | None = None
     unique_items: bool = False
     contains: tuple[Contains, ...] = ()
+    repeats_item: bool = False
+    """Whether some items must be equal. Only while a schema is parsed: such arrays are not generated, see `prune`."""
 
 
 @frozen

@@ -56,6 +56,18 @@ class SchemaPath(NamedTuple):
         scope = self.scope if not base or base in self.scope else (*self.scope, base)
         return SchemaPath(self.start, base, self.python, self.parent, self.keyword, self.part, scope)
 
+    def is_within(self, keyword: str) -> bool:
+        """Return whether a step of the path is that of a keyword.
+
+        >>> path = SchemaPath().child("properties", "not")
+        >>> path.is_within("not"), path.child("not").child("items").is_within("not")
+        (False, True)
+        """
+        path: SchemaPath | None = self
+        while path is not None and path.keyword != keyword:
+            path = path.parent
+        return path is not None
+
     @property
     def text(self) -> str:
         """The path from the root."""
