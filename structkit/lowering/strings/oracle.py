@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits, Work
-from structkit.lowering.strings.raw_text import raw_language, uncertain_formats
+from structkit.lowering.strings.raw_text import can_exclude, raw_language, uncertain_formats
 from structkit.schema.algebra.intersect_strings import literal_text
-from structkit.schema.ir.nodes import String
+from structkit.schema.ir.nodes import Format, String
 from structkit.schema.markers.quote import needs_source
 
 if TYPE_CHECKING:
@@ -68,6 +68,10 @@ class AutomatonOracle:
         """Return whether there is no such string; `None` if unknown."""
         nonempty = self._answer(node, lambda dfa: None if dfa.min_count else not dfa.is_empty)
         return None if nonempty is None else not nonempty
+
+    def can_exclude(self, given: Format) -> bool:
+        """Return whether strings that are not of a format can be generated."""
+        return can_exclude(given)
 
     def _answer(self, node: String, query: Callable[[Dfa], bool | None]) -> bool | None:
         """Return the answer of the automaton; `False` only if the automaton of the widened language agrees."""

@@ -13,9 +13,10 @@ from structkit.regex.charset import ANY
 from structkit.regex.json_string import QUOTE, escape, raw_intersection
 from structkit.regex.nodes import NEVER, Intersection, Node, Repeat, choice, seq
 from structkit.regex.pattern.parse import parse
+from structkit.schema.algebra.string_oracle import not_of_format
 from structkit.schema.ir.nodes import Format, String
 
-__all__ = ["format_body", "raw_language", "uncertain_formats"]
+__all__ = ["can_exclude", "format_body", "raw_language", "uncertain_formats"]
 
 
 def raw_language(
@@ -46,6 +47,15 @@ def raw_language(
     return raw_intersection(languages, schema.min_length, schema.max_length)
 
 
+def can_exclude(given: Format) -> bool:
+    """Return whether strings that are not of a format can be generated: all its texts must be known.
+
+    >>> can_exclude(Format("date")), can_exclude(Format("regex"))
+    (True, False)
+    """
+    return given.name in PERMISSIVE_FORMATS
+
+
 def uncertain_formats(schema: String) -> list[Format]:
     """Return the formats whose languages may lack valid texts.
 
@@ -70,9 +80,8 @@ def _languages(
         yield wider() if widened else language(schema.format, canonical=canonical)
     forbidden = [parse_pattern(pattern) for pattern in schema.forbidden]
     for each in schema.forbidden_formats:
-        if each.name not in PERMISSIVE_FORMATS and not widened:
-            message = f"strings that are not of the format '{each}' cannot be generated; use a pattern"
-            raise UnsupportedKeyword("format", message, place=path)
+        if not (can_exclude(each) or widened):
+            raise UnsupportedKeyword("format", not_of_format(each), place=path)
         forbidden.append(language(each) if widened else PERMISSIVE_FORMATS[each.name]())
     excluded = choice(forbidden)
     if excluded is not NEVER:

@@ -13,7 +13,7 @@ from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.holes import with_prefix
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.limits import Limits
-from structkit.lowering.strings.raw_text import format_body, raw_language
+from structkit.lowering.strings.raw_text import can_exclude, format_body, raw_language
 from structkit.lowering.strings.registry import format_names, is_known, language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
 from structkit.regex.charset import ANY
@@ -40,6 +40,7 @@ from structkit.regex.nodes import (
 from structkit.regex.size_bound import is_small_string
 from structkit.regex.substring import encode_source
 from structkit.regex.walk import exceeds_size, referenced_rules
+from structkit.schema.algebra.string_oracle import not_of_format
 from structkit.schema.ir.nodes import FREE_STRING, Format, Schema, String
 from structkit.schema.markers.grammar import GRAMMAR_FORMAT, grammar_parts
 from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
@@ -129,6 +130,10 @@ class StringLowerer:
                 f"the format '{given}' cannot be enforced; drop it, or use one of {', '.join(format_names())}"
             )
             raise UnsupportedKeyword("format", message, place=path)
+        if not all(map(can_exclude, schema.forbidden_formats)):
+            others = next(each for each in schema.forbidden_formats if not can_exclude(each))
+            lowering.empty_reason = lowering.empty_reason or (not_of_format(others), path)
+            return NEVER
         if given is not None and is_known(given) and schema == String(format=given) and not excluded:
             return self._format(given, canonical=canonical)
         body = raw_language(

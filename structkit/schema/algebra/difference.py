@@ -21,6 +21,7 @@ from structkit.schema.algebra.intersect_strings import literal_pattern
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.algebra.property_names import complement_strings
 from structkit.schema.algebra.ranges import intersect_numbers
+from structkit.schema.algebra.string_oracle import not_of_format
 from structkit.schema.ir.constructors import array, object_, union
 from structkit.schema.ir.nodes import (
     Additional,
@@ -130,6 +131,8 @@ def _may_be_object(node: Schema) -> bool:
     """Return whether some values of a node that is no reference may be objects."""
     if isinstance(node, Union):
         return any(isinstance(branch, Ref) or _may_be_object(branch) for branch in node.branches)
+    if isinstance(node, Const):
+        return node.text[0] == "{"
     return isinstance(node, (Object, Combined, Anything))
 
 
@@ -218,7 +221,9 @@ def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaP
             yield from _numbers(left, right)
         case String(), String():
             for other in complement_strings(right):
-                yield from _and(left, other, intersector, path)
+                for piece in _and(left, other, intersector, path):
+                    _check_formats(piece, intersector, path)
+                    yield piece
         case Array(), Array():
             yield from _arrays(left, right, intersector, path)
         case Object(), Object():
@@ -234,6 +239,16 @@ def _other_than(texts: Iterable[Schema]) -> String:
     return String(
         forbidden=tuple(literal_pattern(json.loads(text.text)) for text in texts if isinstance(text, Const))
     )
+
+
+def _check_formats(node: Schema, intersector: Intersector, path: SchemaPath) -> None:
+    """Raise `UnsupportedKeyword` if a `not` asks for strings that are not of a format and cannot be generated.
+
+    Where they are a by-product of alternatives that exclude each other they are left out when they are lowered.
+    """
+    for each in node.forbidden_formats if isinstance(node, String) and path.is_within("not") else ():
+        if not intersector.oracle.can_exclude(each):
+            raise UnsupportedKeyword("format", not_of_format(each), place=path.text)
 
 
 def _and(left: Schema, right: Schema, intersector: Intersector, path: SchemaPath) -> Iterator[Schema]:

@@ -80,10 +80,10 @@ def may_intersect(
     kinds = {type(left), type(right)}
     if Never in kinds:
         return False
-    if Combined in kinds:
-        return kinds <= _OBJECTS or not kinds.isdisjoint(_UNKNOWN)
     if not kinds.isdisjoint(_UNKNOWN):
         return True
+    if Combined in kinds and Const not in kinds:
+        return kinds <= _OBJECTS
     if isinstance(left, Const):
         if isinstance(right, Const) and left.text[0] == right.text[0] == '"':
             return left.text == right.text
@@ -115,7 +115,7 @@ def _alternatives(node: Schema) -> tuple[Schema, ...]:
 
 
 _UNKNOWN, _NUMBERS = frozenset({Ref, Anything, Union}), frozenset({Integer, Number})
-_OBJECTS = frozenset({Object, Combined, Const})
+_OBJECTS = frozenset({Object, Combined})
 
 _MAX_COMPARISONS = 1000
 """Maximum pairs of alternatives that are compared for one key."""

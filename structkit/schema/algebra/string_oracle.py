@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from structkit.schema.ir.nodes import String
+from structkit.schema.ir.nodes import Format, String
 
-__all__ = ["UNDECIDED", "StringOracle", "is_restricted"]
+__all__ = ["UNDECIDED", "StringOracle", "is_restricted", "not_of_format"]
 
 
 class StringOracle(Protocol):
@@ -18,6 +18,9 @@ class StringOracle(Protocol):
     def is_empty(self, node: String) -> bool | None:
         """Return whether the node has no strings."""
 
+    def can_exclude(self, given: Format) -> bool:
+        """Return whether strings that are not of a format can be generated."""
+
 
 class _Undecided:
     def contains(self, node: String, text: str) -> bool | None:
@@ -26,9 +29,17 @@ class _Undecided:
     def is_empty(self, node: String) -> bool | None:
         return None
 
+    def can_exclude(self, given: Format) -> bool:
+        return True
+
 
 UNDECIDED: StringOracle = _Undecided()
 """Decides nothing. For schemas without patterns, and for queries that need only inexpensive answers."""
+
+
+def not_of_format(given: Format) -> str:
+    """Return the message for strings that are not of a format where `StringOracle.can_exclude` is false."""
+    return f"strings that are not of the format '{given}' cannot be generated; use a pattern"
 
 
 def is_restricted(node: String) -> bool:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+import structkit as sk
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
@@ -36,6 +37,7 @@ from structkit.schema.ir.nodes import (
 from structkit.schema.ir.path import SchemaPath
 from structkit.schema.product.combine import combine
 from structkit.schema.product.tabulate import tabulate_all
+from structkit.testing import byte_vocabulary
 from tests.schema.algebra.pools import POOL, kinds, pairs
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -221,3 +223,12 @@ def test_arrays_that_must_repeat_an_item_are_left_out(schema: dict[str, object])
         is_unique = not isinstance(value, list) or len(value) == len({json.dumps(item) for item in value})
         assert validator.is_valid(value) >= holds(document, value)
         assert holds(document, value) or not (is_unique and validator.is_valid(value))
+
+
+def test_strings_that_are_not_of_a_format_are_left_out_or_refused() -> None:
+    regex: dict[str, object] = {"type": "string", "format": "regex"}
+    guide = sk.compile({"oneOf": [regex, {"type": ["string", "null"]}]}, byte_vocabulary())
+    assert guide.cursor().forced_bytes() == b"null"
+    for refused in ({"type": "string", "not": regex}, {"not": {"oneOf": [{"not": regex}, {"type": "null"}]}}):
+        with pytest.raises(UnsupportedKeyword, match="not of the format 'regex'"):
+            sk.compile(refused, byte_vocabulary())
