@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -30,12 +31,16 @@ _MAX_TRANSITIONS = 20_000
 def find_shortage(node: Node, cardinality: Cardinality) -> tuple[int, int] | None:
     """Return `(needed, available)` if a rule needs more distinct texts than it has, else `None`.
 
-    The texts of all parts are counted together. Some shortages are therefore not found: two required parts that share
-    one text while other parts have more than one, and equal sets written in different orders.
+    Each required part is counted alone, and all parts together (by Hall 1935 each set of parts would have to be).
+    Some shortages are therefore not found: two different parts with the same single text, and equal sets written in
+    different orders.
     """
     needed = min_distinct(node)
     if needed < 2:
         return None
+    for part, count in _required_counts(node).items():
+        if count > 1 and (found := cardinality.of(part, count)) < count:
+            return count, found
     available = 0
     for key in dict.fromkeys(_required_distinct(node)):
         available += cardinality.of(key, needed)
@@ -150,6 +155,24 @@ def _min_distinct_of(parts: tuple[Node, ...]) -> int:
             return 0
         min_needed = needed if min_needed is None else min(min_needed, needed)
     return min_needed or 0
+
+
+def _required_counts(node: Node) -> Counter[Distinct]:
+    """Return how often each distinct text must be written; alternatives are not counted."""
+    found: Counter[Distinct] = Counter()
+    match node:
+        case Distinct():
+            found[node] = 1
+        case Seq(parts):
+            for part in parts:
+                found.update(_required_counts(part))
+        case Repeat(part, min_count) if min_count:
+            found = Counter({one: count * min_count for one, count in _required_counts(part).items()})
+        case SeparatedList(parts):
+            for each in parts:
+                if each.min_count:
+                    found.update(_required_counts(Repeat(each.node, each.min_count)))
+    return found
 
 
 def _required_distinct(node: Node) -> Iterator[Distinct]:

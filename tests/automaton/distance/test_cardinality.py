@@ -74,9 +74,17 @@ def test_a_json_schema_with_too_few_texts_is_rejected() -> None:
         {"type": "array", "items": items, "uniqueItems": True, "minItems": 3},
         {"type": "array", "prefixItems": [{"const": 1}, {"const": 1}], "uniqueItems": True, "minItems": 2},
         {"type": "object", "propertyNames": items, "minProperties": 3},
+        # A part of its own has too few texts, though all parts together have enough.
+        {
+            "prefixItems": [{"type": "string"}],
+            "contains": {"const": 1},
+            "minContains": 2,
+            "uniqueItems": True,
+        },
+        {"prefixItems": [{"const": 1}, {"enum": [1]}, True], "minItems": 3, "uniqueItems": True},
     ):
         with pytest.raises(sk.UnsatisfiableSchema):
-            sk.compile(schema, byte_vocabulary())
+            sk.compile({"type": "array"} | schema, byte_vocabulary())
 
 
 def test_quotes_are_counted_in_the_prompt() -> None:
