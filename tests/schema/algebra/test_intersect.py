@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,16 +14,21 @@ from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.disjoint import may_intersect, pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
-from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
+    Array,
+    Combined,
+    Const,
+    Contains,
     Document,
     Integer,
     Null,
     Object,
     Property,
+    Ref,
     Schema,
     String,
     Union,
@@ -79,11 +85,47 @@ def test_contains_value_agrees_with_the_semantics(node: Schema, value: object) -
 
 
 @slow
-@given(kinds(2))
-def test_contains_value_agrees_with_the_semantics_of_small_nodes(node: Schema) -> None:
+@given(st.tuples(kinds(2)) | pairs())
+def test_contains_value_agrees_with_the_semantics_of_small_nodes(nodes: tuple[Schema, ...]) -> None:
     oracle = AutomatonOracle(python=False)
-    for value in POOL:
-        assert contains_value(node, value, oracle) == holds(Document(node), value)
+    for node in nodes:
+        for value in POOL:
+            assert contains_value(node, value, oracle) == holds(Document(node), value)
+
+
+COUNTED = Array(items=Integer(), contains=(Contains(Integer(minimum=2), Integer(), 2, 3),))
+NAMED = Object((Property("a", Null(), required=False),), (Additional(String(patterns=("^b",)), Integer()),))
+
+
+@pytest.mark.parametrize(
+    ("node", "values", "others"),
+    [
+        (COUNTED, [[2, 3], [0, 2, 1, 4, 6]], [[], [2], [2, 3, 4, 5], ["a", 2, 2]]),
+        (NAMED, [{}, {"a": None}, {"a": None, "ba": 1, "b": 2}], [{"b": None}, {"a": 1}, {"c": 1}]),
+        (replace(NAMED, max_properties=2), [{"a": None, "b": 1}], [{"a": None, "b": 1, "ba": 1}]),
+        (Combined((NAMED, Object()), 1, 1), [{"b": 1}], [{}, {"c": 1}, None]),
+        (Combined((NAMED, Object()), 0, 1), [{"b": 1}, {"c": 1}], [{}, [], 1]),
+        (Combined((NAMED, Object()), 2, 2), [{}], [{"b": 1}, {"c": 1}]),
+    ],
+)
+def test_contains_value_of_counts(node: Schema, values: list[object], others: list[object]) -> None:
+    oracle = AutomatonOracle(python=False)
+    assert [contains_value(node, value, oracle) for value in values] == [True] * len(values)
+    assert [contains_value(node, value, oracle) for value in others] == [False] * len(others)
+
+
+def test_contains_value_is_undecided_where_a_reference_decides() -> None:
+    either = Combined((Object((Property("a", Ref("x")),)), Object((Property("a", Null()),))), 1, 1)
+    assert contains_value(either, {"a": 1}) is None and contains_value(either, {"b": 1}) is False
+    assert contains_value(Array(items=Ref("x"), contains=(Contains(Ref("x"), Ref("x")),)), [1]) is None
+    assert contains_value(Union((Ref("x"), Null())), None) is True
+
+
+def test_a_constant_is_expanded_by_its_kind() -> None:
+    listed = Array((Const("1"), Const("{}")), min_items=2, max_items=2)
+    assert expand(Const("[1,{}]")) == listed and expand(Const("[]")) == Array(max_items=0)
+    assert expand(Const('{"a":[]}')) == Object((Property("a", Const("[]")),))
+    assert all(expand(Const(text)) == Const(text) for text in ("1", '"a"', "null"))
 
 
 @pytest.mark.parametrize(
