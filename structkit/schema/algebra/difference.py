@@ -228,6 +228,8 @@ def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaP
             yield from _arrays(left, right, intersector, path)
         case Object(), Object():
             yield from _objects(left, right, intersector, path)
+        case (Combined(), _) | (_, Combined()):
+            raise AssertionError("combinations of objects are handled before")  # no piece would mean no value
 
 
 def _is_string_const(node: Schema) -> bool:

@@ -34,7 +34,7 @@ from tests.schema.reading import read
 from tests.shared import cases
 
 KEYS = "abc"
-VALUES = [1, 2, "x", "xy", None]
+VALUES = [1, 2, "x", "xy", None, {"z": 1}]
 OBJECTS = [
     {key: value for key, value in zip(KEYS, chosen, strict=True) if value != "absent"}
     for chosen in product(["absent", *VALUES], repeat=len(KEYS))
@@ -53,6 +53,8 @@ leaves = st.sampled_from(
         {"not": {"const": 1}},
         {"pattern": "^x"},
         {"pattern": "y$", "type": "string"},
+        {"oneOf": [{}, {"required": ["z"]}]},
+        {"anyOf": [{"required": ["z"]}, {"properties": {"z": False}, "required": ["y"]}]},
         True,
     ]
 )
@@ -123,6 +125,17 @@ def test_products_accept_what_jsonschema_does(schema: dict[str, object]) -> None
         return
     reader = Reader(link(lower(document)))
     assert [accepts(reader, value) for value in (*OBJECTS, *OTHERS)] == expected
+
+
+def test_a_combination_keeps_its_objects_if_another_value_is_excluded() -> None:
+    schema = {
+        "properties": {"a": {"oneOf": [{}, {"required": ["b"]}]}},
+        "not": {"properties": {"a": {"const": None}}},
+    }
+    validator = jsonschema.Draft202012Validator(schema)
+    reader = Reader(link(lower(read(schema, products="always"))))
+    for value in ({"a": {"c": 1}}, {"a": {}}, {"a": {"b": 1}}, {"a": None}, {"a": 1}, {}):
+        assert reader.accepts(json.dumps(value).encode()) == validator.is_valid(value), value
 
 
 def conditions(count: int) -> dict[str, object]:
