@@ -18,7 +18,7 @@ from structkit.lowering.containers.arrays import MAX_INLINE_NODES, ArrayLowerer
 from structkit.lowering.containers.notation import JSON, Notation, keywords_of
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer
 from structkit.lowering.containers.product_rule import Deferred, ProductRule
-from structkit.lowering.containers.products import DISTINCT, UNLISTED, ProductLowerer
+from structkit.lowering.containers.products import UNLISTED, ProductLowerer
 from structkit.lowering.lazy import LARGE_DOCUMENT, Summaries, Summary, is_small
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
@@ -121,14 +121,14 @@ def lower(
     if start is NEVER:
         reason, path = lowering.empty_reason or ("no value satisfies the schema", "$")
         raise UnsatisfiableSchema(reason, place=path)
-    unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
     rules: Mapping[str, Node] = lowering.rules
     if lowering.deferred:
         if (unlisted := UNLISTED if lowering.product_rules else None) and lowering.has_distinct(start):
-            raise UnsupportedKeyword("uniqueItems", DISTINCT, place="$")
+            ProductLowerer(lowering).list_rules()
+            unlisted = None
         parts = lowering.rules, lowering.deferred, lowering.examples, lowering.lower_deferred
         rules = LazyRules(*parts, unlisted=unlisted, formats=lowering.formats)
-    return Rules(start, rules, unenforced, lowering.lazy)
+    return Rules(start, rules, (*document.unenforced, *dict.fromkeys(lowering.unenforced)), lowering.lazy)
 
 
 class _Lowering:

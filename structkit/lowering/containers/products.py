@@ -6,7 +6,7 @@ the rule of the state after it, so that a text needs as many rules as it has ent
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -36,6 +36,13 @@ class ProductLowering(ObjectLowering, Protocol):
     bounded: bool
     counts_many: bool
     product_rules: int
+
+    @property
+    def deferred(self) -> Mapping[str, tuple[object, str]]:
+        """The rules that are lowered on first use, with their paths."""
+
+    def lower_deferred(self, rule: str) -> None:
+        """Lower a deferred rule."""
 
     def defer_product(self, rule: str, given: ProductRule) -> None:
         """Add a rule of a product, which is lowered on first use."""
@@ -130,6 +137,22 @@ class ProductLowerer:
                 options.append(seq(entry, RuleRef(self._call(table, after))))
         return seq(Repeat(choice(loop)) if loop else EMPTY, choice(options))
 
+    def list_rules(self) -> None:
+        """Lower all rules of products: the shortest texts of a document with parts that must differ need all rules.
+
+        Raises:
+            UnsupportedKeyword: There are too many.
+        """
+        lowering = self._lowering
+        while names := [
+            name for name in lowering.deferred if isinstance(lowering.deferred[name][0], ProductRule)
+        ]:
+            for name in names:
+                if lowering.product_rules > _MAX_LISTED:
+                    raise UnsupportedKeyword("uniqueItems", DISTINCT, place="$")
+                lowering.lower_deferred(name)
+                del lowering.examples[name]
+
     def _rest(self, table: ProductTable, min_count: int, max_count: int | None, *, started: bool) -> Node:
         """Return undeclared entries and the brace; counted entries are a rule, which has a counter."""
         found = seq(table.additional(min_count, max_count, started=started), _END)
@@ -204,6 +227,9 @@ def _counting_product(schema: Object) -> ObjectProduct | None:
     counts = least, schema.max_properties
     return ObjectProduct(keys, groups, count_formula(0, (), 0, 0), 0, *counts, note=schema.note)
 
+
+_MAX_LISTED = 1_000
+"""Maximum number of rules of products beside parts that must differ; each takes about 0.1 ms and 10 KB."""
 
 _MAX_ENTRIES = 100_000
 """Maximum number of entries in the shortest texts of the rules of one state."""

@@ -11,6 +11,7 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
+from functools import reduce
 from itertools import zip_longest
 
 from structkit.errors import UnsupportedKeyword
@@ -45,7 +46,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["difference"]
+__all__ = ["difference", "subtract_object"]
 
 _ANY_KEYS = (Additional(String(), Anything(), implicit=True),)
 
@@ -102,6 +103,24 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if not may_intersect(left, right, intersector.oracle):
         return left
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
+
+
+def subtract_object(left: Schema, right: Object, intersector: Intersector, path: SchemaPath) -> Schema:
+    """Return the objects of a union, or of one node, that are no objects of `right`, multiplied out.
+
+    Raises:
+        UnsupportedKeyword: The difference cannot be represented exactly.
+        LimitExceeded: There are too many combinations.
+    """
+    if isinstance(left, Union):
+        pieces = (subtract_object(branch, right, intersector, path) for branch in left.branches)
+        return _without_special_cases(union(pieces, _EMPTY.reason))
+    intersector.charge(1, path)
+    if left == right:
+        return _EMPTY
+    if not (isinstance(left, Object) and may_intersect(left, right, intersector.oracle)):
+        return left
+    return union(_objects(left, right, intersector, path), _EMPTY.reason)
 
 
 def _without_texts(left: Schema, texts: list[Schema], intersector: Intersector, path: SchemaPath) -> Schema:
@@ -361,7 +380,9 @@ def _objects(left: Object, right: Object, intersector: Intersector, path: Schema
         intersector.declare_properties(right, names, path),
     )
     if len(lefts) > 1 or len(rights) > 1:
-        yield difference(union(lefts), union(rights), intersector, path)
+        yield reduce(
+            lambda rest, other: subtract_object(rest, other, intersector, path), rights, union(lefts)
+        )
         return
     (left,), (right,) = lefts, rights
     right_keys = {key.name: key for key in right.properties}

@@ -86,6 +86,7 @@ class Intersector:
         definitions: The definitions of the document.
         oracle: Decides queries about strings.
         combine: Represents many combinations of objects; `None` multiplies all combinations out.
+        makes_products: Whether combinations that `combine` represents become products, or are multiplied out.
         limits: The limits of the document; combinations may have a smaller `max_cost`.
         differences: For each definition that is a difference: the minuend and the subtrahends.
         is_exhausted: Whether there were too many combinations.
@@ -99,11 +100,12 @@ class Intersector:
         oracle: StringOracle = UNDECIDED,
         combine: Combine | None = None,
         max_cost: int | None = None,
+        makes_products: bool = False,
     ) -> None:
         self.definitions = definitions
         self.oracle = oracle
         self.limits = limits
-        self.combine = combine
+        self.combine, self.makes_products = combine, makes_products
         self.is_exhausted = self.met_objects = False
         self._max_cost = limits.schema_nodes if max_cost is None else min(limits.schema_nodes, max_cost)
         self._count = 0
@@ -130,9 +132,8 @@ class Intersector:
             return with_note(parts[0] if parts else Anything(), note)
         self.charge(len(parts), path)
         first = next((part for part in parts if isinstance(part, Ref)), None)
-        return with_note(
-            self._merge(parts, path) if first is None else self._product(first, parts, path), note
-        )
+        merged = self._merge(parts, path) if first is None else self._product(first, parts, path)
+        return with_note(merged, note)
 
     def _flat(self, nodes: Sequence[Schema]) -> tuple[Schema, ...]:
         """Return the distinct nodes of an intersection; the results of earlier intersections are split up."""
@@ -144,8 +145,7 @@ class Intersector:
                     return (part,)
                 if not isinstance(part, Anything):
                     found[part] = None
-        differences = [part.name for part in found if isinstance(part, Ref) and part.name in self.differences]
-        for name in differences:
+        for name in [part.name for part in found if isinstance(part, Ref) and part.name in self.differences]:
             minuend, subtrahends = self.differences[name]
             if any(other in found for other in subtrahends):
                 return (Never("one alternative excludes the values that another one requires"),)

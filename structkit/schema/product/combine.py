@@ -33,7 +33,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["WAYS", "Products", "Way", "combine", "is_all"]
+__all__ = ["WAYS", "Products", "Way", "combine", "is_all", "is_any"]
 
 _ObjectPart: TypeAlias = Object | Combined | Never
 
@@ -114,17 +114,17 @@ def _count(parts: Sequence[_ObjectPart], min_count: int, max_count: int) -> _Obj
     """Return the objects in so many of the parts, as a node without parts that are always or never met."""
     if len(parts) == min_count == 1:
         return parts[0]
-    is_all_, is_any = min_count == len(parts), min_count == 1 and max_count == len(parts)
+    all_, any_ = min_count == len(parts), min_count == 1 and max_count == len(parts)
     kept: list[Object | Combined] = []
     for part in parts:
         if isinstance(part, Never):
             continue
         if part == _ALL_OBJECTS:
             min_count, max_count = min_count - 1, max_count - 1
-        elif isinstance(part, Combined) and ((is_all_ and is_all(part)) or (is_any and _is_any(part))):
+        elif isinstance(part, Combined) and ((all_ and is_all(part)) or (any_ and is_any(part))):
             kept += part.parts
             grown = len(part.parts) - 1
-            min_count, max_count = min_count + (grown if is_all_ else 0), max_count + grown
+            min_count, max_count = min_count + (grown if all_ else 0), max_count + grown
         else:
             kept.append(part)
     if max_count < 0 or min_count > len(kept):
@@ -141,21 +141,24 @@ def is_all(node: Combined) -> bool:
     return node.min_count == len(node.parts)
 
 
-def _is_any(node: Combined) -> bool:
+def is_any(node: Combined) -> bool:
+    """Return whether at least one part must match."""
     return node.min_count == 1 and node.max_count == len(node.parts)
 
 
 Products: TypeAlias = Literal["many", "always", "never"]
 """Which combinations of objects become products."""
 
-Way: TypeAlias = tuple[Combine | None, int | None]
-"""How combinations are computed, and their maximum cost: `None` multiplies them out, up to the limit."""
+Way: TypeAlias = tuple[Combine | None, int | None, bool]
+"""How combinations are computed; their maximum cost, or `None`; and whether those that are not multiplied out at once
+become products: otherwise they are multiplied out when all of the document is known."""
 
-_MULTIPLIED: Way = None, None
+_MULTIPLIED: Way = None, None, False
+_MULTIPLIED_LATE: Way = combine, None, False
 
 WAYS: dict[Products, tuple[Way, ...]] = {
-    "many": ((None, 100_000), (combine, None), _MULTIPLIED),
-    "always": ((combine, None),),
-    "never": (_MULTIPLIED,),
+    "many": ((None, 100_000, False), (combine, None, True), _MULTIPLIED, _MULTIPLIED_LATE),
+    "always": ((combine, None, True),),
+    "never": (_MULTIPLIED, _MULTIPLIED_LATE),
 }
 """The ways that are tried. Products take less time from about this cost; few combinations allow keys in any order."""

@@ -39,6 +39,7 @@ from structkit.schema.ir.product_search import possible_product
 from structkit.schema.ir.product_states import count_formula
 from structkit.schema.ir.rebuild import in_array, in_object
 from structkit.schema.product.combine import is_all
+from structkit.schema.product.multiply import multiply_out
 
 __all__ = ["has_products", "tabulate_all"]
 
@@ -110,7 +111,7 @@ _MAX_FORBIDDEN = 8
 
 
 def _product(node: Combined, intersector: Intersector, path: SchemaPath) -> Schema:
-    """Return the product of a combination."""
+    """Return the product of a combination, or the union of its objects if no product represents them."""
     parts = node.parts if is_all(node) else (node,)
     base = intersector.intersect((part for part in parts if isinstance(part, Object)), path)
     if isinstance(base, Never):
@@ -123,7 +124,16 @@ def _product(node: Combined, intersector: Intersector, path: SchemaPath) -> Sche
     combined = [part for part in parts if isinstance(part, Combined)]
     formulas = tuple(_formula(part, numbers) for part in combined)
     formula = count_formula(0, formulas, len(formulas), len(formulas))
-    return _Table(base, list(numbers), formula, intersector, path).product()
+    if intersector.makes_products:
+        try:
+            return _Table(base, list(numbers), formula, intersector, path).product()
+        except _NoProductError:
+            pass
+    return _tabulate(multiply_out(base, combined, intersector, path), intersector, path)
+
+
+class _NoProductError(Exception):
+    """A combination counts keys, excludes values of undeclared keys, or tells too many values apart."""
 
 
 def _formula(node: Combined, numbers: dict[Object, int]) -> Formula:
@@ -173,11 +183,11 @@ class _Table:
         """Return the product.
 
         Raises:
-            LimitExceeded: A part of the combination counts keys, or there are too many cases.
+            _NoProductError: A part of the combination counts keys, or there are too many cases.
         """
         base = self._base
         if any(map(_counts_keys, self._conditions)) or base.any_order or base.required_groups:
-            raise self._intersector.too_many(self._path)
+            raise _NoProductError
         names: dict[str, None] = {}
         for in_order in (True, False):
             for node in (self._base, *self._conditions):
@@ -188,7 +198,7 @@ class _Table:
         excludes = _excludes(self._formula) and any(len(group.cases) > 1 for group in groups)
         if excludes or needs_more:
             # A key that is written twice would count twice, or violate a condition and then not.
-            raise self._intersector.too_many(self._path)
+            raise _NoProductError
         empty = 0
         for number, node in enumerate(self._conditions):
             empty |= bool(node.min_properties) << number
@@ -312,7 +322,7 @@ class _Table:
     def _check(self, cases: int) -> None:
         self._intersector.charge(cases, self._path)
         if cases > _MAX_CASES:
-            raise self._intersector.too_many(self._path)
+            raise _NoProductError
 
 
 def _counts_keys(node: Object) -> bool:

@@ -25,6 +25,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
+from structkit.schema.product.combine import WAYS, combine
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.describe import describe
 from structkit.targets.targets import read_target
@@ -112,12 +113,14 @@ def accepts(reader: Reader, value: object) -> bool:
 
 
 @settings(max_examples=cases(80, of=1_500), deadline=None, suppress_health_check=list(HealthCheck))
-@given(schemas)
-def test_products_accept_what_jsonschema_does(schema: dict[str, object]) -> None:
+@given(schemas, st.booleans())
+def test_products_accept_what_jsonschema_does(schema: dict[str, object], makes_products: bool) -> None:
     validator = jsonschema.Draft202012Validator(schema)
     expected = [validator.is_valid(value) for value in (*OBJECTS, *OTHERS)]
     try:
-        document = read(schema, products="always")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(WAYS, "always", ((combine, None, makes_products),))
+            document = read(schema, products="always")
     except UnsatisfiableSchema:
         assert not any(expected)
         return
@@ -335,6 +338,52 @@ def test_products_inside_arrays_are_products_too() -> None:
     validator = jsonschema.Draft202012Validator(schema)
     for value in sample(sk.JsonSchema(schema), n=3):
         validator.validate(value)
+
+
+EXCLUDING: dict[str, object] = {
+    "oneOf": [
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "object", "additionalProperties": {"type": ["string", "integer"]}, "required": ["v"]},
+    ]
+}
+COUNTING: dict[str, object] = {
+    "type": "object",
+    "oneOf": [
+        {"maxProperties": 2},
+        {"required": ["x", "y", "z"]},
+        {"properties": {"x": {"const": 1}}, "required": ["x"]},
+    ],
+}
+
+
+@pytest.mark.parametrize("inner", [EXCLUDING, COUNTING])
+def test_an_object_that_no_product_represents_is_multiplied_out(inner: dict[str, object]) -> None:
+    """Twelve conditions beside it are a product."""
+    others = conditions(12)
+    schema = {**others, "properties": {"inner": inner, **others["properties"]}}  # type: ignore[dict-item]
+    validator = jsonschema.Draft202012Validator(schema)
+    reader = Reader(link(lower(read(schema))))
+    for value in ("s", 1, 2, None):
+        for names in ("v", "w", "vw", "x", "xy", "xyz", "xwy", "vwx", "xyzw"):
+            for changed in names:
+                found = {name: value if name == changed else "s" for name in names}
+                texts = [json.dumps({"inner": dict(order)}).encode() for order in permutations(found.items())]
+                is_valid = validator.is_valid({"inner": found})
+                assert any(map(reader.accepts, texts)) == is_valid, found
+    for value in sample(sk.JsonSchema(schema), n=5):
+        validator.validate(value)
+
+
+def test_products_beside_required_undeclared_keys_have_few_rules() -> None:
+    """An undeclared key that is required must differ from the others, and a budget then needs all rules."""
+    few = conditions(12)
+    spread = dict(sorted(few["properties"].items()))  # type: ignore[attr-defined]
+    schemas = [
+        {"type": "array", "prefixItems": [each, EXCLUDING]} for each in (few, {**few, "properties": spread})
+    ]
+    assert sk.compile(schemas[0], byte_vocabulary(), cache=False).cursor().min_tokens_to_end() == 2
+    with pytest.raises(LimitExceeded, match="the combinations of schemas"):
+        sk.compile(schemas[1], byte_vocabulary(), cache=False)
 
 
 def test_values_that_no_condition_tells_apart_are_one_case() -> None:
