@@ -229,7 +229,7 @@ def _counting_product(schema: Object) -> ObjectProduct | None:
 
 
 _MAX_LISTED = 1_000
-"""Maximum number of rules of products beside parts that must differ; each takes about 0.1 ms and 10 KB."""
+"""Maximum number of rules of products beside parts that must differ; each takes about 0.2 ms."""
 
 _MAX_ENTRIES = 100_000
 """Maximum number of entries in the shortest texts of the rules of one state."""

@@ -18,10 +18,12 @@ from structkit.schema.ir.constructors import string
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
+    Boolean,
     Combined,
     Const,
     Integer,
     Never,
+    Null,
     Number,
     Object,
     Ref,
@@ -87,10 +89,17 @@ def may_intersect(
     if isinstance(left, Const):
         if isinstance(right, Const) and left.text[0] == right.text[0] == '"':
             return left.text == right.text
-        return contains_value(right, json.loads(left.text), oracle) is not False
+        return _may_contain(right, left.text, oracle)
     if isinstance(right, Const):
-        return contains_value(left, json.loads(right.text), oracle) is not False
+        return _may_contain(left, right.text, oracle)
     return len(kinds) == 1 or kinds == _NUMBERS
+
+
+def _may_contain(node: Schema, text: str, oracle: StringOracle) -> bool:
+    """Return whether a node may contain a constant; most pairs have different types, which needs no parsing."""
+    types = _TYPES_OF.get(text[0], _NUMBERS)
+    is_other = type(node) is not Const and type(node) not in types
+    return not is_other and contains_value(node, json.loads(text), oracle) is not False
 
 
 def _have_disjoint_property(
@@ -116,6 +125,16 @@ def _alternatives(node: Schema) -> tuple[Schema, ...]:
 
 _UNKNOWN, _NUMBERS = frozenset({Ref, Anything, Union}), frozenset({Integer, Number})
 _OBJECTS = frozenset({Object, Combined})
+
+_TYPES_OF: Mapping[str, frozenset[type[Schema]]] = {
+    '"': frozenset({String}),
+    "{": frozenset({Object, Combined}),
+    "[": frozenset({Array}),
+    "t": frozenset({Boolean}),
+    "f": frozenset({Boolean}),
+    "n": frozenset({Null}),
+}
+"""The types of nodes with constants that begin with a character; other constants are numbers."""
 
 _MAX_COMPARISONS = 1000
 """Maximum pairs of alternatives that are compared for one key."""
