@@ -102,9 +102,7 @@ class Intersector:
         max_cost: int | None = None,
         makes_products: bool = False,
     ) -> None:
-        self.definitions = definitions
-        self.oracle = oracle
-        self.limits = limits
+        self.definitions, self.oracle, self.limits = definitions, oracle, limits
         self.combine, self.makes_products = combine, makes_products
         self.is_exhausted = self.met_objects = False
         self._max_cost = limits.schema_nodes if max_cost is None else min(limits.schema_nodes, max_cost)
