@@ -37,6 +37,7 @@ _PATTERNS = {
     "lookahead of counts": r"(?=.{100,200}$)(?=(ab?){50,}).*",
     "word boundaries": r"(\b\w+\b ){100}",
     "word boundaries 1,000": r"(\b\w\b.){1000}",
+    "word boundary behind a long count": r"[-a-zA-Z0-9@:%._\+~#=]{1,256}\.[a-zA-Z0-9()]{1,6}\b([-a-zA-Z0-9()@:%_\+.~#?&//=]*)",
     "anchors inside": "(" + "|".join(f"^{chr(97 + n)}|{chr(97 + n)}$" for n in range(26)) + ")*",
     "empty loops": r"(()*)*(a|()){0,1000}",
     "depth 3,000 of groups": "(" * 3000 + "a" + ")" * 3000,

@@ -15,6 +15,7 @@ from interegular.patterns import Pattern, _CharGroup, _Concatenation, _NonCaptur
 from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
 from structkit.regex.nodes import EMPTY, Choice, LiteralText, Node, Repeat, Seq, choice, seq
+from structkit.regex.pattern.match_network import match_network
 from structkit.regex.pattern.program import read_pattern
 from structkit.regex.pattern.resolve import (
     AnchoredNode,
@@ -27,7 +28,6 @@ from structkit.regex.pattern.resolve import (
 )
 from structkit.regex.pattern.scan import LookaroundMarker, Part, Scan, scan
 from structkit.regex.pattern.syntax import check_syntax
-from structkit.regex.pattern.threads import build_terminal
 from structkit.regex.pattern.unicode import Dialect
 
 __all__ = ["compose", "parse"]
@@ -125,17 +125,31 @@ def _parse(pattern: str, search: bool, dialect: Dialect) -> Node:
 @lru_cache(maxsize=256)
 def _by_threads(pattern: str, search: bool, dialect: Dialect) -> Node | None:
     """Return the texts of a pattern with lookarounds; `None` if it is not regular, or not read alike by all engines."""
-    if _READ_OTHERWISE.search(pattern):
+    if not _is_read_alike(pattern):
         return None
     try:
         program = read_pattern(pattern, dialect=dialect, strict_end=True, search=search)
-        return build_terminal(program, ordered=False).node
+        return match_network(program)
     except (PatternError, LimitExceeded):
         return None
 
 
-_READ_OTHERWISE = re.compile(r"\[\^?\]|\{,|\\[AZzGcpPXRuU]|\(\?<[A-Za-z]|&&|~~|--|\|\||\[\[")
-"""What engines read differently; such a pattern is refused."""
+_TOKEN = re.compile(r"\\.|\[\^?\]|\[(?:\\.|[^\\\]])*\]|\{,|\(\?<[A-Za-z]|.", re.DOTALL)
+"""An escape, a class in brackets, a quantifier or group that some engines do not have, or another character."""
+
+_READ_OTHERWISE = re.compile(
+    r"\{,|\(\?|\\[AZzGcpPXRuU]|\[(?:\^?\]|\[|.*(?:&&|~~|--|\|\||\\[GcpPXRuU]))", re.DOTALL
+)
+"""What engines read differently at the start of a token; a pattern with such a token is refused."""
+
+
+def _is_read_alike(pattern: str) -> bool:
+    r"""Return whether all engines read a pattern alike, as far as this is known.
+
+    >>> _is_read_alike(r"(?!--)[a-z]+\b"), _is_read_alike("[a--b]")
+    (True, False)
+    """
+    return not any(map(_READ_OTHERWISE.match, _TOKEN.findall(pattern)))
 
 
 def _structure(scanned: Scan) -> AnchoredNode:

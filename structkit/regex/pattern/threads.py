@@ -406,15 +406,12 @@ class TerminalAutomaton:
         return bool(pending)
 
 
-def build_terminal(
-    program: Program, max_steps: int = MAX_STEPS, *, ordered: bool = True
-) -> TerminalAutomaton:
+def build_terminal(program: Program, max_steps: int = MAX_STEPS) -> TerminalAutomaton:
     """Return the automaton of a program, as if nothing came before or after the text.
 
     Args:
         program: The program.
         max_steps: The maximum number of instructions that are looked at.
-        ordered: Whether only the texts count at whose end `re.match` ends; otherwise those of `re.fullmatch`.
 
     Raises:
         LimitExceeded: It has too many states.
@@ -423,7 +420,7 @@ def build_terminal(
     >>> len(build_terminal(read_pattern("a|ab")).states)
     2
     """
-    threads = Threads(program, ordered=ordered)
+    threads = Threads(program)
     start = threads.start()
     numbers, states, moves = {start: 0}, [start], []
     for source, state in enumerate(states):
@@ -443,11 +440,7 @@ def build_terminal(
                 states.append(after)
             targets.setdefault(target, []).append(charset)
         moves += [(source, union(parts), target) for target, parts in targets.items()]
-    accepting = tuple(
-        number
-        for number, state in enumerate(states)
-        if (state.is_accepting if ordered else state.can_match_at_end)
-    )
+    accepting = tuple(number for number, state in enumerate(states) if state.is_accepting)
     return TerminalAutomaton(threads, tuple(states), tuple(moves), accepting)
 
 
