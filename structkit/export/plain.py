@@ -95,7 +95,10 @@ class Plain:
             self._rules[name] = self.node(node_of(self._source, name) if hoisted is None else hoisted, name)
         rules = _reachable(_without_dead(_without_empty(Rules(start, self._rules))))
         if rules.start is NEVER:
-            raise UnsatisfiableSchema("no text satisfies all parts of the target; relax them", place="$")
+            raise UnsatisfiableSchema(
+                "no text satisfies all parts of the target; change one of its patterns",
+                place="$",
+            )
         return rules
 
     def node(self, node: Node, name: str) -> Node:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from structkit.errors import LimitExceeded, PatternError, UnsatisfiableSchema, UnsupportedKeyword
+from structkit.errors import LimitExceeded, PatternError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.alternatives import UnionLowerer
 from structkit.lowering.containers.any_json import any_json
@@ -52,6 +52,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
+from structkit.schema.ir.unsatisfiable import unsatisfiable
 from structkit.schema.json_schema.document_keys import with_document_keys
 from structkit.schema.json_schema.relax_unsupported import keyword_of
 from structkit.schema.markers.json_style import Order, Whitespace
@@ -119,8 +120,7 @@ def lower(
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting of the schema") from None
     if start is NEVER:
-        reason, path = lowering.empty_reason or ("no value satisfies the schema", "$")
-        raise UnsatisfiableSchema(reason, place=path)
+        raise unsatisfiable(*(lowering.empty_reason or ("its parts contradict each other", "$")))
     rules: Mapping[str, Node] = lowering.rules
     if lowering.deferred:
         if (unlisted := UNLISTED if lowering.product_rules else None) and lowering.has_distinct(start):

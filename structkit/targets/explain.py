@@ -13,10 +13,11 @@ from structkit.grammar.findings.finding import GrammarFinding
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.ir.descend import format_step
-from structkit.schema.ir.keywords import DEPENDENT_KEYWORDS, keyword_status
+from structkit.schema.ir.keywords import DEPENDENT_KEYWORDS, FORMATS, PYDANTIC_CONSTRAINTS, keyword_status
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget, subschemas
 from structkit.schema.json_schema.relax_unsupported import keyword_of
+from structkit.schema.json_schema.unknown import near_format
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import JsonSchema
@@ -180,8 +181,8 @@ def explain_target(
         unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)
         if not isinstance(target, JsonSchema):
             unenforced_status = "refused"
-    named = frozenset() if isinstance(target, JsonSchema) else _CONSTRAINTS
-    rows = tuple(_rows(schema, unenforced, unenforced_status, named))
+    is_json_schema = isinstance(target, JsonSchema)
+    rows = tuple(_rows(schema, unenforced, unenforced_status, is_json_schema=is_json_schema))
     findings: tuple[GrammarFinding, ...] = ()
     if isinstance(target, Grammar):
         findings = target.source.findings
@@ -208,10 +209,11 @@ def _rows(
     schema: Mapping[str, object],
     unenforced: Sequence[Unenforced],
     fallback: KeywordStatus,
-    constraints: frozenset[str],
+    *,
+    is_json_schema: bool,
 ) -> Iterator[KeywordRow]:
     """Yield rows for the keywords of a schema and its subschemas, outer first; then the reasons without a keyword."""
-    paths = {keyword_path(pointer): pointer for pointer, _ in _keywords(schema)} if unenforced else {}
+    paths = {keyword_path(pointer): pointer for pointer, _, _ in _keywords(schema)} if unenforced else {}
     reasons: dict[tuple[tuple[str, ...], str], str] = {}
     for one in unenforced:
         found = {paths[one.path]} if one.path in paths else set()
@@ -219,10 +221,13 @@ def _rows(
         for pointer in found | _at_value(schema, one.path):
             for keyword in (one.keyword, *DEPENDENT_KEYWORDS.get(one.keyword, ())):
                 reasons[pointer, keyword] = one.reason
+    constraints = frozenset[str]() if is_json_schema else PYDANTIC_CONSTRAINTS
     reported = set[str]()
-    for pointer, keyword in _keywords(schema):
+    for pointer, keyword, value in _keywords(schema):
         reason = reasons.get((pointer, keyword))
-        if reason is None:
+        if reason is None and keyword == "format" and is_json_schema and value not in FORMATS:
+            yield KeywordRow(keyword_path(pointer), keyword, "unknown", _unknown_format(value))
+        elif reason is None:
             status = "enforced" if keyword in constraints else keyword_status(keyword)
             yield KeywordRow(keyword_path(pointer), keyword, status, _REASONS.get(status, ""))
         else:
@@ -233,21 +238,22 @@ def _rows(
             yield KeywordRow(one.path, one.keyword, fallback, one.reason)
 
 
-_CONSTRAINTS = frozenset(
-    ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places")
-)
-"""Constraints that pydantic writes with their own names into a schema, next to validators; they are enforced."""
-
 _REASONS: Mapping[KeywordStatus, str] = {
     "unknown": "the specification says that unknown keywords are ignored"
 }
 
 
-def _keywords(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str]]:
+def _unknown_format(name: object) -> str:
+    meant = near_format(name, sorted(FORMATS)) if isinstance(name, str) else None
+    ignored = "the specification says that unknown formats are ignored"
+    return ignored if meant is None else f"{ignored}; {meant!r} is one that is enforced"
+
+
+def _keywords(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
     pending: list[tuple[tuple[str, ...], Mapping[str, object]]] = [((), schema)]
     while pending:
         pointer, current = pending.pop()
-        yield from ((pointer, keyword) for keyword in current)
+        yield from ((pointer, keyword, value) for keyword, value in current.items())
         inner = [((*pointer, *path), one) for path, one in subschemas(current) if isinstance(one, Mapping)]
         pending += reversed(inner)
 

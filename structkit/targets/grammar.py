@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
@@ -206,7 +207,19 @@ class Grammar(TextTarget[T_co]):
         set_field(self, "value", value)
         set_field(self, "transformer", transformer)
         set_field(self, "holes", tuple(holes.items()))
-        _ = self.source.rules  # errors belong to the line that creates the grammar
+        try:
+            _ = self.source.rules  # errors belong to the line that creates the grammar
+        except GrammarError as error:
+            if syntax != "lark" or not re.search(r"^\s*[\w-]+\s*::=", self.text, re.MULTILINE):
+                raise
+            other = "kbnf" if self.text.rstrip().endswith(";") else "gbnf"
+            raise GrammarError(
+                f"{error.cause}; rules with ::= are those of {other.upper()}: pass syntax={other!r}",
+                line=error.line,
+                column=error.column,
+                source=error.source,
+                place=error.place,
+            ) from None
 
     def __repr__(self) -> str:
         source = repr(self.text) if self.path is None else f"Path({self.path!r})"
@@ -252,7 +265,11 @@ class Grammar(TextTarget[T_co]):
 
 
 def _read(path: str) -> str:
-    data = Path(path).read_bytes()
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        told = f"no such file in {Path.cwd()}; give the path of a grammar, or its text"
+        raise FileNotFoundError(error.errno, told, path) from None
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from types import MethodType
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.json_values import shorten_repr
@@ -29,6 +30,10 @@ def reject_value(target: object) -> None:
 
 def _remedy(target: object) -> str | None:
     """Return what to write in place of a target; `None` for what can be one."""
+    if isinstance(target, MethodType):
+        name = f"{getattr(target.__self__, '__name__', 'value')}.{target.__name__}"
+        is_schema = target.__name__ in ("model_json_schema", "json_schema")
+        return f"call it, as in {name}(), or pass the class itself" if is_schema else None
     if isinstance(target, str):
         return _remedy_of_text(target)
     if isinstance(target, (list, tuple, set, frozenset)):

@@ -132,13 +132,13 @@ def read_target(
     if isinstance(target, PythonCall):
         return PythonCallTarget.read(target, policy=policy, limits=limits, oracle=oracle)
     given: object = target
+    reject_value(given)
     if is_function(given):
         given = read_signature(given)
     if isinstance(given, Signature):
         return _TypeTarget(FunctionOutput.read(given, policy=policy, limits=limits, oracle=oracle))
     if isinstance(given, OutputType):
         return _TypeTarget(given)
-    reject_value(given)
     reject_callable_object(given)
     form = cast("TypeForm[object]", given)
     return _TypeTarget(

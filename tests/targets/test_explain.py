@@ -31,3 +31,13 @@ def test_constraints_next_to_validators_are_enforced() -> None:
 def test_these_names_are_unknown_in_a_json_schema(keyword: str) -> None:
     (row,) = [row for row in sk.explain({"type": "integer", keyword: 3}).rows if row.keyword == keyword]
     assert row.how == "unknown"
+
+
+def test_an_unknown_format_is_ignored() -> None:
+    for name, known in (("emial", "'email' is one that is enforced"), ("colour", "")):
+        (row,) = [
+            row for row in sk.explain({"type": "string", "format": name}).rows if row.keyword == "format"
+        ]
+        assert row.how == "unknown"
+        assert row.reason.endswith(known or "unknown formats are ignored")
+    assert {row.how for row in sk.explain({"type": "string", "format": "email"}).rows} == {"enforced"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 import pytest
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 import structkit as sk
 from structkit.testing import RandomModel
@@ -90,6 +92,24 @@ class Empty(BaseModel):
         (Nothing, "Nothing has an Enum or a Literal without values", "add one"),
         (Empty, "Empty has an Enum or a Literal without values", "add one"),
         (Literal[()], "Literal[] has an Enum or a Literal without values", "add one"),
+        (Person.model_json_schema, "invalid target <bound", "call it, as in Person.model_json_schema()"),
+        ({"type": str}, "unknown type type", "write 'string'"),
+        ({"enum": []}, "no value satisfies the schema: enum is empty", "add a value to enum"),
+        (
+            {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}},
+            "'json_schema' is no type of JSON Schema",
+            "pass the schema in it, target['json_schema']['schema']",
+        ),
+        (
+            {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}},
+            "'function' is no type of JSON Schema",
+            "target['function']['parameters']",
+        ),
+        (
+            {"json_schema": {"schema": {"type": "object"}}},
+            "no key of the schema is a keyword of JSON Schema: 'json_schema'",
+            "target['json_schema']['schema']",
+        ),
         (Marked, "Marked has the class Quote as an annotation", "write Annotated[str, structkit.Quote()]"),
     ],
 )
@@ -113,3 +133,48 @@ def test_a_compiled_pattern_and_an_open_class_have_a_remedy() -> None:
         sk.to_regex(sk.Regex("[a-"))
     assert caught.value.remedy == r"end it with `]`, or write `\[` for the character"
     assert sk.to_regex(sk.Regex(r"\[a-")) == r"\[a-"
+
+
+@pytest.mark.parametrize(
+    ("kind", "constraints", "cause", "remedy"),
+    [
+        (str, {"pattern": "^abc$", "max_length": 2}, "'^abc$' and has at most 2 characters", "change one"),
+        (float, {"ge": math.inf}, "JSON has no number that meets ge=inf", "give a finite bound"),
+        (float, {"lt": -math.inf}, "JSON has no number that meets lt=-inf", "give a finite bound"),
+        (float, {"ge": math.nan}, "minimum must be finite, not nan", "leave it out"),
+        (int, {"json_schema_extra": {"maximun": 3}}, "'maximun' is no keyword", "write 'maximum'"),
+        (str, {"json_schema_extra": {"format": "emial"}}, "the format 'emial'", "write 'email'"),
+        (int, {"ge": 5, "le": 3}, "no integer is at least 5 and at most 3", "change one of these bounds"),
+    ],
+)
+def test_what_is_wrong_with_a_field(kind: Any, constraints: Any, cause: str, remedy: str) -> None:
+    model = create_model("Model", x=(kind, Field(**constraints)))
+    with pytest.raises(sk.SchemaError) as raised:
+        sk.to_regex(model)
+    assert raised.value.place == "$.x"
+    assert cause in raised.value.cause
+    assert remedy in (raised.value.remedy or "")
+
+
+def test_an_infinite_bound_that_every_number_meets_is_none() -> None:
+    unbounded, bounded = (
+        create_model("Model", x=(float, field)) for field in (..., Field(le=math.inf, gt=-math.inf))
+    )
+    assert sk.to_regex(bounded) == sk.to_regex(unbounded)
+
+
+def test_fields_with_one_alias_are_both_named() -> None:
+    model = create_model("Model", a=(str, Field(alias="x")), b=(str, Field(alias="x")))
+    with pytest.raises(sk.SchemaError, match="the fields a and b have the same name 'x' in JSON") as raised:
+        sk.to_regex(model)
+    assert raised.value.place == "$.x"
+    assert raised.value.remedy == "give each an alias of its own"
+
+
+def test_a_grammar_of_another_syntax_and_a_missing_file_have_a_remedy(tmp_path: Path) -> None:
+    for text, syntax in (('root ::= "a"', "gbnf"), ("start ::= 'a';", "kbnf")):
+        with pytest.raises(sk.GrammarError, match=f"pass syntax='{syntax}'") as raised:
+            sk.Grammar(text)
+        assert (raised.value.line, raised.value.source) == (1, text)
+    with pytest.raises(FileNotFoundError, match="give the path of a grammar, or its text"):
+        sk.Grammar(tmp_path / "person.gbnf")

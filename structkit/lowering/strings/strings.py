@@ -42,6 +42,7 @@ from structkit.regex.substring import encode_source
 from structkit.regex.walk import exceeds_size, referenced_rules
 from structkit.schema.algebra.string_oracle import not_of_format
 from structkit.schema.ir.nodes import FREE_STRING, Format, Schema, String
+from structkit.schema.ir.unsatisfiable import no_string_reason
 from structkit.schema.markers.grammar import GRAMMAR_FORMAT, grammar_parts
 from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
 
@@ -140,7 +141,7 @@ class StringLowerer:
             schema, python=lowering.bounded, limits=lowering.limits, path=path, canonical=canonical
         )
         if body is NEVER:
-            return NEVER
+            return self._none(schema, path)
         if isinstance(body, Repeat) and body.part == ANY and not excluded:
             return seq(QUOTE, self.free_text(body.min_count, body.max_count))
         if excluded:
@@ -185,7 +186,13 @@ class StringLowerer:
         body = raw_language(schema, python=lowering.bounded, limits=lowering.limits, path=path)
         if excluded and body is not NEVER:
             body = Intersection(body, choice(LiteralText(other) for other in excluded), negate=True)
-        return NEVER if body is NEVER else seq(QUOTE, string_tail(body))
+        return self._none(schema, path) if body is NEVER else seq(QUOTE, string_tail(body))
+
+    def _none(self, schema: String, path: str) -> Node:
+        """Return the empty language, and keep why it is empty."""
+        lowering = self._lowering
+        lowering.empty_reason = lowering.empty_reason or (no_string_reason(schema), path)
+        return NEVER
 
     def _grammar(self, schema: String, given: Format, path: str, excluded: Sequence[str]) -> Node:
         """Lower a text of a grammar."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from structkit.errors import SchemaError, UnsatisfiableSchema
+from structkit.errors import SchemaError
 from structkit.schema.ir.constructors import array, object_, union, with_note
 from structkit.schema.ir.descend import Within, children
 from structkit.schema.ir.nodes import (
@@ -34,6 +34,7 @@ from structkit.schema.ir.nodes import (
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.ir.product_search import possible_product
 from structkit.schema.ir.rebuild import in_array, in_object, in_product
+from structkit.schema.ir.unsatisfiable import unsatisfiable
 
 __all__ = ["prune", "topological_order"]
 
@@ -94,7 +95,7 @@ def _prune_reachable(root: str, definitions: Definitions) -> _Pruned:
     satisfiable, final = _satisfiable_definitions(definitions, references)
     if root not in satisfiable:
         path, reason = _unsatisfiable_reason(definitions, satisfiable, root)
-        raise UnsatisfiableSchema(f"no value satisfies the schema: {reason}; relax it", place=path)
+        raise unsatisfiable(reason, path)
     pruned = {
         name: final[name] if name in final else _clean(definitions[name], satisfiable, definitions)
         for name in _reachable(root, references)

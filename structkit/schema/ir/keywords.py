@@ -24,6 +24,7 @@ __all__ = [
     "JSON_TYPES",
     "OPTIONAL",
     "ORDER",
+    "PYDANTIC_CONSTRAINTS",
     "PYTHON_FORMATS",
     "STRIPPED_PATTERN",
     "TYPE_KEYWORDS",
@@ -225,6 +226,11 @@ PYTHON_FORMATS: Mapping[str, Format | None] = MappingProxyType(
 
 CONTENT = "structkit:content"
 """Private keyword of Python types: the schema of the JSON document inside a string."""
+
+PYDANTIC_CONSTRAINTS = frozenset(
+    ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places")
+)
+"""Constraints that pydantic writes with their own names into a schema, next to validators; they are enforced."""
 
 KeywordStatus: TypeAlias = Literal["enforced", "annotation", "unknown"]
 

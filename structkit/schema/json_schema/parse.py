@@ -63,14 +63,10 @@ from structkit.schema.json_schema.draft import (
     allow_integral_floats,
     draft_of,
 )
-from structkit.schema.json_schema.parse_types import (
-    TYPE_NAMES,
-    parse_type,
-    parse_type_keyword,
-)
+from structkit.schema.json_schema.parse_types import TYPE_NAMES, parse_type, parse_type_keyword
 from structkit.schema.json_schema.relax_unsupported import Relaxation
 from structkit.schema.json_schema.unevaluated import without_unevaluated
-from structkit.schema.json_schema.unknown import check_unknown, describe_no_schema
+from structkit.schema.json_schema.unknown import check_slips, check_unknown, describe_no_schema
 from structkit.schema.product.combine import WAYS, Products, Way
 from structkit.schema.product.tabulate import tabulate_all
 from structkit.unenforced import Unenforced
@@ -328,8 +324,10 @@ class _Parser:
                 return bare
         if not (self.python or self._relaxation):
             check_unknown(raw, path)
-        elif self.python and CHECKED in raw:
-            self.checked.append(Unenforced(path.text, "validator", str(raw[CHECKED])))
+        elif self.python:
+            check_slips(raw, path)
+            if CHECKED in raw:
+                self.checked.append(Unenforced(path.text, "validator", str(raw[CHECKED])))
         note = read_note(raw, path, self._limits) if self._notes else None
         kind = raw.get("type")
         unsupported = self.python and UNSUPPORTED in raw
@@ -388,7 +386,7 @@ class _Parser:
                 raise SchemaError("enum must be a list of values; write ['a', 'b']", place=path.text)
             self._charge(len(values), _STEPS_PER_VALUE, path)
             possible = enum_constants(raw, values, kinds, path, self._limits)
-            none = "no value of enum or const has the required type"
+            none = "no value of enum or const has the required type" if values else "enum is empty"
             node = Union(tuple(possible)) if len(possible) > 1 else union(possible, none)
             yield "enum" if "enum" in raw else "const", node
         for node in self._members(raw, "allOf", path) if "allOf" in raw else ():

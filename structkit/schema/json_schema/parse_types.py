@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Literal, Protocol, TypedDict, cast
 
@@ -52,6 +51,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 from structkit.schema.json_schema.name_groups import name_groups
+from structkit.schema.json_schema.unknown import describe_unknown_type, near_format
 from structkit.schema.markers.grammar import GRAMMAR_KEYWORD, grammar_format
 from structkit.schema.markers.quote import QUOTE_KEYWORD, quote_format
 
@@ -200,10 +200,10 @@ def _format(name: str, path: SchemaPath, parser: ParseContext) -> Format | None:
     if not parser.python:
         return Format(name) if name in FORMATS else None
     if name not in PYTHON_FORMATS:
+        meant = near_format(name, sorted(PYTHON_FORMATS))
+        remedy = "use str with a pattern and a validator" if meant is None else f"write {meant!r}"
         raise UnsupportedKeyword(
-            "format",
-            f"types with the format {name!r} are not supported; use str with a pattern and a validator",
-            place=path.text,
+            "format", f"types with the format {name!r} are not supported; {remedy}", place=path.text
         )
     return PYTHON_FORMATS[name]
 
@@ -422,9 +422,7 @@ def parse_type_keyword(raw: Mapping[str, object], path: SchemaPath) -> tuple[Jso
     for name in names if isinstance(names, list | tuple) else (names,):
         kind = TYPE_NAMES.get(name) if isinstance(name, str) else None
         if kind is None:
-            close = get_close_matches(name, TYPE_NAMES, 1) if isinstance(name, str) else []
-            remedy = f"write {close[0]!r}" if close else f"use one of {', '.join(TYPE_NAMES)}"
-            raise SchemaError(f"unknown type {shorten_value(name)}; {remedy}", place=path.text)
+            raise SchemaError(describe_unknown_type(name, raw), place=path.text)
         found[kind] = None
     if not found:
         raise SchemaError("type must list at least one type; write 'string'", place=path.text)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
+from typing import cast
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.json_values import shorten_value
-from structkit.schema.ir.keywords import ANNOTATIONS, IMPLEMENTED
+from structkit.schema.ir.keywords import ANNOTATIONS, IMPLEMENTED, PYDANTIC_CONSTRAINTS
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["check_unknown", "describe_no_schema"]
+__all__ = [
+    "check_slips",
+    "check_unknown",
+    "describe_no_schema",
+    "describe_unknown_type",
+    "inner_schema",
+    "near_format",
+]
 
 _KNOWN: frozenset[str] = IMPLEMENTED | ANNOTATIONS
 """The keywords of the specification, of its drafts and of OpenAPI."""
@@ -81,6 +90,46 @@ def describe_no_schema(value: object) -> str:
     return f"a schema must be an object or a boolean, not {shorten_value(value)}{remedy}"
 
 
+def describe_unknown_type(name: object, raw: Mapping[str, object]) -> str:
+    """Return the message about a name in `type` that is no type.
+
+    >>> describe_unknown_type("strng", {"type": "strng"})
+    "unknown type 'strng'; write 'string'"
+    """
+    if (inner := inner_schema(raw)) is not None:
+        return f"{shorten_value(name)} is no type of JSON Schema; pass the schema in it, {inner}"
+    text = name.__name__ if isinstance(name, type) else name
+    text = _PYTHON_TYPES.get(text, text) if isinstance(text, str) else ""
+    close = get_close_matches(text, _TYPES, 1)
+    remedy = f"write {close[0]!r}" if close else f"use one of {', '.join(sorted(_TYPES))}"
+    return f"unknown type {shorten_value(name)}; {remedy}"
+
+
+def near_format(name: str, formats: Iterable[str]) -> str | None:
+    """Return the format of which a name is a slip.
+
+    >>> near_format("emial", ["date", "email"])
+    'email'
+    """
+    return next((known for known in formats if name != known and _is_near(name, known)), None)
+
+
+def check_slips(raw: Mapping[str, object], path: SchemaPath) -> None:
+    """Check the keys that a Python type adds to its schema, as `json_schema_extra` does.
+
+    Raises:
+        SchemaError: A key looks like a slip of a keyword.
+    """
+    for key in () if raw.keys() <= _KNOWN else raw:
+        if key in _KNOWN or key in PYDANTIC_CONSTRAINTS:
+            continue
+        if (meant := _slip_of(key, raw[key], raw)) is not None:
+            raise SchemaError(
+                f"{key!r} is no keyword of JSON Schema; write {meant!r}, or 'x-{key}' for a key of your own",
+                place=path.text,
+            )
+
+
 @lru_cache(maxsize=_MAX_REPORTED)
 def _report(key: str) -> None:
     _log.info("%r is no keyword of JSON Schema and is ignored; structkit.explain shows where", key[:100])
@@ -94,10 +143,8 @@ def _is_extension(key: str) -> bool:
 def _hint(raw: Mapping[str, object]) -> str:
     if {"openapi", "swagger", "components", "paths"} & raw.keys():
         return "this is a document of OpenAPI: pass one of its schemas"
-    for wrapper in ("schema", "json_schema", "parameters", "input_schema", "function"):
-        inner = raw.get(wrapper)
-        if isinstance(inner, Mapping):
-            return f"pass the schema in it, target[{wrapper!r}]"
+    if (inner := inner_schema(raw)) is not None:
+        return f"pass the schema in it, {inner}"
     key, value = next(iter(raw.items()))
     if isinstance(value, type):
         return (
@@ -108,6 +155,33 @@ def _hint(raw: Mapping[str, object]) -> str:
         inner = f"{{'type': {name!r}}}" if name in _TYPES else "{...}"
         return f"keys of an object are properties: {{'type': 'object', 'properties': {{{key!r}: {inner}}}}}"
     return f"keys of an object are properties: {{'type': 'object', 'properties': {{{key!r}: {{...}}}}}}"
+
+
+def inner_schema(raw: Mapping[str, object]) -> str | None:
+    """Return where the schema is in what an API wraps around one; `None` for other objects.
+
+    >>> inner_schema({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}})
+    "target['function']['parameters']"
+    """
+    path, current = "target", raw
+    while not _names_types(current.get("type")) and "properties" not in current:
+        wrapper = next((key for key in _WRAPPERS if isinstance(current.get(key), Mapping)), None)
+        if wrapper is None:
+            break
+        path, current = f"{path}[{wrapper!r}]", cast("Mapping[str, object]", current[wrapper])
+    return None if current is raw else path
+
+
+_WRAPPERS = (
+    "response_format",
+    "schema",
+    "json_schema",
+    "parameters",
+    "input_schema",
+    "inputSchema",
+    "function",
+)
+"""Keys of the APIs of models under which a schema is."""
 
 
 def _refers_to(schema: object, prefix: str) -> bool:

@@ -5,12 +5,13 @@ Core schemas are plain dicts here; this module does not import pydantic.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum, Flag
 from types import NoneType, UnionType
-from typing import Annotated, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from structkit.schema.ir.keywords import OPTIONAL
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
@@ -26,12 +27,13 @@ __all__ = [
     "describe_error",
     "enum_members",
     "fields_to_object",
+    "float_schema",
     "function_of",
     "inner_schema",
     "is_readable",
     "key_schema",
-    "largest_multiple",
     "name_of",
+    "shared_name",
     "url_schema",
     "with_flags",
 ]
@@ -111,6 +113,21 @@ def url_schema(schema: Core, *, hosts: bool = False) -> JsonObject:
 
 
 # Aliases
+
+
+def shared_name(owners: dict[str | int, str], path: Sequence[str | int], name: str) -> JsonObject | None:
+    """Return a refused schema if an earlier field has the same name in JSON; otherwise note the field.
+
+    Args:
+        owners: The earlier fields by their names in JSON.
+        path: The path of the field.
+        name: The field.
+    """
+    if len(path) != 1 or (other := owners.setdefault(path[0], name)) == name:
+        return None
+    return unsupported(
+        f"the fields {other} and {name} have the same name {path[0]!r} in JSON; give each an alias of its own"
+    )
 
 
 def fields_to_object(fields: Iterable[FieldAt]) -> JsonObject:
@@ -214,7 +231,31 @@ HASHABLE = {"anyOf": [{"type": kind} for kind in ("null", "boolean", "integer", 
 """The JSON values that pydantic converts to hashable values."""
 
 
-def largest_multiple(of: float) -> float:
+def float_schema(schema: Mapping[str, Any], json_schema: JsonObject) -> JsonObject:
+    """Return the schema of a float, whose multiples are bounded to those that pydantic accepts in spite of rounding.
+
+    Args:
+        schema: The core schema.
+        json_schema: Pydantic's schema, which leaves infinite bounds out.
+    """
+    infinite = {"ge": math.inf, "gt": math.inf, "le": -math.inf, "lt": -math.inf}
+    if (name := next((name for name, end in infinite.items() if schema.get(name) == end), None)) is not None:
+        return unsupported(
+            f"JSON has no number that meets {name}={infinite[name]}; give a finite bound, or remove it"
+        )
+    of = schema.get("multiple_of")
+    if of is None or of <= 0:
+        return json_schema
+    largest = _largest_multiple(of)
+    if (
+        schema.get("ge", schema.get("gt", -largest)) > largest
+        or schema.get("le", schema.get("lt", largest)) < -largest
+    ):
+        return unsupported(f"floats cannot be multiples of {of} beyond {largest:g}; use Decimal")
+    return {"allOf": [json_schema, {"type": "number", "minimum": -largest, "maximum": largest}]}
+
+
+def _largest_multiple(of: float) -> float:
     """Return the bound up to which pydantic accepts every multiple in spite of rounding."""
     if Decimal(repr(of)) == Decimal(of):
         return 2.0**53 / of.as_integer_ratio()[1]

@@ -36,10 +36,11 @@ from structkit.schema.python.core_schema import (
     decimal_schema,
     enum_members,
     fields_to_object,
+    float_schema,
     is_readable,
     key_schema,
-    largest_multiple,
     name_of,
+    shared_name,
     url_schema,
     with_flags,
 )
@@ -149,6 +150,7 @@ class _PythonSchema(GenerateJsonSchema):
         self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
     ) -> JsonObject:
         fields: list[FieldAt] = []
+        owners: dict[str | int, str] = {}
         policy = self.policy.merge(style_of(self._class))
         for name, required, field in policy.sort_fields(named_required_fields, name_of(self._class)):
             optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))
@@ -162,7 +164,9 @@ class _PythonSchema(GenerateJsonSchema):
                 described = self.generate_inner(cast("core_schema.CoreSchema", field)).copy()
             except PydanticOmit:
                 continue
-            fields.append((self._path(field, name), required, self.handle_ref_overrides(described)))
+            path = self._path(field, name)
+            described = shared_name(owners, path, name) or self.handle_ref_overrides(described)
+            fields.append((path, required, described))
         order: JsonObject = {ORDER: "any"} if policy.order == "any" else {}
         return {"properties": {}, **fields_to_object(fields), **order}
 
@@ -274,17 +278,7 @@ class _PythonSchema(GenerateJsonSchema):
     # Numbers
 
     def float_schema(self, schema: core_schema.FloatSchema) -> JsonObject:
-        described = super().float_schema(schema)
-        of = schema.get("multiple_of")
-        if of is None or of <= 0:
-            return described
-        largest = largest_multiple(of)
-        if (
-            schema.get("ge", schema.get("gt", -largest)) > largest
-            or schema.get("le", schema.get("lt", largest)) < -largest
-        ):
-            return unsupported(f"floats cannot be multiples of {of} beyond {largest:g}; use Decimal")
-        return {"allOf": [described, {"type": "number", "minimum": -largest, "maximum": largest}]}
+        return float_schema(schema, super().float_schema(schema))
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonObject:
         described: JsonObject = {"type": "number"}

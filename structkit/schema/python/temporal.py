@@ -145,7 +145,7 @@ def _format(
     kind: str, low: dt.date | dt.time | dt.timedelta | None, high: object, zone: str | None
 ) -> JsonObject:
     if low is not None and high is not None and low > high:  # type: ignore[operator]
-        return unsupported(f"no {kind} is within the bounds; relax them")
+        return unsupported(f"no {kind} is within the bounds; change one of ge, gt, le and lt")
     return format_schema(kind, low=_format_bound(low), high=_format_bound(high), zone=zone)
 
 
