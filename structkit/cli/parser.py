@@ -27,14 +27,17 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and the message, and exit."""
+        """Print the message and a line of usage, and exit."""
         slips = [
             text for text in self._given if text.startswith("--") and self._option(text) not in (None, text)
         ]
         if "required" in message and slips:  # an option with a slip is missing
             message = f"unrecognized arguments: {slips[0]}"
         meant = self._meant(message)
-        super().error(message if meant is None else f"{message}\n  write {meant}")
+        remedy = "" if meant is None else f"\n  write {meant}"
+        places = [f"{each.metavar or each.dest}" for each in self._actions if not each.option_strings]
+        usage = " ".join(["usage:", self.prog, "[options]", *places])
+        self.exit(2, f"{self.prog}: error: {message}{remedy}\n{usage}; {self.prog} --help says more\n")
 
     def _meant(self, message: str) -> str | None:
         wrong = re.search(r"invalid choice: '?([^' ]+)'? \(choose from (.*)\)", message)

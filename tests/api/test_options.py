@@ -49,8 +49,10 @@ def call(function: Callable[..., Any], **options: Any) -> Any:
 
 @pytest.mark.parametrize("function", CALLS, ids=lambda function: function.__name__)
 def test_the_list_in_the_error_is_the_signature(function: Callable[..., Any]) -> None:
-    with pytest.raises(TypeError, match="write max_tokens=\\.\\.\\.; it takes ") as caught:
+    with pytest.raises(TypeError, match=r"has no argument 'max_token'; write max_tokens=\.\.\.$"):
         call(function, max_token=3)
+    with pytest.raises(TypeError, match="has no argument 'colour'; it takes ") as caught:
+        call(function, colour=3)
     listed = re.findall(r"\w+", str(caught.value).partition("it takes ")[2])
     assert len(listed) == len(set(listed))
     assert set(listed) == names(function)

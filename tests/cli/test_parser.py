@@ -44,10 +44,13 @@ def test_nothing_is_named_that_was_not_meant(
     assert "write" not in capsys.readouterr().err.split("error:")[1]
 
 
-def test_the_usage_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
+def test_the_error_comes_before_a_line_of_usage_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
         main(["sample", "a:B", "--tpye", "x"])
-    assert capsys.readouterr().err.startswith("usage: structkit sample ")
+    error, *_, usage = capsys.readouterr().err.splitlines()
+    assert caught.value.code == 2
+    assert error == "structkit sample: error: unrecognized arguments: --tpye x"
+    assert usage.startswith("usage: structkit sample [options] ")
 
 
 def test_files_that_cannot_be_read_or_written(capsys: pytest.CaptureFixture[str]) -> None:

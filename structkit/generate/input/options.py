@@ -355,7 +355,7 @@ class Settings:
         0.5
         >>> Settings.read("extract", {"max_token": 20})
         Traceback (most recent call last):
-        TypeError: extract() has no argument 'max_token'; write max_tokens=...; it takes max_tokens, temperature, ...
+        TypeError: extract() has no argument 'max_token'; write max_tokens=...
         """
         known = accepted.__annotations__
         unknown = [name for name in given if name not in known]
@@ -365,7 +365,8 @@ class Settings:
             close = [meant] if meant in names else get_close_matches(unknown[0], names, 1, 0.8)
             hint = _HINTS.get(meant or unknown[0], "")
             hint = f"; write {close[0]}=..." if close else hint
-            raise TypeError(f"{function}() has no argument {unknown[0]!r}{hint}; it takes {', '.join(names)}")
+            remedy = hint or f"; it takes {', '.join(names)}"
+            raise TypeError(f"{function}() has no argument {unknown[0]!r}{remedy}")
         options = cast("StreamOptions", given)
         thinking = options.get("thinking", False)
         prompt_lookup = options.get("prompt_lookup", True)

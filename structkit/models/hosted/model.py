@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Protocol, TypedDict, cast
 
 from structkit.models.capabilities import Capabilities, Constraint
@@ -121,7 +122,9 @@ class HostedSettings:
         known = HostedOptions.__annotations__
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
-            raise TypeError(f"{function}() has no argument {unknown!r}; it takes {', '.join(known)}")
+            close = get_close_matches(unknown, known, 1, 0.8)
+            remedy = f"write {close[0]}=..." if close else f"it takes {', '.join(known)}"
+            raise TypeError(f"{function}() has no argument {unknown!r}; {remedy}")
         settings = cls(
             continues=given.get("continues"),
             constrain=given.get("constrain", True),

@@ -88,7 +88,7 @@ def test_many_threads() -> None:
         (
             {"max_token": 3},
             TypeError,
-            r"no argument 'max_token'; write max_tokens=...; it takes max_tokens, ",
+            r"no argument 'max_token'; write max_tokens=\.\.\.$",
         ),
         ({"max_tokens": -1}, ValueError, "max_tokens must be at least 0"),
         ({"max_tokens": 2.5}, TypeError, "max_tokens must be an integer"),

@@ -105,10 +105,13 @@ def test_a_constraint_that_is_refused_is_left_out(kind: Kind) -> None:
 @each_kind
 def test_arguments_are_checked(kind: Kind) -> None:
     with (
-        pytest.raises(
-            TypeError, match=r"from_\w+\(\) has no argument 'max_call'; it takes continues, constrain"
-        ),
+        pytest.raises(TypeError, match=r"from_\w+\(\) has no argument 'max_call'; write max_calls=\.\.\.$"),
         kind.serving(WHOLE, max_call=3),
+    ):
+        pass
+    with (
+        pytest.raises(TypeError, match=r"from_\w+\(\) has no argument 'n'; it takes continues, constrain"),
+        kind.serving(WHOLE, n=3),
     ):
         pass
     with pytest.raises(ValueError, match="max_calls must be at least 1"), kind.serving(WHOLE, max_calls=0):
