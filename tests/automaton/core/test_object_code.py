@@ -55,7 +55,7 @@ event.register("numba:compile", Listener())
 GENERATE = """
 import structkit as sk
 model = sk.testing.RandomModel(3, sk.testing.byte_vocabulary())
-result = sk.extract(model, "", dict[str, list[int]], max_tokens=60)
+result = sk.generate(model, "", dict[str, list[int]], max_tokens=60).value
 """
 
 APPLY_MASK = """
