@@ -71,7 +71,13 @@ def _has_labels(node: Node) -> bool:
         part = pending.pop()
         if isinstance(part, ReturnLabel):
             return True
-        pending += children(part)
+        if isinstance(
+            part, Network
+        ):  # its labels are moves of its own; the automata of its terminals are large
+            if any(isinstance(each, ReturnLabel) for _, each, _ in part.moves):
+                return True
+        else:
+            pending += children(part)
     return False
 
 

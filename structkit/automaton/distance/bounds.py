@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -41,6 +41,9 @@ DISTINCT_MARGIN = 3
 """Extra bytes or tokens for a distinct text to differ from the texts seen before; an estimate, such as three digits."""
 
 _FREE_TEXT = free_text_body(0, None)
+
+_Move: TypeAlias = "tuple[int, Node | int, int]"
+"""A state, the node or its bound, and the state after it."""
 
 
 class LengthBounds:
@@ -116,6 +119,7 @@ class LengthBounds:
     def _resolve(self, rules: Iterable[str]) -> None:
         """Compute the bounds of rules and of the rules they need; a rule is retried once other bounds are known."""
         unresolved: dict[str, int] = {}  # numbered in the order in which they were tried
+        moves: dict[str, list[_Move]] = {}  # of the automata of rules that are tried again
         waiting: dict[str, list[str]] = {}
         pending, tried = list(rules), 0
         while pending:
@@ -125,12 +129,13 @@ class LengthBounds:
                 if current in unresolved or current in self._lengths:
                     continue
                 missing: set[str] = set()
-                length = self._of_node(self._node(current), missing)
+                length = self._of_rule(current, moves, missing)
                 if length < UNREACHABLE and self._has_shortage(current):
                     length = UNREACHABLE
                     missing.clear()
                 if length < UNREACHABLE:
                     self._lengths[current] = length
+                    moves.pop(current, None)
                     resolved.append(current)
                 else:
                     tried += 1
@@ -144,6 +149,29 @@ class LengthBounds:
                 del unresolved[name]
         # The remaining rules depend on each other, so none has a text.
         self._lengths.update(dict.fromkeys(unresolved, UNREACHABLE))
+
+    def _of_rule(self, rule: str, moves: dict[str, list[_Move]], missing: set[str]) -> int:
+        """Return the bound of a rule, as `_of_node` does; `moves` receives those of its automaton for another try."""
+        found = moves.get(rule)
+        if found is None:
+            node = self._node(rule)
+            if not isinstance(node, Network):
+                return self._of_node(node, missing)
+            found = moves[rule] = self._moves_of(node)
+        return self._shortest_path(found, missing)
+
+    def _moves_of(self, network: Network) -> list[_Move]:
+        """Return the moves of an automaton, with the bounds of the parts that need no rule."""
+        plain = cast("Network", resolve_labels(network, None, self._owners))
+        found: list[_Move] = []
+        for source, node, target in plain.moves:
+            needed: set[str] = set()
+            part: Node | int = node
+            if not isinstance(node, RuleRef):
+                length = self._of_node(node, needed)
+                part = node if needed else length
+            found.append((source, part, target))
+        return found
 
     def _has_shortage(self, rule: str) -> bool:
         """Return whether a rule needs more distinct texts than it has."""
@@ -211,18 +239,19 @@ class LengthBounds:
         if network in self._networks:
             return self._networks[network]
         needed: set[str] = set()
-        length = self._shortest_path(cast("Network", resolve_labels(network, None, self._owners)), needed)
+        length = self._shortest_path(self._moves_of(network), needed)
         if needed:
             missing |= needed
         elif length < UNREACHABLE and not any(isinstance(node, RuleRef) for _, node, _ in network.moves):
             self._networks[network] = length
         return length
 
-    def _shortest_path(self, network: Network, missing: set[str]) -> int:
+    def _shortest_path(self, moves: Iterable[_Move], missing: set[str]) -> int:
         """Return the length of a shortest path (Dijkstra 1959)."""
         following: dict[int, list[tuple[int, int]]] = {}
-        for source, node, target in network.moves:
-            if (length := self._of_node(node, missing)) < UNREACHABLE:
+        for source, part, target in moves:
+            length = part if isinstance(part, int) else self._of_node(part, missing)
+            if length < UNREACHABLE:
                 following.setdefault(source, []).append((length, target))
         distances = {0: 0}
         pending = [(0, 0)]
