@@ -26,7 +26,7 @@ from structkit.index.distance import tokenize
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
 from structkit.index.rows import walk_kernels
-from structkit.index.rows.arena import ARENA_SIZE, COLUMNS, group_by_signature
+from structkit.index.rows.arena import ARENA_SIZE, COLUMNS
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
@@ -36,7 +36,6 @@ from structkit.index.rows.simple_kernels import walk_simple
 from structkit.index.rows.subtrees import subtrees_of
 from structkit.index.similar_rows import SimilarRows
 from structkit.limits import Work
-from structkit.vocabulary.trie import sorted_set
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["UNREACHABLE", "Index"]
@@ -168,7 +167,7 @@ class Index:
         if allowed.any():
             nodes, states = difference.nodes[allowed], difference.targets[allowed]
             work = work or Work(self.automaton.limits.work)
-            part = self._walk(nodes, frame, work=work, states=states)
+            part = self._walk_together(nodes, frame, _NO_BUDGET, 0, _NO_SIGNATURES, "", work, states)
         return self._similar.row(other, difference, part)
 
     def continuation_row(self, exit_nodes: NDArray[np.int32], frame: Frame, work: Work | None = None) -> Row:
@@ -353,7 +352,7 @@ class Index:
         """Group the tokens of a mask by signature: int32[tokens], the group of each; int64[groups], a token of each."""
         number, first = np.full(len(signatures), -1, np.int32), np.empty(len(signatures), np.int64)
         slots = np.full(2 << max(len(signatures), 1).bit_length(), -1, np.int32)
-        found = group_by_signature(signatures, mask, number, first, slots)
+        found = walk_kernels.group_by_signature(signatures, mask, number, first, slots)
         return number, first[:found]
 
     def _number(self, exit_nodes: NDArray[np.int32]) -> int:
@@ -392,18 +391,38 @@ class Index:
         *,
         distinct_mode: str = "",
         work: Work | None = None,
-        states: NDArray[np.int32] = _NO_STATES,
     ) -> Row:
         """Return the row of a frame for the tokens that continue behind trie nodes.
 
-        Where the nodes lie behind one another, a node behind several of them would be reached once from each. If there
-        could be more such places than there are nodes, the walk adds the frame to those that come to a node.
+        Where the nodes lie behind one another, a node behind several of them is reached once from each. If there could
+        be more such places than there are nodes, only nodes that do not lie behind one another are followed together.
         """
         ends = self.vocabulary.trie.end
         work = work or Work(self.automaton.limits.work)
-        nested = len(nodes) > 1 and not len(states) and int((ends[nodes] - nodes).sum()) > len(ends)
-        if nested:
-            nodes = sorted_set(nodes)
+        if len(nodes) < 2 or int((ends[nodes] - nodes).sum()) <= len(ends):
+            return self._walk_together(nodes, frame, remaining, salt, signatures, distinct_mode, work)
+        mask = np.zeros(self.vocabulary.mask_words, np.uint32)
+        exits, costs = [NO_EXIT_NODES], []
+        for layer in self.vocabulary.trie.layers(nodes):
+            added = np.zeros_like(signatures)
+            row = self._walk_together(layer, frame, remaining, salt, added, distinct_mode, work)
+            row.mask.or_into(mask)
+            exits.append(row.exit_nodes)
+            costs.append(row.max_cost_after)
+            signatures += added
+        return Row(Mask(mask), np.unique(np.concatenate(exits)), max(costs))
+
+    def _walk_together(
+        self,
+        nodes: NDArray[np.int32],
+        frame: Frame,
+        remaining: int,
+        salt: int,
+        signatures: NDArray[np.int64],
+        distinct_mode: str,
+        work: Work,
+        states: NDArray[np.int32] = _NO_STATES,
+    ) -> Row:
         scratch = self.scratch_pool.acquire()
         arena, room = scratch.arena, ARENA_SIZE
         before = signatures.copy()  # a walk that begins anew must not take back what other frames have added
@@ -416,7 +435,6 @@ class Index:
                 and not len(states)
                 and not len(signatures)
                 and not distinct_mode
-                and not nested
                 and self._is_simple(nodes, frame)
             ):
                 found, worst, filled, others = walk_simple(
@@ -425,21 +443,18 @@ class Index:
                     scratch.words, scratch.exit_nodes, scratch.other_nodes, scratch.other_states,
                 )  # fmt: skip
                 left, reached = scratch.other_nodes[:others], scratch.other_states[:others]
-            starts = np.zeros(len(ends) if nested else 0, np.bool_)
-            if nested:
-                starts[nodes] = True
             work.pay(room, "the search for the tokens of a mask")
             found, worst, filled = walk_kernels.walk(
-                *self._trie, *tables, self.token_distances, left, starts, reached, frame.state, frame.count, remaining,
-                arena, salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing,
-                _NO_BUDGET, found, worst, filled,
+                *self._trie, *tables, self.token_distances, left, reached, frame.state, frame.count, remaining, arena,
+                salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing, _NO_BUDGET,
+                found, worst, filled,
             )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
                 if len(nodes) > 1 or len(reached) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
                     # Those of the first walk precede the others, and labels those of later trie nodes. Behind trie
                     # nodes that lie behind one another they repeat, and would again in each row below.
-                    exits = sorted_set(exits)
+                    exits = np.unique(exits)
                 row = Row(scratch.take_mask(filled), exits, worst - self._token_distance.pending(frame))
                 self.scratch_pool.release(scratch)
                 return row
