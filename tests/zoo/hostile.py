@@ -384,7 +384,7 @@ HOSTILE: Kind = {
     ),
     "model, aliases swapped": Specimen(Swapped, texts=['{"b": 1, "a": "x"}'], refuses=['{"a": 1, "b": "x"}']),
     "model, an alias that is another field": Specimen(
-        Taken, error="no value is both an integer and a string"
+        Taken, error="the fields a and p have the same name 'p' in JSON; give each an alias of its own"
     ),
     "model, strange aliases": Specimen(
         Strange, [Strange(**{'\n"\\ é😀\u2028': 1, "": 2})], ['{"weird": 1, "empty": 2}']

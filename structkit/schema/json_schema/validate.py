@@ -71,12 +71,7 @@ def make_checker(
             yield from kind.VALIDATORS["type"](validator, types, value, schema)
 
     own = {"multipleOf": multiple_of, "type": type_or_null}
-    integer = Draft202012Validator.TYPE_CHECKER.is_type
-    exact = extend(
-        kind,
-        {keyword: own[keyword] for keyword in own.keys() & kind.VALIDATORS.keys()},
-        type_checker=kind.TYPE_CHECKER.redefine("integer", lambda _, value: integer(value, "integer")),
-    )
+    exact = extend(kind, {keyword: own[keyword] for keyword in own.keys() & kind.VALIDATORS.keys()})
     validator = exact(schema, format_checker=kind.FORMAT_CHECKER, registry=registry)
 
     def checked(value: object) -> Rejected | None:
