@@ -28,6 +28,11 @@ def multiply_out(
 
     >>> from structkit.limits import Limits
     >>> from structkit.schema.ir.definitions import Definitions
+    >>> from structkit.schema.ir.nodes import Null, Property
+    >>> one, other = (Object((Property(name, Null()),)) for name in "ab")
+    >>> intersector = Intersector(Definitions(), Limits())
+    >>> multiply_out(one, [Combined((one, other), 1, 2)], intersector, SchemaPath()) == one
+    True
 
     Raises:
         UnsupportedKeyword: A difference cannot be represented exactly.
