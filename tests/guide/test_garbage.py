@@ -38,6 +38,7 @@ OPEN = {
     "required": ["id"],
     "additionalProperties": {"type": ["number", "string"]},
 }
+CONTAINS = {"type": "array", "items": {"type": "integer"}, "contains": {"const": 1}, "maxItems": 4}
 
 
 @pytest.fixture
@@ -72,8 +73,9 @@ def _ours(garbage: list[object]) -> set[str]:
         (DISTINCT, b'["aa", "bb", "aab", "b"]'),
         (OPEN, b'{"id": 12, "x": "yyy", "z": 1.5}'),
         ({"type": "string", "pattern": "^(ab|cd)*$"}, b'"ababcdcdab"'),
+        (CONTAINS, b"[2, 2, 1]"),
     ],
-    ids=["recursive", "distinct", "open", "pattern"],
+    ids=["recursive", "distinct", "open", "pattern", "contains"],
 )
 def test_a_dropped_guide_leaves_no_garbage(
     schema: dict[str, object], text: bytes, budgets: bool, garbage: list[object]

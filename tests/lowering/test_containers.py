@@ -83,3 +83,16 @@ def test_counts_of_keys_in_any_order_have_no_dead_end(declared: int, other: obje
                 )
                 cursor.advance(written[-1])
             assert Draft202012Validator(schema).is_valid(json.loads(written))
+
+
+def test_the_states_of_a_long_array_that_contains_an_item_do_not_nest() -> None:
+    schema = {"type": "array", "items": {"enum": [1, 2]}, "contains": {"const": 1}, "minItems": 498}
+    guide = compile(schema, byte_vocabulary(), cache=False)
+    for items, is_valid in (([2] * 497 + [1], True), ([2] * 498, False), ([2] * 496 + [1], False)):
+        cursor = guide.cursor()
+        *rest, end = json.dumps(items).encode()
+        for byte in rest:
+            cursor.advance(byte)
+        mask = np.zeros(guide.vocabulary.mask_words, np.uint32)
+        cursor.fill_mask(mask)
+        assert bool(mask[end >> 5] >> (end & 31) & 1) == is_valid

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Hashable, Sequence
 from itertools import permutations
+from typing import TypeAlias, TypeVar
 
 from structkit.errors import UnsupportedKeyword
 from structkit.regex.nodes import (
@@ -21,6 +21,11 @@ from structkit.regex.nodes import (
 from structkit.schema.ir.nodes import Array, Contains, Schema
 
 __all__ = ["contains_items", "interleave", "prefix_items"]
+
+State = TypeVar("State", bound=Hashable)
+
+_Moves: TypeAlias = tuple[list[tuple[Node, State]], list[Node]]
+"""The parts that may follow, each with the state after it, and the languages with which a list may end."""
 
 _MAX_MATCHING = 5
 """Maximum number of different parts that one array or object must contain."""
@@ -153,31 +158,74 @@ def interleave(
         message = "these required parts together with these counts cannot be enforced; drop one of them"
         raise UnsupportedKeyword("contains", message, place=path)
 
-    @cache
-    def after(count: int, missing: tuple[Node, ...]) -> Node:
-        """Return the language after `count` parts."""
-        first = LiteralText(comma if count or started else "")
+    def moves(count: int, missing: tuple[Node, ...]) -> _Moves[tuple[Node, ...]]:
+        first = _separator(comma, is_first=not (count or started))
         if not missing:
-            return _rest(
-                other,
-                max(min_count - count, 0),
-                None if max_count is None else max_count - count,
-                comma,
-                first,
-            )
+            rest = None if max_count is None else max_count - count
+            return [], [_rest(other, max(min_count - count, 0), rest, comma, first)]
         if max_count is None and count + len(missing) >= min_count:
-            return choice(_unbounded_order(order, other, comma, first) for order in permutations(missing))
+            return [], [_unbounded_order(order, other, comma, first) for order in permutations(missing)]
         if max_count is not None and count + len(missing) > max_count:
-            return NEVER
-        options = [
-            seq(first, part, after(count + 1, tuple(each for each in missing if each != part)))
-            for part in missing
-        ]
+            return [], []
+        parts = [(part, tuple(each for each in missing if each != part)) for part in missing]
         if other is not NEVER and (max_count is None or count + len(missing) < max_count):
-            options.append(seq(first, other, after(count + 1, missing)))
-        return rule(choice(options), f"{path}/{count}/{len(missing)}") if rule else choice(options)
+            parts.append((other, missing))
+        return parts, []
 
-    return after(0, tuple(matching))
+    return _counted_parts(
+        tuple(matching),
+        moves,
+        lambda missing: f"{len(missing)}",
+        comma=comma,
+        rule=rule,
+        path=path,
+        started=started,
+    )
+
+
+def _counted_parts(
+    start: State,
+    moves: Callable[[int, State], _Moves[State]],
+    name: Callable[[State], str],
+    *,
+    comma: str,
+    rule: Callable[[Node, str], Node] | None,
+    path: str,
+    started: bool,
+) -> Node:
+    """Return the lists of parts of which each leads from one state to another.
+
+    Args:
+        start: The state before the first part.
+        moves: Returns, for the number of parts so far and a state, the parts that may follow, each with the state after
+            it, and the languages with which the list may end instead.
+        name: Names a state, for the names of rules.
+        comma: Separator of parts.
+        rule: As for `contains_items`.
+        path: The schema path, for the names of rules.
+        started: Whether a part precedes the list.
+    """
+    found = {(0, start): moves(0, start)}
+    order = [(0, start)]
+    for count, state in order:
+        for _, after in found[count, state][0]:
+            if (count + 1, after) not in found:
+                found[count + 1, after] = moves(count + 1, after)
+                order.append((count + 1, after))
+    nodes: dict[tuple[int, State], Node] = {}
+    for count, state in reversed(order):
+        parts, ends = found[count, state]
+        first = _separator(comma, is_first=not (count or started))
+        options = [seq(first, part, nodes[count + 1, after]) for part, after in parts]
+        node = choice([*options, *ends])
+        if rule is not None and parts and node is not NEVER:
+            node = rule(node, f"{path}/{count}/{name(state)}")
+        nodes[count, state] = node
+    return nodes[0, start]
+
+
+def _separator(comma: str, *, is_first: bool) -> LiteralText:
+    return LiteralText("" if is_first else comma)
 
 
 def _rest(other: Node, min_count: int, max_count: int | None, comma: str, first: LiteralText) -> Node:
@@ -239,31 +287,18 @@ def _bounded(
         message = "these counts of `contains` together with the counts of items cannot be enforced; drop one of them"
         raise UnsupportedKeyword("contains", message, place=path)
 
-    @cache
-    def after(count: int, matches: int) -> Node:
-        """Return the language after `count` items, of which `matches` match."""
-        first = LiteralText(comma if count or started else "")
+    def moves(count: int, matches: int) -> _Moves[int]:
+        first = _separator(comma, is_first=not (count or started))
         remaining = None if max_count is None else max_count - count
         missing = max(needed - matches, 0)
         if remaining is not None and missing > remaining:
-            return NEVER
-        if allowed is None and not missing:
-            return _rest(other, max(min_count - count, 0), remaining, comma, first)
-        if allowed == matches:
-            return _rest(other, max(min_count - count, 0), remaining, comma, first)
+            return [], []
+        if allowed == matches or (allowed is None and not missing):
+            return [], [_rest(other, max(min_count - count, 0), remaining, comma, first)]
         if remaining is None and count + missing >= min_count:
             max_matches = None if allowed is None else allowed - matches
-            return _counted(matching, other, missing, max_matches, comma, started=bool(first.value))
-        options = (
-            [
-                seq(first, matching, after(count + 1, matches + 1)),
-                seq(first, other, after(count + 1, matches)),
-            ]
-            if remaining != 0
-            else []
-        )
-        if count >= min_count and not missing:
-            options.append(EMPTY)
-        return rule(choice(options), f"{path}/{count}/{matches}") if rule else choice(options)
+            return [], [_counted(matching, other, missing, max_matches, comma, started=bool(first.value))]
+        ends: list[Node] = [EMPTY] if count >= min_count and not missing else []
+        return [] if remaining == 0 else [(matching, matches + 1), (other, matches)], ends
 
-    return after(0, 0)
+    return _counted_parts(0, moves, str, comma=comma, rule=rule, path=path, started=started)
