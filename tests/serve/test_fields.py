@@ -137,6 +137,14 @@ def test_calls_are_read_without_the_field_tools() -> None:
         assert all("Porto" in prompt and "sun" in prompt for prompt in served.model.prompts)
 
 
+def test_instructions_need_no_message_of_the_user(random: Served) -> None:
+    system = {"role": "system", "content": "Say what time it is."}
+    completion = client_of(random).chat.completions.create(
+        model="demo", messages=[system], tools=[CLOCK], tool_choice="required", max_tokens=40
+    )
+    assert [call.function.name for call in completion.choices[0].message.tool_calls] == ["clock"]
+
+
 @pytest.mark.parametrize(
     "message",
     [

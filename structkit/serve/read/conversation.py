@@ -87,7 +87,9 @@ def read_conversation(body: Fields) -> tuple[str, list[Message]]:
             text = "" if parts and not message.has("content") else _content(message)
             messages.append(Calls(calls=tuple(parts), text=text) if parts else Answer(content=text))
     calls.check_closed()
-    if not messages or isinstance(messages[-1], Answer):
+    if not messages:  # instructions only; a step of an agent follows a message of the user
+        messages.append(User(content=""))
+    if isinstance(messages[-1], Answer):
         raise ApiError(
             400, "the last message must be one of the user or of a tool", param="messages", code=_CODE
         )
