@@ -48,6 +48,11 @@ __all__ = ["create_app"]
 
 R = TypeVar("R")
 
+_NO_PATH = (
+    "there is nothing at this path; the address of a client ends in /v1, with /chat/completions, /completions and "
+    "/models below it"
+)
+
 Handler: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 
 
@@ -316,9 +321,7 @@ async def _health(request: Request) -> Response:
 async def _http_error(request: Request, error: Exception) -> Response:
     """Return an error of the router, such as an unknown path, in the shape of the API."""
     status = error.status_code if isinstance(error, HTTPException) else 500
-    fault = {404: "there is nothing at this path", 405: "this path takes another method"}.get(
-        status, "bad request"
-    )
+    fault = {404: _NO_PATH, 405: "this path takes another method"}.get(status, "bad request")
     headers = error.headers if isinstance(error, HTTPException) else None
     code = "not_found" if status == 404 else None
     return error_response(ApiError(status, fault, code=code, headers=headers))

@@ -211,7 +211,10 @@ def logged_error(raised: Exception, constraint_param: str | None = None) -> ApiE
 
 def too_slow(seconds: float) -> ApiError:
     """Return the error of a request whose time is over."""
-    return ApiError(408, f"the answer was not complete within {seconds:g} s", code="timeout")
+    # The client of OpenAI sends a request with the status 408 again, which would take as long again.
+    headers = {"x-should-retry": "false"}
+    fault = f"the answer was not complete within {seconds:g} s; give a smaller max_tokens"
+    return ApiError(408, fault, code="timeout", headers=headers)
 
 
 async def until_gone(receive: Receive) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from structkit.errors import (
@@ -16,7 +17,7 @@ from structkit.errors import (
     VocabularyError,
 )
 
-__all__ = ["ApiError", "api_error_of"]
+__all__ = ["ApiError", "api_error_of", "for_clients"]
 
 _TYPES = {
     401: "authentication_error",
@@ -24,6 +25,10 @@ _TYPES = {
     408: "timeout_error",
     429: "rate_limit_error",
 }
+
+
+_PYTHON_ONLY = re.compile(r"(?:,? or pass|; with) (?:it to )?(?:Limits\(|JsonSchema\(|strict=)[^\n;]*")
+"""A remedy that only a program in Python has."""
 
 
 class ApiError(Exception):
@@ -84,13 +89,13 @@ def api_error_of(error: Exception, constraint_param: str | None = None) -> ApiEr
         case BudgetTooSmall():
             return ApiError(400, str(error), param="max_tokens", code="budget_too_small")
         case SchemaError() | PatternError() | GrammarError() | VocabularyError():
-            return ApiError(400, str(error), param=constraint_param, code="invalid_constraint")
+            return ApiError(400, for_clients(str(error)), param=constraint_param, code="invalid_constraint")
         case LimitExceeded():
-            return ApiError(400, _without_limits(error), param=constraint_param, code="constraint_too_large")
+            return ApiError(400, for_clients(str(error)), param=constraint_param, code="constraint_too_large")
         case AgentError():
             return ApiError(400, str(error), param="messages" if error.place == "messages" else "tools")
         case GenerationError(place="prompt"):
-            return ApiError(400, error.message, param="messages", code="context_length_exceeded")
+            return ApiError(400, for_clients(error.message), param="messages", code="context_length_exceeded")
         case ModelError():
             return ApiError(
                 500, "the model failed; the log of the server has the reason", code="model_failed"
@@ -101,6 +106,10 @@ def api_error_of(error: Exception, constraint_param: str | None = None) -> ApiEr
             )
 
 
-def _without_limits(error: LimitExceeded) -> str:
-    """Return the message without the advice to pass `Limits`, which a client cannot."""
-    return str(error).replace(f" or pass Limits({error.limit}=...)", "")
+def for_clients(message: str) -> str:
+    """Return a message without the remedies of Python, which a client cannot use, or in the words of the API.
+
+    >>> for_clients("too long; shorten it, or pass include_schema=False to omit it")
+    'too long; shorten it, or send include_schema: false to omit it'
+    """
+    return _PYTHON_ONLY.sub("", message).replace("pass include_schema=False", "send include_schema: false")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import cast
@@ -22,6 +22,12 @@ _PRIVATE = "structkit:"
 """The start of keywords that only Python types have."""
 
 _CODE = "invalid_value"
+
+_JSON_SCHEMA = "write {type: 'json_schema', json_schema: {name, schema}}"
+_REMEDIES: Mapping[str, str] = {
+    **dict.fromkeys(("schema", "strict", "name"), _JSON_SCHEMA),
+    "grammar": "write structured_outputs: {grammar: ...}",
+}
 
 _CHARACTER = r"[\t\n\x20-\x7e\u00a0-\U0010ffff]"
 """A character of free text: no control character but the tab and the line feed."""
@@ -100,7 +106,7 @@ def _response_format(body: Fields) -> Iterator[Constraint]:
     given = body.nested("response_format")
     if given is None:
         return
-    given.check_names(("type", "json_schema"))
+    given.check_names(("type", "json_schema"), _REMEDIES)
     match given.text("type"):
         case "text":
             pass
@@ -116,7 +122,9 @@ def _response_format(body: Fields) -> Iterator[Constraint]:
                 raise named.error("schema", "is required")
             yield _of(json_schema(schema), schema.place)
         case _:
-            raise given.error("type", "must be 'text', 'json_object' or 'json_schema'")
+            raise given.error(
+                "type", "must be 'text', 'json_object' or 'json_schema'; structured_outputs has the others"
+            )
 
 
 def _structured_outputs(body: Fields) -> Iterator[Constraint]:

@@ -10,7 +10,7 @@ from structkit.models.protocols import Message as Turn
 from structkit.serve.bounds.api_error import ApiError
 from structkit.serve.read.fields import Fields
 
-__all__ = ["read_conversation", "read_turns"]
+__all__ = ["has_calls", "read_conversation", "read_turns"]
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _NAMES = {
@@ -35,23 +35,30 @@ _MAX_CALLS = 128
 _CODE = "invalid_value"
 
 
-def read_turns(body: Fields) -> list[Turn]:
-    """Return the messages of a chat without tools.
+def has_calls(body: Fields) -> bool:
+    """Whether the messages of a chat have calls, or the outputs of calls.
 
     Raises:
-        ApiError: A message is malformed, or has a call.
+        ApiError: A message is malformed.
     """
-    turns: list[Turn] = []
-    for message in _messages(body):
-        role = message.text("role")
-        if role == "tool" or message.has("tool_calls"):
-            raise message.error("role" if role == "tool" else "tool_calls", "needs the field tools")
-        turns.append(Turn(role="system" if role == "developer" else str(role), content=_content(message)))
-    return turns
+    return any(message.text("role") == "tool" or message.raw("tool_calls") for message in _messages(body))
+
+
+def read_turns(body: Fields) -> list[Turn]:
+    """Return the messages of a chat without calls.
+
+    Raises:
+        ApiError: A message is malformed.
+    """
+    return [
+        Turn(role="system" if role == "developer" else role, content=_content(message))
+        for message in _messages(body)
+        if (role := message.text("role"))
+    ]
 
 
 def read_conversation(body: Fields) -> tuple[str, list[Message]]:
-    """Return the instructions and the messages of a chat with tools.
+    """Return the instructions and the messages of a chat with tools or calls.
 
     The ids of calls are numbered in order, so that equal conversations have equal prompts.
 
@@ -76,11 +83,13 @@ def read_conversation(body: Fields) -> tuple[str, list[Message]]:
             else:
                 messages.append(User(content=text))
         else:
-            text = _content(message) if message.has("content") else ""
             parts = [calls.read_call(each) for each in message.objects("tool_calls", _MAX_CALLS)]
+            text = "" if parts and not message.has("content") else _content(message)
             messages.append(Calls(calls=tuple(parts), text=text) if parts else Answer(content=text))
     calls.check_closed()
-    if not messages or isinstance(messages[-1], Answer):
+    if not messages:  # instructions only; a step of an agent follows a message of the user
+        messages.append(User(content=""))
+    if isinstance(messages[-1], Answer):
         raise ApiError(
             400, "the last message must be one of the user or of a tool", param="messages", code=_CODE
         )
@@ -156,19 +165,33 @@ def _messages(body: Fields) -> list[Fields]:
         if role not in _ROLES:
             raise message.error("role", f"must be one of {', '.join(_ROLES)}")
         message.check_names(_NAMES[role])
+        if message.has("function_call"):
+            raise message.error("function_call", "is no longer a part of the API; write tool_calls")
+        if message.has("audio"):
+            raise message.error("audio", "is not supported: the model reads only text")
     return messages
 
 
 def _content(message: Fields) -> str:
-    """Return the text of a message: a string, or parts of the type `text`."""
+    """Return the text of a message: a string, parts with text, or the refusal of an assistant."""
     value = message.raw("content")
+    if value is None and message.has("refusal"):
+        return message.text("refusal") or ""
     if isinstance(value, str):
         return message.text("content") or ""
     if value is None:
         raise message.error("content", "is required")
-    texts = []
-    for part in message.objects("content", _MAX_PARTS):
-        if part.text("type") != "text":
-            raise part.error("type", "must be 'text': the model reads nothing else")
-        texts.append(part.text("text") or "")
-    return "\n\n".join(texts)
+    parts = list(message.objects("content", _MAX_PARTS))
+    if not parts:
+        raise message.error("content", "must not be empty; give a text, or a part with one")
+    return "\n\n".join(_text_of(part, message) for part in parts)
+
+
+def _text_of(part: Fields, message: Fields) -> str:
+    kind = part.text("type")
+    if kind != "text" and not (kind == "refusal" and message.text("role") == "assistant"):
+        raise part.error("type", "must be 'text': the model reads nothing else")
+    text = part.text(kind)
+    if text is None:
+        raise part.error(kind, "is required")
+    return text

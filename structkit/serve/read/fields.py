@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
 from typing import TypeVar, cast
 
 from structkit.serve.bounds.api_error import ApiError
@@ -56,17 +58,23 @@ class Fields:
         """Return the path of a field."""
         return f"{self.place}.{name}" if self.place else name
 
-    def check_names(self, known: Sequence[str]) -> None:
+    def check_names(self, known: Sequence[str], remedies: Mapping[str, str] = MappingProxyType({})) -> None:
         """Refuse unknown fields: what is ignored without a word is believed to have an effect.
+
+        Args:
+            known: The names of the fields.
+            remedies: What to write in place of fields of other servers.
 
         Raises:
             ApiError: There is an unknown field.
         """
         for name in self.values:
             if name not in known:
+                near = get_close_matches(name[:80], known, 1, 0.75)
+                remedy = remedies.get(name) or (f"write {near[0]}" if near else "")
                 raise ApiError(
                     400,
-                    f"unknown field {name[:80]!r}; the fields are {', '.join(known)}",
+                    f"unknown field {name[:80]!r}; {remedy or 'leave it out: the fields are ' + ', '.join(known)}",
                     param=self.path(name[:80]),
                     code="unknown_field",
                 )
@@ -131,7 +139,7 @@ class Fields:
         """Yield the objects of an array; nothing if it is absent."""
         for number, item in enumerate(self.items(name, maximum) or ()):
             if not isinstance(item, dict):
-                raise ApiError(400, "must be an object", param=f"{self.path(name)}[{number}]")
+                raise self.error(f"{name}[{number}]", "must be an object")
             yield Fields(cast("dict[str, object]", item), f"{self.path(name)}[{number}]")
 
     def error(self, name: str, fault: str) -> ApiError:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from structkit.generate.input.options import ResultOptions
-from structkit.messages import Message
 from structkit.models.protocols import Message as Turn
-from structkit.serve.bounds.api_error import ApiError
 from structkit.serve.bounds.config import ServerConfig
-from structkit.serve.read.constraints import Constraint, free_text, json_schema, read_constraint
-from structkit.serve.read.conversation import read_conversation, read_turns
+from structkit.serve.read.bias import read_bias
+from structkit.serve.read.constraints import Constraint, free_text, read_constraint
+from structkit.serve.read.conversation import read_turns
 from structkit.serve.read.fields import Fields
-from structkit.targets.specs import JsonSchema
+from structkit.serve.read.tools import ToolAsk, read_tools
 
-__all__ = ["AnyPrompt", "Ask", "ToolAsk", "ToolSpec", "read_chat", "read_completion"]
+__all__ = ["AnyPrompt", "Ask", "read_chat", "read_completion"]
 
 AnyPrompt: TypeAlias = "str | tuple[int, ...] | list[Turn]"
 """The messages of a chat, or a text or its tokens for a text completion."""
@@ -39,14 +37,14 @@ _SAMPLING = (
     "n",
     "stream",
     "stream_options",
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
 )
 _WITHOUT_EFFECT = ("user", "metadata", "safety_identifier", "prompt_cache_key", "service_tier")
 """Fields that change no answer."""
 
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "logit_bias": ({},),
     "store": (False,),
     "modalities": (["text"],),
     "best_of": (1,),
@@ -54,6 +52,18 @@ _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "suffix": ("",),
 }
 """Fields that are accepted only with the values that have no effect."""
+
+_REMEDIES: Mapping[str, str] = {
+    "functions": "write tools: [{type: 'function', function: ...}]",
+    "function_call": "write tool_choice",
+    "input": "write messages; the server has no /v1/responses",
+    "json_schema": "write response_format: {type: 'json_schema', json_schema: {name, schema}}",
+    **{
+        f"guided_{kind}": f"write structured_outputs: {{{kind}: ...}}"
+        for kind in ("json", "regex", "choice", "grammar")
+    },
+}
+"""What to write in place of fields of other servers and of former versions."""
 
 _CHAT = (
     "model",
@@ -68,9 +78,6 @@ _CHAT = (
     "tool_choice",
     "parallel_tool_calls",
     *_WITHOUT_EFFECT,
-    "frequency_penalty",
-    "presence_penalty",
-    "logit_bias",
     "store",
     "modalities",
 )
@@ -81,9 +88,6 @@ _COMPLETION = (
     "logprobs",
     *_CONSTRAINTS,
     *_WITHOUT_EFFECT,
-    "frequency_penalty",
-    "presence_penalty",
-    "logit_bias",
     "best_of",
     "echo",
     "suffix",
@@ -93,47 +97,9 @@ _MAX_PROMPTS = 64
 _MAX_PROMPT_TOKENS = 1 << 20
 _MAX_STOPS, _MAX_STOP_LENGTH = 4, 64
 _MAX_TOP_LOGPROBS = 20
-_MAX_TOOLS = 128
-_MAX_PARALLEL_CALLS = 4
 _MAX_SEED = 2**63 - 1
 _COMPLETION_TOKENS = 16
 """Maximum number of tokens of a text completion without `max_tokens`, as OpenAI defines it."""
-
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-
-@dataclass(frozen=True)
-class ToolSpec:
-    """A tool of a request.
-
-    Attributes:
-        name: Its name.
-        description: Its description, or empty.
-        parameters: The target of its arguments.
-    """
-
-    name: str
-    description: str
-    parameters: JsonSchema
-
-
-@dataclass(frozen=True)
-class ToolAsk:
-    """A request that allows or requires calls.
-
-    Attributes:
-        tools: The tools that can be called.
-        choice: Whether there can be a call, or must be one.
-        max_parallel_calls: Maximum number of calls.
-        instructions: The system messages.
-        messages: The other messages.
-    """
-
-    tools: tuple[ToolSpec, ...]
-    choice: Literal["auto", "required", "none"]
-    max_parallel_calls: int
-    instructions: str
-    messages: tuple[Message, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,10 +149,10 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     Raises:
         ApiError: A field is unknown, has the wrong type, or asks for what the server cannot do.
     """
-    body.check_names(_CHAT)
+    body.check_names(_CHAT, _REMEDIES)
     _check_neutral(body)
     given = read_constraint(body)
-    tools = _tools(body)
+    tools = read_tools(body)
     stops = _stops(body, is_free=given is None and tools is None)
     limit = body.integer("max_completion_tokens", 1, config.max_tokens)
     options = _options(body, config, limit, None)
@@ -222,7 +188,7 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
     Raises:
         ApiError: See `read_chat`.
     """
-    body.check_names(_COMPLETION)
+    body.check_names(_COMPLETION, _REMEDIES)
     _check_neutral(body)
     given = read_constraint(body)
     stops = _stops(body, is_free=given is None)
@@ -282,16 +248,20 @@ def _options(body: Fields, config: ServerConfig, limit: int | None, default: int
         trace_content=False,
         prompt_lookup=True,
     )
-    if (top_p := body.number("top_p", 0, 1)) is not None and 0 < top_p < 1:
-        options["top_p"] = top_p
     if (top_k := body.integer("top_k", -1, 10**9)) is not None and top_k > 0:
         options["top_k"] = top_k
+    if (top_p := body.number("top_p", 0, 1)) == 0:
+        options["top_k"] = 1  # the smallest set that reaches 0 is the most likely token
+    elif top_p is not None and top_p < 1:
+        options["top_p"] = top_p
     if (min_p := body.number("min_p", 0, 1)) is not None and min_p > 0:
         options["min_p"] = min_p
     if (penalty := body.number("repetition_penalty", 0.01, 100)) is not None and penalty != 1:
         options["repetition_penalty"] = penalty
     if (seed := body.integer("seed", -_MAX_SEED - 1, _MAX_SEED)) is not None:
         options["seed"] = seed % 2**63
+    if (bias := read_bias(body)) is not None:
+        options["processors"] = (bias,)
     return options
 
 
@@ -339,55 +309,3 @@ def _token_ids(body: Fields, items: list[object]) -> tuple[int, ...]:
     if not all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in items):
         raise body.error("prompt", "must have only integers from 0 as tokens")
     return tuple(cast("list[int]", items))
-
-
-def _tools(body: Fields) -> ToolAsk | None:
-    specs = [_tool(each) for each in body.objects("tools", _MAX_TOOLS)]
-    names = [spec.name for spec in specs]
-    if len(set(names)) < len(names):
-        raise body.error("tools", "has two functions with the same name")
-    if not specs:
-        if body.has("tool_choice") and body.raw("tool_choice") not in ("none", "auto"):
-            raise body.error("tool_choice", "needs tools")
-        return None
-    choice, chosen = _tool_choice(body, specs)
-    instructions, messages = read_conversation(body)
-    parallel = _MAX_PARALLEL_CALLS if body.flag("parallel_tool_calls", True) else 1
-    return ToolAsk(tuple(chosen), choice, parallel, instructions, tuple(messages))
-
-
-def _tool(item: Fields) -> ToolSpec:
-    if item.text("type") != "function":
-        raise item.error("type", "must be 'function'")
-    function = item.nested("function")
-    if function is None:
-        raise item.error("function", "is required")
-    function.check_names(("name", "description", "parameters", "strict"))
-    name = function.text("name") or ""
-    if not _TOOL_NAME.fullmatch(name):
-        raise function.error("name", "must be 1 to 64 letters, digits, underscores and hyphens")
-    parameters = function.nested("parameters")
-    if parameters is None:
-        parameters = Fields({"type": "object", "properties": {}}, function.path("parameters"))
-    return ToolSpec(name, function.text("description") or "", json_schema(parameters))
-
-
-def _tool_choice(
-    body: Fields, specs: list[ToolSpec]
-) -> tuple[Literal["auto", "required", "none"], list[ToolSpec]]:
-    value = body.raw("tool_choice")
-    if value is None or value in ("auto", "none", "required"):
-        return value or "auto", specs
-    named = body.nested("tool_choice") if isinstance(value, dict) else None
-    function = None if named is None else named.nested("function")
-    if named is None or named.text("type") != "function" or function is None:
-        raise body.error(
-            "tool_choice", "must be 'none', 'auto', 'required' or {type: 'function', function: {name}}"
-        )
-    name = function.text("name")
-    chosen = [spec for spec in specs if spec.name == name]
-    if not chosen:
-        raise ApiError(
-            400, f"tool_choice names {str(name)[:80]!r}, which is none of the tools", param="tool_choice"
-        )
-    return "required", chosen

@@ -21,13 +21,17 @@ from structkit.agent.run.events import (
 )
 from structkit.agent.run.state import AgentStep
 from structkit.agent.tools.tool import Tool
+from structkit.errors import StructkitError
 from structkit.generate.input.options import ValidationOptions
 from structkit.generate.run.events import TextDelta
 from structkit.lru_cache import LruCache
 from structkit.messages import Calls
 from structkit.models.protocols import LogitsModel
 from structkit.serve.bounds.admission import Lease
-from structkit.serve.read.requests import Ask, ToolAsk, ToolSpec
+from structkit.serve.bounds.api_error import api_error_of
+from structkit.serve.read.bias import check_bias
+from structkit.serve.read.requests import Ask
+from structkit.serve.read.tools import ToolAsk, ToolSpec
 from structkit.serve.write.pieces import (
     ArgumentsPiece,
     CallPiece,
@@ -40,6 +44,7 @@ from structkit.serve.write.worker import Put, in_worker
 from structkit.targets.fingerprint import cache_key
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import AnyTarget
+from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Agents", "call_pieces"]
 
@@ -59,6 +64,7 @@ _OPTIONS = (
     "prompt_lookup",
     "include_schema",
     "seed",
+    "processors",
 )
 
 
@@ -68,6 +74,11 @@ class Agents:
     def __init__(self, model: LogitsModel) -> None:
         self._model = model
         self._agents: LruCache[object, Agent[object, object]] = LruCache(_MAX_AGENTS)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the model."""
+        return self._model.vocabulary
 
     def of(self, ask: Ask, tools: ToolAsk, number: int) -> Agent[object, object]:
         """Return the agent of a request.
@@ -111,17 +122,37 @@ async def call_pieces(
     """
 
     def work(put: Put, cancelled: threading.Event) -> None:
-        agent, answer = agents.of(ask, tools, number), _Answer(tools)
-        with closing(agent.stream_step(tools.messages)) as events:
-            for event in events:
-                if cancelled.is_set():
-                    return
-                for piece in answer.finish(event.step) if isinstance(event, StepEnd) else answer.read(event):
-                    put(piece)
+        try:
+            check_bias(ask.options, agents.vocabulary)
+            agent, answer = agents.of(ask, tools, number), _Answer(tools)
+            with closing(agent.stream_step(tools.messages)) as events:
+                for event in events:
+                    if cancelled.is_set():
+                        return
+                    pieces = answer.finish(event.step) if isinstance(event, StepEnd) else answer.read(event)
+                    for piece in pieces:
+                        put(piece)
+        except StructkitError as error:
+            raise api_error_of(error, _constraint_param(error, ask, tools)) from error
 
     async with aclosing(in_worker(work, lease)) as pieces:
         async for piece in pieces:
             yield cast("Piece", piece)
+
+
+def _constraint_param(error: StructkitError, ask: Ask, tools: ToolAsk) -> str:
+    """Return the field with the constraint at fault: the schema of a tool, or that of the answer."""
+    place = error.place or ""
+    for spec in tools.tools:
+        if place == spec.name or place.startswith(f"{spec.name}: ") or f'"{_uri(spec)}"' in place:
+            return spec.param
+    if tools.choice == "required":
+        return tools.tools[0].param if len(tools.tools) == 1 else "tools"
+    return ask.constraint.param or "tools"
+
+
+def _uri(spec: ToolSpec) -> str:
+    return f"urn:structkit:tool:{spec.name}"
 
 
 @dataclass
@@ -222,14 +253,14 @@ def _required(specs: tuple[ToolSpec, ...]) -> JsonSchema:
             "type": "object",
             "properties": {
                 "name": {"const": spec.name},
-                "arguments": {"$ref": f"urn:structkit:tool:{spec.name}"},
+                "arguments": {"$ref": _uri(spec)},
             },
             "required": ["name", "arguments"],
             **({"description": spec.description} if spec.description else {}),
         }
         for spec in specs
     ]
-    resources = {f"urn:structkit:tool:{spec.name}": spec.parameters.schema for spec in specs}
+    resources = {_uri(spec): spec.parameters.schema for spec in specs}
     return JsonSchema({"anyOf": members}, additional="closed", resources=resources, bounded_numbers=True)
 
 

@@ -21,7 +21,8 @@ from structkit.generate.run.request import Prepared, compile_request, encode_req
 from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
 from structkit.models.protocols import LogitsModel, SupportsPlainText
 from structkit.serve.bounds.admission import Lease
-from structkit.serve.bounds.api_error import ApiError
+from structkit.serve.bounds.api_error import ApiError, for_clients
+from structkit.serve.read.bias import check_bias
 from structkit.serve.read.requests import AnyPrompt, Ask
 from structkit.serve.write.logprobs import TokenRecord, TopRecorder
 from structkit.serve.write.worker import Put, in_worker
@@ -110,6 +111,7 @@ async def answer_pieces(
     recorder = None if ask.top_logprobs is None else TopRecorder(ask.top_logprobs)
 
     def work(put: Put, cancelled: threading.Event) -> None:
+        check_bias(ask.options, model.vocabulary)
         request = _request(model, ask, prompt, number, recorder)
         prepared = _prepare(request, ask, prompt)
         if ask.is_streamed:
@@ -146,7 +148,7 @@ def _settings(ask: Ask, recorder: TopRecorder | None) -> Settings:
     options = cast("ResultOptions", dict(ask.options))
     if recorder is not None:
         # The alternatives have the distribution of `Token.logprob`: that of the model among the allowed tokens.
-        processors: list[AnyProcessor] = [MASK, recorder]
+        processors: list[AnyProcessor] = [MASK, recorder, *options.get("processors", ())]
         if (penalty := options.pop("repetition_penalty", None)) is not None:
             processors.append(Penalty(penalty))
         options["processors"] = processors
@@ -165,7 +167,7 @@ def _prepare(request: Request, ask: Ask, prompt: AnyPrompt) -> Prepared:
         return replace(prepared, prompt=(), prompt_ids=ids)
     except (GenerationError, ModelError) as error:
         code = "context_length_exceeded" if error.place == "prompt" else "invalid_prompt"
-        raise ApiError(400, error.message, param=ask.prompt_param, code=code) from error
+        raise ApiError(400, for_clients(error.message), param=ask.prompt_param, code=code) from error
 
 
 def _plain_ids(model: LogitsModel, prompt: AnyPrompt) -> Sequence[int]:

@@ -1,0 +1,260 @@
+"""Fields of requests: each has an effect, or is refused with its name and a remedy."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from structkit.models.protocols import LogitsModel
+from structkit.serve.read.bias import Bias
+from structkit.testing import RandomModel, ScriptedModel
+from tests.serve.running import ANA, PERSON, Served, serving, tool
+
+openai = pytest.importorskip("openai")
+
+WEATHER, CLOCK = tool("weather", city="string"), tool("clock", zone="integer")
+CALLED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Porto"}'}}
+    ],
+}
+OUTPUT = {"role": "tool", "tool_call_id": "a", "content": "sun"}
+REPLY = {"role": "assistant", "content": "Hello."}
+
+
+@pytest.fixture(scope="module")
+def random() -> Iterator[Served]:
+    with serving(RandomModel(seed=3, brevity=2.0, context_length=2_000)) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def real(demo: LogitsModel) -> Iterator[Served]:
+    with serving(demo) as served:
+        yield served
+
+
+def client_of(served: Served) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0)
+
+
+def answers(served: Served, **fields: object) -> list[str]:
+    """Return the answers to a request."""
+    completion = client_of(served).chat.completions.create(**{"model": "demo", "messages": ANA, **fields})
+    return [choice.message.content for choice in completion.choices]
+
+
+def test_top_p_0_is_the_most_likely_token(real: Served) -> None:
+    regex = {"structured_outputs": {"regex": "[a-z]{12}"}}
+    [greedy] = answers(real, extra_body=regex, temperature=0)
+    assert {*answers(real, extra_body=regex, temperature=1, top_p=0, n=4)} == {greedy}
+    assert len({*answers(real, extra_body=regex, temperature=1, n=4)}) == 4
+
+
+def test_logit_bias_moves_logits_and_the_mask_still_decides(real: Served) -> None:
+    [letter], [other] = (real.model.encode_text(text) for text in ("q", "7"))
+    regex = {"structured_outputs": {"regex": "[a-z]{6}"}}
+    assert answers(real, extra_body=regex, logit_bias={letter: 100}) == ["qqqqqq"]
+    assert answers(real, extra_body=regex, logit_bias={other: 100})[0].isalpha()
+    assert "q" not in answers(real, extra_body=regex, logit_bias={letter: -100}, temperature=1)[0]
+    assert answers(real, extra_body=regex, logit_bias={letter: 0}) == answers(real, extra_body=regex)
+
+
+def test_logprobs_are_those_before_the_bias(real: Served) -> None:
+    [letter] = real.model.encode_text("d")
+    ask = {"logprobs": True, "top_logprobs": 20, "extra_body": {"structured_outputs": {"regex": "[a-d]"}}}
+    client = client_of(real)
+    plain, biased = (
+        client.chat.completions.create(model="demo", messages=ANA, logit_bias=bias, **ask).choices[0]
+        for bias in ({}, {letter: 100})
+    )
+    assert biased.message.content == "d"
+    tops = [
+        {each.token: each.logprob for each in choice.logprobs.content[0].top_logprobs}
+        for choice in (plain, biased)
+    ]
+    assert tops[0] == tops[1]
+    assert sum(map(math.exp, tops[1].values())) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_penalties_count_the_tokens_of_the_answer(real: Served) -> None:
+    letters = [real.model.encode_text(letter)[0] for letter in "abcd"]
+    ask = {
+        "extra_body": {"structured_outputs": {"regex": "[a-d]{40}"}},
+        "logit_bias": dict.fromkeys(letters, 100),
+    }
+    [plain], [spread] = answers(real, **ask), answers(real, frequency_penalty=2, **ask)
+    assert max(map(spread.count, "abcd")) < max(map(plain.count, "abcd"))
+    step = Bias(frequency=0.5, presence=0.25).begin(real.model.vocabulary)
+    assert not step([1, 5], np.zeros(8, np.float32)).any()  # the prompt is not counted
+    assert step([1, 5, 5, 5, 6], np.zeros(8, np.float32)).tolist() == [0, 0, 0, 0, 0, -1.25, -0.75, 0]
+
+
+def test_penalties_hold_for_calls(real: Served) -> None:
+    [letter] = real.model.encode_text("q")
+    schema = {
+        "type": "object",
+        "properties": {"x": {"type": "string", "pattern": "^[a-z]{3}$"}},
+        "required": ["x"],
+    }
+    spec = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    completion = client_of(real).chat.completions.create(
+        model="demo", messages=ANA, tools=[spec], tool_choice="required", logit_bias={letter: 100}
+    )
+    [call] = completion.choices[0].message.tool_calls
+    assert json.loads(call.function.arguments) == {"x": "qqq"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_only_allowed_tools_are_called(mode: str) -> None:
+    allowed = {"mode": mode, "tools": [{"type": "function", "function": {"name": "clock"}}]}
+    value = '{"zone": 3}' if mode == "required" else '{"name": "clock", "arguments": {"zone": 3}}'
+    with serving([value]) as served:
+        completion = client_of(served).chat.completions.create(
+            model="demo",
+            messages=ANA,
+            tools=[WEATHER, CLOCK],
+            tool_choice={"type": "allowed_tools", "allowed_tools": allowed},
+        )
+        assert isinstance(served.model, ScriptedModel)
+        assert "weather" not in served.model.prompts[0]
+    [call] = completion.choices[0].message.tool_calls
+    assert (call.function.name, call.function.arguments) == ("clock", '{"zone": 3}')
+
+
+def test_calls_are_read_without_the_field_tools() -> None:
+    with serving(['{"name": "Ana", "age": 34}', "It is sunny."]) as served:
+        assert isinstance(served.model, ScriptedModel)
+        messages = [*ANA, CALLED, OUTPUT]
+        assert answers(served, messages=messages, response_format=PERSON) == ['{"name": "Ana", "age": 34}']
+        assert answers(served, messages=messages) == ["It is sunny."]
+        assert all("Porto" in prompt and "sun" in prompt for prompt in served.model.prompts)
+
+
+def test_instructions_need_no_message_of_the_user(random: Served) -> None:
+    system = {"role": "system", "content": "Say what time it is."}
+    completion = client_of(random).chat.completions.create(
+        model="demo", messages=[system], tools=[CLOCK], tool_choice="required", max_tokens=40
+    )
+    assert [call.function.name for call in completion.choices[0].message.tool_calls] == ["clock"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {**REPLY, "tool_calls": []},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "Hello."}]},
+        {"role": "assistant", "content": None, "refusal": "Hello."},
+        {**REPLY, "refusal": None, "annotations": [], "audio": None, "function_call": None},
+    ],
+)
+def test_messages_of_an_assistant_are_sent_back(message: dict[str, object]) -> None:
+    with serving(["ok"]) as served:
+        assert answers(served, messages=[*ANA, message, *ANA]) == ["ok"]
+        assert isinstance(served.model, ScriptedModel)
+        assert "Hello." in served.model.prompts[0]
+
+
+@pytest.mark.parametrize("parameters", [None, {}, {"properties": {}}])
+def test_arguments_are_an_object(random: Served, parameters: object) -> None:
+    spec = {"type": "function", "function": {"name": "now", "parameters": parameters}}
+    completion = client_of(random).chat.completions.create(
+        model="demo", messages=ANA, tools=[spec], tool_choice="required"
+    )
+    [call] = completion.choices[0].message.tool_calls
+    assert json.loads(call.function.arguments) == {}
+
+
+BAD = {
+    "type": "function",
+    "function": {"name": "bad", "parameters": tool("x", a="strng")["function"]["parameters"]},
+}
+TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("param", "fault", "fields"),
+    [
+        ("logit_bias", "has the token 999999999, and the model has", {"logit_bias": {"999999999": 1}}),
+        ("logit_bias", "keys are ids of tokens", {"logit_bias": {"Porto": 1}}),
+        ("logit_bias.5", "must be from -100 to 100", {"logit_bias": {"5": 101}}),
+        ("frequency_penalty", "must be from -2 to 2", {"frequency_penalty": 2.5}),
+        ("parallel_tool_calls", "must be a boolean", {"parallel_tool_calls": "yes"}),
+        (
+            "tool_choice",
+            "names 'nope', which",
+            {"tool_choice": {"type": "function", "function": {"name": "nope"}}},
+        ),
+        ("tool_choice", "allowed_tools: {mode, tools}", {"tool_choice": "any"}),
+        ("tools[1].function.parameters", "write 'string'", {"tools": [WEATHER, BAD]}),
+        (
+            "tools[1].function.parameters",
+            "write 'string'",
+            {"tools": [WEATHER, BAD], "tool_choice": "required"},
+        ),
+        ("tools[0].function.parameters", "write 'string'", {"tools": [BAD], "tool_choice": "required"}),
+        (
+            "tools[0].function.parameters.type",
+            "must be 'object'",
+            {"tools": [TEXT], "tool_choice": "required"},
+        ),
+        ("messages[0]", "messages[0] must be an object", {"messages": ["hi"]}),
+        ("messages[0].content", "must not be empty", {"messages": [{"role": "user", "content": []}]}),
+        (
+            "messages[0].content[0].text",
+            "is required",
+            {"messages": [{"role": "user", "content": [{"type": "text"}]}]},
+        ),
+        (
+            "messages[1].function_call",
+            "write tool_calls",
+            {"messages": [*ANA, {**REPLY, "function_call": {"name": "f", "arguments": "{}"}}, *ANA]},
+        ),
+        ("messages[1].audio", "reads only text", {"messages": [*ANA, {**REPLY, "audio": {"id": "x"}}, *ANA]}),
+        ("guided_json", "write structured_outputs: {json: ...}", {"guided_json": {}}),
+        ("functions", "write tools: [", {"functions": []}),
+        ("max_token", "write max_tokens", {"max_token": 5}),
+        ("reasoning_effort", "leave it out", {"reasoning_effort": "low"}),
+        (
+            "response_format.schema",
+            "json_schema: {name, schema}",
+            {"response_format": {"type": "json_object", "schema": {}}},
+        ),
+        (
+            "messages",
+            "send include_schema: false",
+            {"messages": [{"role": "user", "content": "long " * 2_000}]},
+        ),
+    ],
+)
+def test_a_bad_field_is_named_with_a_remedy(
+    random: Served, param: str, fault: str, fields: dict[str, object]
+) -> None:
+    fields = {"tools": [WEATHER], **fields} if "tool_choice" in fields else fields
+    with pytest.raises(openai.BadRequestError) as raised:
+        client_of(random).chat.completions.create(
+            **{"model": "demo", "messages": ANA}, extra_body={"max_tokens": 60, **fields}
+        )
+    assert raised.value.param == param
+    assert fault in raised.value.body["message"]
+    assert raised.value.body["code"]
+
+
+def test_errors_have_no_remedy_of_python(random: Served) -> None:
+    for schema in ({"$ref": "https://example.org/x.json"}, {"type": "string", "pattern": "(a|b)*a(a|b){40}"}):
+        named = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+        with pytest.raises(openai.BadRequestError) as raised:
+            answers(random, response_format=named)
+        assert not any(text in raised.value.body["message"] for text in ("Limits(", "JsonSchema(", "strict="))
+
+
+def test_a_wrong_path_says_where_the_api_is(random: Served) -> None:
+    client = openai.OpenAI(base_url=random.url, api_key="none", max_retries=0)
+    with pytest.raises(openai.NotFoundError, match=r"ends in /v1, with /chat/completions"):
+        client.chat.completions.create(model="demo", messages=ANA)
