@@ -17,20 +17,20 @@ from starlette.routing import Route
 from structkit.generate.output.result import Usage
 from structkit.models.protocols import LogitsModel
 from structkit.serve.bounds.admission import Admission, Lease
-from structkit.serve.bounds.api_error import ApiError
+from structkit.serve.bounds.api_error import ApiError, Params
 from structkit.serve.bounds.config import ServerConfig
 from structkit.serve.metrics import Metrics
 from structkit.serve.playground.page import PAGE, PAGE_HEADERS
 from structkit.serve.playground.play import Play, play_events, read_play
 from structkit.serve.read.fields import Fields
 from structkit.serve.read.requests import Ask, read_chat, read_completion
+from structkit.serve.read.responses import read_response
 from structkit.serve.transport import (
     HEADERS,
     EventStream,
     cancel_all,
     check_access,
     error_response,
-    event,
     json_response,
     logged_error,
     read_body,
@@ -38,8 +38,10 @@ from structkit.serve.transport import (
     until_gone,
 )
 from structkit.serve.write.calls import Agents, call_pieces
+from structkit.serve.write.events import event, failure
 from structkit.serve.write.pieces import EndPiece, Piece, answer_pieces, compile_once
 from structkit.serve.write.replies import Json, Reply
+from structkit.serve.write.responses import ResponseReply
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -49,8 +51,8 @@ __all__ = ["create_app"]
 R = TypeVar("R")
 
 _NO_PATH = (
-    "there is nothing at this path; the address of a client ends in /v1, with /chat/completions, /completions and "
-    "/models below it"
+    "there is nothing at this path; the address of a client ends in /v1, with /chat/completions, /responses, "
+    "/completions and /models below it"
 )
 
 Handler: TypeAlias = "Callable[[Request], Awaitable[Response]]"
@@ -64,12 +66,13 @@ def create_app(model: LogitsModel, config: ServerConfig | None = None) -> Starle
         config: Names, keys and bounds.
 
     >>> import structkit as sk
-    >>> [route.path for route in create_app(sk.load()).routes][:2]
-    ['/v1/chat/completions', '/v1/completions']
+    >>> [route.path for route in create_app(sk.load()).routes][:3]
+    ['/v1/chat/completions', '/v1/responses', '/v1/completions']
     """
     server = _Server(model, config or ServerConfig())
     routes = [
         server.route("/v1/chat/completions", server.chat, "POST"),
+        server.route("/v1/responses", server.respond, "POST"),
         server.route("/v1/completions", server.complete, "POST"),
         server.route("/v1/models", server.models, "GET"),
         server.route("/v1/models/{name:path}", server.one_model, "GET"),
@@ -106,6 +109,10 @@ class _Server:
         """`POST /v1/chat/completions`."""
         return await self._answer(request, read_chat)
 
+    async def respond(self, request: Request) -> Response:
+        """`POST /v1/responses`."""
+        return await self._answer(request, read_response)
+
     async def complete(self, request: Request) -> Response:
         """`POST /v1/completions`."""
         return await self._answer(request, read_completion)
@@ -126,26 +133,31 @@ class _Server:
     async def _answer(self, request: Request, read: Callable[[Fields, ServerConfig], Ask]) -> Response:
         ask = read(await read_body(request, self._config), self._config)
         self._check_model(ask.model)
-        reply = Reply(ask)
+        reply = ResponseReply(ask) if ask.kind == "response" else Reply(ask)
         if ask.is_streamed:
-            return await self._streamed(request, self._chunks(ask, reply), ask.constraint.param)
-        with _errors_of(ask.constraint.param):
+            return await self._streamed(request, self._chunks(ask, reply), ask.params, reply.failure)
+        with _errors_of(ask.params):
             return json_response(reply.body(await self._within_time(request, self._collect(ask))))
 
     async def play(self, request: Request) -> Response:
         """`POST /playground`: one generation for the page, as events."""
         play = read_play(await read_body(request, self._config), self._config)
-        return await self._streamed(request, self._play_chunks(play), play.constraint.param)
+        params = Params(constraint=play.constraint.param)
+        return await self._streamed(request, self._play_chunks(play), params, failure)
 
     async def _streamed(
-        self, request: Request, chunks: AsyncGenerator[bytes, None], param: str | None
+        self,
+        request: Request,
+        chunks: AsyncGenerator[bytes, None],
+        params: Params,
+        failure: Callable[[ApiError], bytes],
     ) -> Response:
         begin = time.monotonic()
-        with _errors_of(param):
+        with _errors_of(params):
             # What fails before the first chunk, such as the compilation, is a response with a status of its own.
             first = await self._within_time(request, anext(chunks))
         left = max(0.0, self._config.timeout - (time.monotonic() - begin))
-        return EventStream(first, chunks, self._config, left, param)
+        return EventStream(first, chunks, self._config, left, params, failure)
 
     async def _play_chunks(self, play: Play) -> AsyncGenerator[bytes, None]:
         """Yield the events of a request of the playground."""
@@ -175,7 +187,7 @@ class _Server:
                 self._metrics.count_tokens(end.usage)
         return answers
 
-    async def _chunks(self, ask: Ask, reply: Reply) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, ask: Ask, reply: Reply | ResponseReply) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream."""
         lease = await self._admission.enter(ask.answers)
         queue: asyncio.Queue[tuple[int, Piece | Exception]] = asyncio.Queue()
@@ -189,19 +201,18 @@ class _Server:
                 index, piece = await queue.get()
                 if isinstance(piece, Exception):
                     raise piece
-                if index not in started and (head := reply.first_chunk(index)) is not None:
-                    yield event(head)
+                if index not in started and (head := reply.start(index)):
+                    yield head
                 started.add(index)
-                yield event(reply.chunk(index, piece))
+                yield reply.piece(index, piece)
                 if isinstance(piece, EndPiece):
                     usages[index] = piece.usage
                     self._metrics.count_tokens(piece.usage)
         finally:
             await cancel_all(tasks)
             lease.drop()
-        if ask.sends_usage:
-            yield event(reply.usage_chunk([usages[index] for index in sorted(usages)]))
-        yield b"data: [DONE]\n\n"
+        if end := reply.end([usages[index] for index in sorted(usages)]):
+            yield end
 
     async def _open(self, ask: Ask, lease: Lease) -> list[AsyncGenerator[Piece, None]]:
         """Return the answers of a request, none of which has started."""
@@ -296,18 +307,18 @@ async def _forward(
 
 
 @contextmanager
-def _errors_of(param: str | None) -> Iterator[None]:
+def _errors_of(params: Params) -> Iterator[None]:
     """Turn errors into those of the API, and log those that are not the client's fault.
 
     Args:
-        param: The field with the constraint.
+        params: See `api_error_of`.
     """
     try:
         yield
     except (ApiError, ClientDisconnect):
         raise
     except Exception as raised:
-        raise logged_error(raised, param) from raised
+        raise logged_error(raised, params) from raised
 
 
 async def _page(request: Request) -> Response:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,9 +13,10 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from structkit.serve.bounds.api_error import ApiError, api_error_of
+from structkit.serve.bounds.api_error import ApiError, Params, api_error_of
 from structkit.serve.bounds.config import ServerConfig
 from structkit.serve.read.fields import Fields, read_json
+from structkit.serve.write.events import dumped
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -27,7 +27,6 @@ __all__ = [
     "cancel_all",
     "check_access",
     "error_response",
-    "event",
     "json_response",
     "logged_error",
     "read_body",
@@ -121,7 +120,8 @@ class EventStream(Response):
         rest: The others; the generator is closed in any case.
         config: The settings of the server.
         seconds: The time that is left.
-        constraint_param: See `api_error_of`.
+        params: See `api_error_of`.
+        failure: Returns the last events of a stream that fails.
     """
 
     def __init__(
@@ -130,7 +130,8 @@ class EventStream(Response):
         rest: AsyncGenerator[bytes, None],
         config: ServerConfig,
         seconds: float,
-        constraint_param: str | None,
+        params: Params,
+        failure: Callable[[ApiError], bytes],
     ) -> None:
         super().__init__(media_type="text/event-stream", headers={**HEADERS, "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
@@ -138,7 +139,8 @@ class EventStream(Response):
         self._rest = rest
         self._config = config
         self._seconds = seconds
-        self._param = constraint_param
+        self._params = params
+        self._failure = failure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events."""
@@ -156,7 +158,7 @@ class EventStream(Response):
         if not done:
             with suppress(asyncio.TimeoutError, OSError):
                 await asyncio.wait_for(
-                    _put(send, _last(too_slow(self._config.timeout)), more=False), _LAST_SECONDS
+                    _put(send, self._failure(too_slow(self._config.timeout)), more=False), _LAST_SECONDS
                 )
 
     async def _send(self, send: Send) -> None:
@@ -170,7 +172,7 @@ class EventStream(Response):
         except OSError:
             return  # the client went away
         except Exception as raised:
-            await _put(send, _last(logged_error(raised, self._param)))
+            await _put(send, self._failure(logged_error(raised, self._params)))
         await _put(send, b"", more=False)
 
 
@@ -178,22 +180,9 @@ async def _put(send: Send, body: bytes, *, more: bool = True) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
-def _last(error: ApiError) -> bytes:
-    return event(error.body()) + b"data: [DONE]\n\n"
-
-
-def event(value: object) -> bytes:
-    """Return a server-sent event."""
-    return b"data: " + _dumped(value) + b"\n\n"
-
-
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a response with JSON."""
-    return Response(_dumped(value), status, {**HEADERS, **(headers or {})}, "application/json")
-
-
-def _dumped(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return Response(dumped(value), status, {**HEADERS, **(headers or {})}, "application/json")
 
 
 def error_response(error: ApiError) -> Response:
@@ -201,9 +190,9 @@ def error_response(error: ApiError) -> Response:
     return json_response(error.body(), error.status, error.headers)
 
 
-def logged_error(raised: Exception, constraint_param: str | None = None) -> ApiError:
+def logged_error(raised: Exception, params: Params = Params()) -> ApiError:  # noqa: B008
     """Return the error that a client receives, and log one that is not the client's fault."""
-    found = api_error_of(raised, constraint_param)
+    found = api_error_of(raised, params)
     if found.status >= 500:
         _logger.error("a request failed", exc_info=raised)
     return found

@@ -62,14 +62,17 @@ def test_instructor_streams_parts() -> None:
     assert (last.name, last.age) == ("Ana", 34)
 
 
-async def run_agent(served: Served, prompt: str, *, stream: bool = False, **options: Any) -> object:
+async def run_agent(
+    served: Served, prompt: str, *, stream: bool = False, responses: bool = False, **options: Any
+) -> object:
     """Return the output of an agent of pydantic-ai, whose client is closed before its event loop ends."""
     openai = pytest.importorskip("openai")
     pydantic_ai = pytest.importorskip("pydantic_ai")
     openai_models = pytest.importorskip("pydantic_ai.models.openai")
     providers = pytest.importorskip("pydantic_ai.providers.openai")
     async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none") as client:
-        model = openai_models.OpenAIChatModel("demo", provider=providers.OpenAIProvider(openai_client=client))
+        kind = openai_models.OpenAIResponsesModel if responses else openai_models.OpenAIChatModel
+        model = kind("demo", provider=providers.OpenAIProvider(openai_client=client))
         agent = pydantic_ai.Agent(model, **options)
         if not stream:
             return (await agent.run(prompt)).output
@@ -77,22 +80,24 @@ async def run_agent(served: Served, prompt: str, *, stream: bool = False, **opti
             return await result.get_output()
 
 
+@pytest.mark.parametrize("responses", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
-def test_pydantic_ai(stream: bool) -> None:
+def test_pydantic_ai(stream: bool, responses: bool) -> None:
     value = f'{{"name": "final_result", "arguments": {VALUE}}}'
     with scripted([CALL, value]) as served:
-        options = {"output_type": Person, "tools": [weather], "stream": stream}
+        options = {"output_type": Person, "tools": [weather], "stream": stream, "responses": responses}
         output = asyncio.run(run_agent(served, "How is it in Porto?", **options))
         assert output == Person(name="Ana", age=34)
         assert isinstance(served.model, ScriptedModel)
         assert "sun in Porto" in served.model.prompts[1]
 
 
-def test_pydantic_ai_with_a_schema() -> None:
+@pytest.mark.parametrize("responses", [False, True])
+def test_pydantic_ai_with_a_schema(responses: bool) -> None:
     pydantic_ai = pytest.importorskip("pydantic_ai")
     with scripted([VALUE]) as served:
         output_type = pydantic_ai.NativeOutput(Person)
-        output = asyncio.run(run_agent(served, "Ana is 34.", output_type=output_type))
+        output = asyncio.run(run_agent(served, "Ana is 34.", output_type=output_type, responses=responses))
         assert output == Person(name="Ana", age=34)
 
 

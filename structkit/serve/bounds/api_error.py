@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from structkit.errors import (
     AgentError,
@@ -17,7 +18,7 @@ from structkit.errors import (
     VocabularyError,
 )
 
-__all__ = ["ApiError", "api_error_of", "for_clients"]
+__all__ = ["ApiError", "Params", "api_error_of", "for_clients"]
 
 _TYPES = {
     401: "authentication_error",
@@ -29,6 +30,21 @@ _TYPES = {
 
 _PYTHON_ONLY = re.compile(r"(?:,? or pass|; with) (?:it to )?(?:Limits\(|JsonSchema\(|strict=)[^\n;]*")
 """A remedy that only a program in Python has."""
+
+
+@dataclass(frozen=True)
+class Params:
+    """The fields of a request that errors of a generation name.
+
+    Attributes:
+        prompt: What the model reads.
+        limit: The maximum number of tokens.
+        constraint: What the answer must be, such as `response_format.json_schema.schema`.
+    """
+
+    prompt: str = "messages"
+    limit: str = "max_tokens"
+    constraint: str | None = None
 
 
 class ApiError(Exception):
@@ -74,28 +90,33 @@ class ApiError(Exception):
         }
 
 
-def api_error_of(error: Exception, constraint_param: str | None = None) -> ApiError:
+def api_error_of(error: Exception, params: Params = Params()) -> ApiError:
     """Return the error that a client receives for an error of a generation.
 
     Texts of errors that do not concern the request stay here: they can name files and objects of the server.
 
     Args:
         error: The error.
-        constraint_param: The field with the constraint, such as `response_format.json_schema.schema`.
+        params: The names of the fields.
     """
     match error:
         case ApiError():
             return error
         case BudgetTooSmall():
-            return ApiError(400, str(error), param="max_tokens", code="budget_too_small")
+            message = str(error).replace("pass max_tokens=", f"send {params.limit}: ")
+            return ApiError(400, message, param=params.limit, code="budget_too_small")
         case SchemaError() | PatternError() | GrammarError() | VocabularyError():
-            return ApiError(400, for_clients(str(error)), param=constraint_param, code="invalid_constraint")
+            return ApiError(400, for_clients(str(error)), param=params.constraint, code="invalid_constraint")
         case LimitExceeded():
-            return ApiError(400, for_clients(str(error)), param=constraint_param, code="constraint_too_large")
+            return ApiError(
+                400, for_clients(str(error)), param=params.constraint, code="constraint_too_large"
+            )
         case AgentError():
-            return ApiError(400, str(error), param="messages" if error.place == "messages" else "tools")
+            return ApiError(400, str(error), param=params.prompt if error.place == "messages" else "tools")
         case GenerationError(place="prompt"):
-            return ApiError(400, for_clients(error.message), param="messages", code="context_length_exceeded")
+            return ApiError(
+                400, for_clients(error.message), param=params.prompt, code="context_length_exceeded"
+            )
         case ModelError():
             return ApiError(
                 500, "the model failed; the log of the server has the reason", code="model_failed"

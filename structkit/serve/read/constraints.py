@@ -15,13 +15,23 @@ from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["Constraint", "free_text", "grammar_constraint", "json_schema", "read_constraint"]
+__all__ = [
+    "Constraint",
+    "free_text",
+    "grammar_constraint",
+    "json_schema",
+    "read_constraint",
+    "read_text_constraint",
+]
 
 _MAX_CHOICES = 10_000
 _PRIVATE = "structkit:"
 """The start of keywords that only Python types have."""
 
 _CODE = "invalid_value"
+
+_NAMED = ("name", "description", "schema", "strict")
+"""The fields of a schema with a name."""
 
 _JSON_SCHEMA = "write {type: 'json_schema', json_schema: {name, schema}}"
 _REMEDIES: Mapping[str, str] = {
@@ -67,7 +77,23 @@ def read_constraint(body: Fields) -> Constraint | None:
     Raises:
         ApiError: The constraint is malformed, or there are two.
     """
-    found = [*_response_format(body), *_structured_outputs(body)]
+    return _sole([*_response_format(body), *_structured_outputs(body)])
+
+
+def read_text_constraint(body: Fields) -> Constraint | None:
+    """Return the constraint of a request for a response, whose format is a field of `text`; see `read_constraint`."""
+    text = body.nested("text")
+    if text is None:
+        return _sole([*_structured_outputs(body)])
+    text.check_names(("format", "verbosity"))
+    if text.raw("verbosity") not in (None, "medium"):
+        raise text.error("verbosity", "is not supported; leave it out, or give 'medium'")
+    given = text.nested("format")
+    formats = () if given is None else _format(given, given)
+    return _sole([*formats, *_structured_outputs(body)])
+
+
+def _sole(found: list[Constraint]) -> Constraint | None:
     if len(found) > 1:
         raise ApiError(
             400,
@@ -104,19 +130,23 @@ def json_schema(given: Fields) -> JsonSchema:
 
 def _response_format(body: Fields) -> Iterator[Constraint]:
     given = body.nested("response_format")
-    if given is None:
-        return
-    given.check_names(("type", "json_schema"), _REMEDIES)
+    if given is not None:
+        yield from _format(given, given.nested("json_schema"))
+
+
+def _format(given: Fields, named: Fields | None) -> Iterator[Constraint]:
+    """Yield the constraint of a format; `named` has its schema, and is `given` itself in a request for a response."""
+    given.check_names(("type", *_NAMED) if named is given else ("type", "json_schema"), _REMEDIES)
     match given.text("type"):
         case "text":
             pass
         case "json_object":
             yield _any_object(given.path("type"))
         case "json_schema":
-            named = given.nested("json_schema")
             if named is None:
                 raise given.error("json_schema", "is required: {name, schema}")
-            named.check_names(("name", "description", "schema", "strict"))
+            if named is not given:
+                named.check_names(_NAMED)
             schema = named.nested("schema")
             if schema is None:
                 raise named.error("schema", "is required")

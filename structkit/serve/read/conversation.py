@@ -1,4 +1,4 @@
-"""The messages of a chat as a prompt, or as the conversation of an agent if they have tools."""
+"""The conversation of a request, as a prompt or, if it has tools, as the messages of an agent."""
 
 from __future__ import annotations
 
@@ -10,188 +10,155 @@ from structkit.models.protocols import Message as Turn
 from structkit.serve.bounds.api_error import ApiError
 from structkit.serve.read.fields import Fields
 
-__all__ = ["has_calls", "read_conversation", "read_turns"]
+__all__ = ["Conversation", "text_of"]
 
-_ROLES = ("system", "developer", "user", "assistant", "tool")
-_NAMES = {
-    "system": ("role", "content", "name"),
-    "developer": ("role", "content", "name"),
-    "user": ("role", "content", "name"),
-    "assistant": (
-        "role",
-        "content",
-        "name",
-        "tool_calls",
-        "refusal",
-        "annotations",
-        "audio",
-        "function_call",
-    ),
-    "tool": ("role", "content", "tool_call_id", "name"),
-}
-_MAX_MESSAGES = 2_000
 _MAX_PARTS = 1_000
-_MAX_CALLS = 128
 _CODE = "invalid_value"
 
 
-def has_calls(body: Fields) -> bool:
-    """Whether the messages of a chat have calls, or the outputs of calls.
-
-    Raises:
-        ApiError: A message is malformed.
-    """
-    return any(message.text("role") == "tool" or message.raw("tool_calls") for message in _messages(body))
-
-
-def read_turns(body: Fields) -> list[Turn]:
-    """Return the messages of a chat without calls.
-
-    Raises:
-        ApiError: A message is malformed.
-    """
-    return [
-        Turn(role="system" if role == "developer" else role, content=_content(message))
-        for message in _messages(body)
-        if (role := message.text("role"))
-    ]
-
-
-def read_conversation(body: Fields) -> tuple[str, list[Message]]:
-    """Return the instructions and the messages of a chat with tools or calls.
+class Conversation:
+    """Collects what was said and called.
 
     The ids of calls are numbered in order, so that equal conversations have equal prompts.
 
-    Raises:
-        ApiError: A message is malformed, or answers no call.
+    Args:
+        param: The field of the conversation.
+
+    Attributes:
+        turns: What was said, as messages of the model.
+        has_calls: Whether there are calls.
     """
-    instructions: list[str] = []
-    messages: list[Message] = []
-    calls = _OpenCalls()
-    for message in _messages(body):
-        role = message.text("role")
-        if role == "tool":
-            messages += calls.read_output(message)
-            continue
-        calls.check_closed()
-        if role in ("system", "developer"):
-            instructions.append(_content(message))
-        elif role == "user":
-            text, last = _content(message), messages[-1] if messages else None
-            if isinstance(last, User):
-                messages[-1] = User(content=f"{last.content}\n\n{text}")
-            else:
-                messages.append(User(content=text))
-        else:
-            parts = [calls.read_call(each) for each in message.objects("tool_calls", _MAX_CALLS)]
-            text = "" if parts and not message.has("content") else _content(message)
-            messages.append(Calls(calls=tuple(parts), text=text) if parts else Answer(content=text))
-    calls.check_closed()
-    if not messages:  # instructions only; a step of an agent follows a message of the user
-        messages.append(User(content=""))
-    if isinstance(messages[-1], Answer):
-        raise ApiError(
-            400, "the last message must be one of the user or of a tool", param="messages", code=_CODE
-        )
-    return "\n\n".join(instructions), messages
 
-
-class _OpenCalls:
-    """The calls of the last message with calls, until all have an output."""
-
-    def __init__(self) -> None:
+    def __init__(self, param: str) -> None:
+        self.turns: list[Turn] = []
+        self.has_calls = False
+        self._param = param
+        self._instructions: list[str] = []
+        self._messages: list[Message] = []
         self._numbers = count(1)
+        self._called: dict[str, CallPart] = {}
         self._open: dict[str, CallPart] = {}
         self._outputs: dict[str, Output] = {}
 
-    def read_call(self, call: Fields) -> CallPart:
-        """Read a call.
+    def add(self, role: str, text: str) -> None:
+        """Add what somebody said: `system`, `developer`, `user` or `assistant`.
 
         Raises:
-            ApiError: It is malformed.
+            ApiError: A call before has no output.
         """
-        function, id = call.nested("function"), call.text("id") or ""
-        if function is None:
-            raise call.error("function", "is required")
-        name, arguments = function.text("name") or "", function.text("arguments") or "{}"
+        self._check_outputs()
+        is_system = role in ("system", "developer")
+        self.turns.append(Turn(role="system" if is_system else role, content=text))
+        last = self._messages[-1] if self._messages else None
+        if is_system:
+            self._instructions.append(text)
+        elif role == "assistant":
+            self._messages.append(Answer(content=text))
+        elif isinstance(last, User):
+            self._messages[-1] = User(content=f"{last.content}\n\n{text}")
+        else:
+            self._messages.append(User(content=text))
+
+    def add_call(self, function: Fields, item: Fields, id_name: str) -> None:
+        """Add a call of the message that `end_calls` adds.
+
+        Args:
+            function: The fields with name and arguments.
+            item: The fields with the id.
+            id_name: The field with the id.
+
+        Raises:
+            ApiError: It is malformed, or a call of an earlier message has no output.
+        """
+        self._check_outputs()
+        id, name = item.text(id_name) or "", function.text("name") or ""
+        arguments = function.text("arguments") or "{}"
         try:
             is_object = isinstance(json.loads(arguments), dict)
         except (ValueError, RecursionError):
             is_object = False
         if not is_object:
             raise function.error("arguments", "must be the text of a JSON object")
-        if not id or id in self._open:
-            raise call.error("id", "must be a string that no other open call has")
-        part = self._open[id] = CallPart(id=f"call_{next(self._numbers)}", name=name, arguments=arguments)
-        return part
+        if not id or id in self._called:
+            raise item.error(id_name, "must be a string that no other open call has")
+        self._called[id] = CallPart(id=f"call_{next(self._numbers)}", name=name, arguments=arguments)
 
-    def read_output(self, message: Fields) -> list[Output]:
-        """Read an output; return those of all calls, in the order of the calls, when it is the last.
+    def end_calls(self, text: str) -> None:
+        """Add the message of the calls, with the text before them."""
+        self.has_calls = True
+        self._messages.append(Calls(calls=tuple(self._called.values()), text=text))
+        self._open, self._called = self._called, {}
+
+    def add_output(self, item: Fields, id_name: str, content_name: str, kinds: tuple[str, ...]) -> None:
+        """Add the output of a call. The outputs of one message are in the order of its calls.
+
+        Args:
+            item: The message or item.
+            id_name: The field with the id of the call.
+            content_name: The field with the output.
+            kinds: See `text_of`.
 
         Raises:
             ApiError: It belongs to no open call.
         """
-        id = message.text("tool_call_id") or ""
+        self.has_calls = True
+        id = item.text(id_name) or ""
         part = self._open.get(id)
         if part is None or id in self._outputs:
-            raise message.error("tool_call_id", "is the id of no call before it, or of one with an output")
-        self._outputs[id] = Output(id=part.id, name=part.name, content=_content(message))
-        if len(self._outputs) < len(self._open):
-            return []
-        outputs = [self._outputs[id] for id in self._open]
-        self._open, self._outputs = {}, {}
-        return outputs
+            raise item.error(id_name, "is the id of no call before it, or of one with an output")
+        self._outputs[id] = Output(id=part.id, name=part.name, content=text_of(item, content_name, kinds))
+        if len(self._outputs) == len(self._open):
+            self._messages += [self._outputs[id] for id in self._open]
+            self._open, self._outputs = {}, {}
 
-    def check_closed(self) -> None:
-        """Check that all calls have an output.
+    def finish(self) -> tuple[str, tuple[Message, ...]]:
+        """Return the instructions and the messages for a step of an agent.
 
         Raises:
-            ApiError: One has none.
+            ApiError: The step cannot follow.
         """
+        self._check_outputs()
+        messages = self._messages or [User(content="")]  # a step of an agent follows a message of the user
+        if isinstance(messages[-1], Answer):
+            fault = "the last message must be one of the user or of a tool"
+            raise ApiError(400, fault, param=self._param, code=_CODE)
+        return "\n\n".join(self._instructions), tuple(messages)
+
+    def _check_outputs(self) -> None:
         missing = [id for id in self._open if id not in self._outputs]
         if missing:
             fault = f"the call {missing[0][:80]!r} has no message with its output"
-            raise ApiError(400, fault, param="messages", code=_CODE)
+            raise ApiError(400, fault, param=self._param, code=_CODE)
 
 
-def _messages(body: Fields) -> list[Fields]:
-    if not body.has("messages"):
-        raise body.error("messages", "is required")
-    messages = list(body.objects("messages", _MAX_MESSAGES))
-    if not messages:
-        raise body.error("messages", "must not be empty")
-    for message in messages:
-        role = message.text("role")
-        if role not in _ROLES:
-            raise message.error("role", f"must be one of {', '.join(_ROLES)}")
-        message.check_names(_NAMES[role])
-        if message.has("function_call"):
-            raise message.error("function_call", "is no longer a part of the API; write tool_calls")
-        if message.has("audio"):
-            raise message.error("audio", "is not supported: the model reads only text")
-    return messages
+def text_of(item: Fields, name: str, kinds: tuple[str, ...]) -> str:
+    """Return the text of a field: a string, or an array of parts with texts.
 
+    Args:
+        item: The message or item.
+        name: The field.
+        kinds: The types of parts; the text of a part is in `text`, that of a `refusal` in `refusal`.
 
-def _content(message: Fields) -> str:
-    """Return the text of a message: a string, parts with text, or the refusal of an assistant."""
-    value = message.raw("content")
-    if value is None and message.has("refusal"):
-        return message.text("refusal") or ""
+    Raises:
+        ApiError: There is no text, or a part without text.
+    """
+    value = item.raw(name)
     if isinstance(value, str):
-        return message.text("content") or ""
+        return item.text(name) or ""
     if value is None:
-        raise message.error("content", "is required")
-    parts = list(message.objects("content", _MAX_PARTS))
+        raise item.error(name, "is required")
+    parts = list(item.objects(name, _MAX_PARTS))
     if not parts:
-        raise message.error("content", "must not be empty; give a text, or a part with one")
-    return "\n\n".join(_text_of(part, message) for part in parts)
+        raise item.error(name, "must not be empty; give a text, or a part with one")
+    return "\n\n".join(_part_text(part, kinds) for part in parts)
 
 
-def _text_of(part: Fields, message: Fields) -> str:
+def _part_text(part: Fields, kinds: tuple[str, ...]) -> str:
     kind = part.text("type")
-    if kind != "text" and not (kind == "refusal" and message.text("role") == "assistant"):
-        raise part.error("type", "must be 'text': the model reads nothing else")
-    text = part.text(kind)
+    if kind not in kinds:
+        raise part.error("type", f"must be {' or '.join(map(repr, kinds))}: the model reads nothing else")
+    field = "refusal" if kind == "refusal" else "text"
+    text = part.text(field)
     if text is None:
-        raise part.error(kind, "is required")
+        raise part.error(field, "is required")
     return text

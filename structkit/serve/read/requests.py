@@ -9,14 +9,28 @@ from typing import Literal, TypeAlias, cast
 
 from structkit.generate.input.options import ResultOptions
 from structkit.models.protocols import Message as Turn
+from structkit.serve.bounds.api_error import Params
 from structkit.serve.bounds.config import ServerConfig
 from structkit.serve.read.bias import read_bias
 from structkit.serve.read.constraints import Constraint, free_text, read_constraint
-from structkit.serve.read.conversation import read_turns
+from structkit.serve.read.conversation import Conversation
 from structkit.serve.read.fields import Fields
+from structkit.serve.read.messages import read_messages
 from structkit.serve.read.tools import ToolAsk, read_tools
 
-__all__ = ["AnyPrompt", "Ask", "read_chat", "read_completion"]
+__all__ = [
+    "MAX_TOP_LOGPROBS",
+    "WITHOUT_EFFECT",
+    "AnyPrompt",
+    "Ask",
+    "check_neutral",
+    "free_constraint",
+    "read_chat",
+    "read_completion",
+    "read_model",
+    "read_options",
+    "shows_schema",
+]
 
 AnyPrompt: TypeAlias = "str | tuple[int, ...] | list[Turn]"
 """The messages of a chat, or a text or its tokens for a text completion."""
@@ -41,7 +55,7 @@ _SAMPLING = (
     "presence_penalty",
     "logit_bias",
 )
-_WITHOUT_EFFECT = ("user", "metadata", "safety_identifier", "prompt_cache_key", "service_tier")
+WITHOUT_EFFECT = ("user", "metadata", "safety_identifier", "prompt_cache_key", "service_tier")
 """Fields that change no answer."""
 
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
@@ -56,7 +70,7 @@ _NEUTRAL: Mapping[str, tuple[object, ...]] = {
 _REMEDIES: Mapping[str, str] = {
     "functions": "write tools: [{type: 'function', function: ...}]",
     "function_call": "write tool_choice",
-    "input": "write messages; the server has no /v1/responses",
+    "input": "write messages, or send it to /v1/responses",
     "json_schema": "write response_format: {type: 'json_schema', json_schema: {name, schema}}",
     **{
         f"guided_{kind}": f"write structured_outputs: {{{kind}: ...}}"
@@ -77,7 +91,7 @@ _CHAT = (
     "tools",
     "tool_choice",
     "parallel_tool_calls",
-    *_WITHOUT_EFFECT,
+    *WITHOUT_EFFECT,
     "store",
     "modalities",
 )
@@ -87,7 +101,7 @@ _COMPLETION = (
     *_SAMPLING,
     "logprobs",
     *_CONSTRAINTS,
-    *_WITHOUT_EFFECT,
+    *WITHOUT_EFFECT,
     "best_of",
     "echo",
     "suffix",
@@ -96,7 +110,7 @@ _COMPLETION = (
 _MAX_PROMPTS = 64
 _MAX_PROMPT_TOKENS = 1 << 20
 _MAX_STOPS, _MAX_STOP_LENGTH = 4, 64
-_MAX_TOP_LOGPROBS = 20
+MAX_TOP_LOGPROBS = 20
 _MAX_SEED = 2**63 - 1
 _COMPLETION_TOKENS = 16
 """Maximum number of tokens of a text completion without `max_tokens`, as OpenAI defines it."""
@@ -107,7 +121,7 @@ class Ask:
     """A request that is checked.
 
     Attributes:
-        kind: `chat` or `text`.
+        kind: The endpoint: a chat completion, a text completion, or a response.
         model: The name of the model in the request.
         prompts: The prompts, one for each group of `n` answers.
         constraint: What an answer must be.
@@ -118,9 +132,10 @@ class Ask:
         sends_usage: Whether the usage ends a stream.
         top_logprobs: Number of alternatives to each token; `None` without log-probabilities.
         tools: The tools, if there are any.
+        echo: What a response repeats of the request.
     """
 
-    kind: Literal["chat", "text"]
+    kind: Literal["chat", "text", "response"]
     model: str
     prompts: tuple[AnyPrompt, ...]
     constraint: Constraint
@@ -130,7 +145,8 @@ class Ask:
     is_streamed: bool
     sends_usage: bool
     top_logprobs: int | None
-    tools: ToolAsk | None = field(default=None)
+    tools: ToolAsk | None = None
+    echo: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def answers(self) -> int:
@@ -138,9 +154,11 @@ class Ask:
         return self.count * len(self.prompts)
 
     @property
-    def prompt_param(self) -> str:
-        """The field with the prompt."""
-        return "messages" if self.kind == "chat" else "prompt"
+    def params(self) -> Params:
+        """The fields that errors of the generation name."""
+        prompt = {"chat": "messages", "text": "prompt", "response": "input"}[self.kind]
+        limit = "max_output_tokens" if self.kind == "response" else "max_tokens"
+        return Params(prompt, limit, self.constraint.param)
 
 
 def read_chat(body: Fields, config: ServerConfig) -> Ask:
@@ -150,28 +168,25 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
         ApiError: A field is unknown, has the wrong type, or asks for what the server cannot do.
     """
     body.check_names(_CHAT, _REMEDIES)
-    _check_neutral(body)
+    check_neutral(body, _NEUTRAL)
     given = read_constraint(body)
-    tools = read_tools(body)
+    conversation = read_messages(body)
+    tools = read_tools(body, conversation)
     stops = _stops(body, is_free=given is None and tools is None)
     limit = body.integer("max_completion_tokens", 1, config.max_tokens)
-    options = _options(body, config, limit, None)
-    top = body.integer("top_logprobs", 0, _MAX_TOP_LOGPROBS)
+    options = read_options(body, config, limit)
+    top = body.integer("top_logprobs", 0, MAX_TOP_LOGPROBS)
     has_logprobs = body.flag("logprobs", False)
     if top is not None and not has_logprobs:
         raise body.error("top_logprobs", "needs logprobs: true")
     if has_logprobs and tools is not None:
         raise body.error("logprobs", "cannot be combined with tools")
-    turns: list[Turn] = [] if tools is not None else read_turns(body)
-    shows_schema = body.flag("include_schema", True)
-    if tools is None:  # the description is added to the last message of the user
-        shows_schema &= given is not None and any(turn["role"] == "user" for turn in turns)
-    options["include_schema"] = shows_schema
+    options["include_schema"] = shows_schema(body, given, conversation, tools)
     return Ask(
         kind="chat",
-        model=_model(body),
-        prompts=(turns,),
-        constraint=given or _free(stops),
+        model=read_model(body),
+        prompts=(conversation.turns,),
+        constraint=given or free_constraint(stops),
         options=options,
         stops=stops,
         top_logprobs=(top or 0) if has_logprobs else None,
@@ -189,10 +204,10 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
         ApiError: See `read_chat`.
     """
     body.check_names(_COMPLETION, _REMEDIES)
-    _check_neutral(body)
+    check_neutral(body, _NEUTRAL)
     given = read_constraint(body)
     stops = _stops(body, is_free=given is None)
-    options = _options(body, config, None, _COMPLETION_TOKENS if given is None else None)
+    options = read_options(body, config, None, _COMPLETION_TOKENS if given is None else None)
     options["include_schema"] = False  # the prompt is what the model reads
     prompts = _prompts(body)
     count = body.integer("n", 1, config.answers_of_request) or 1
@@ -200,25 +215,41 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
         raise body.error("prompt", f"and n give more than {config.answers_of_request} answers")
     return Ask(
         kind="text",
-        model=_model(body),
+        model=read_model(body),
         prompts=prompts,
-        constraint=given or _free(stops),
+        constraint=given or free_constraint(stops),
         options=options,
         stops=stops,
-        top_logprobs=body.integer("logprobs", 0, _MAX_TOP_LOGPROBS),
+        top_logprobs=body.integer("logprobs", 0, MAX_TOP_LOGPROBS),
         count=count,
         is_streamed=body.flag("stream", False),
         sends_usage=_sends_usage(body),
     )
 
 
-def _check_neutral(body: Fields) -> None:
-    for name, values in _NEUTRAL.items():
+def shows_schema(
+    body: Fields, given: Constraint | None, conversation: Conversation, tools: ToolAsk | None
+) -> bool:
+    """Return whether the prompt describes the target: in the last message of the user, or in those of an agent."""
+    is_possible = tools is not None or (
+        given is not None and any(turn["role"] == "user" for turn in conversation.turns)
+    )
+    return body.flag("include_schema", True) and is_possible
+
+
+def check_neutral(body: Fields, neutral: Mapping[str, tuple[object, ...]]) -> None:
+    """Check fields that are accepted only with the values that have no effect.
+
+    Raises:
+        ApiError: One has another value.
+    """
+    for name, values in neutral.items():
         if body.has(name) and body.raw(name) not in values:
             raise body.error(name, f"is not supported; leave it out, or give {json.dumps(values[0])}")
 
 
-def _model(body: Fields) -> str:
+def read_model(body: Fields) -> str:
+    """Return the name of the model."""
     name = body.text("model")
     if not name:
         raise body.error("model", "is required; GET /v1/models lists the models")
@@ -235,7 +266,17 @@ def _sends_usage(body: Fields) -> bool:
     return options.flag("include_usage", False)
 
 
-def _options(body: Fields, config: ServerConfig, limit: int | None, default: int | None) -> ResultOptions:
+def read_options(
+    body: Fields, config: ServerConfig, limit: int | None, default: int | None = None
+) -> ResultOptions:
+    """Return the options of the generation.
+
+    Args:
+        body: The request.
+        config: Its bounds.
+        limit: The maximum number of tokens by another name than `max_tokens`.
+        default: The maximum number without both.
+    """
     given = body.integer("max_tokens", 1, config.max_tokens)
     if given is not None and limit is not None and given != limit:
         raise body.error("max_tokens", "and max_completion_tokens differ; give one of them")
@@ -265,7 +306,8 @@ def _options(body: Fields, config: ServerConfig, limit: int | None, default: int
     return options
 
 
-def _free(stops: tuple[str, ...]) -> Constraint:
+def free_constraint(stops: tuple[str, ...] = ()) -> Constraint:
+    """Return the constraint of free text."""
     return Constraint(lambda limits: free_text(stops), "stop" if stops else None, is_free=True)
 
 

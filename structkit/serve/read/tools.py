@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from structkit.messages import Message
 from structkit.serve.read.constraints import json_schema
-from structkit.serve.read.conversation import has_calls, read_conversation
+from structkit.serve.read.conversation import Conversation
 from structkit.serve.read.fields import Fields
 from structkit.targets.specs import JsonSchema
 
@@ -24,6 +24,10 @@ _CHOICES = (
     "must be 'none', 'auto', 'required', {type: 'function', function: {name}} or "
     "{type: 'allowed_tools', allowed_tools: {mode, tools}}"
 )
+_FLAT_CHOICES = (
+    "must be 'none', 'auto', 'required', {type: 'function', name} or {type: 'allowed_tools', mode, tools}"
+)
+_FIELDS = ("name", "description", "parameters", "strict")
 
 
 @dataclass(frozen=True)
@@ -62,36 +66,40 @@ class ToolAsk:
     messages: tuple[Message, ...]
 
 
-def read_tools(body: Fields) -> ToolAsk | None:
+def read_tools(body: Fields, conversation: Conversation, *, is_flat: bool = False) -> ToolAsk | None:
     """Return the tools of a request with its conversation; `None` if there are neither tools nor calls.
 
+    Args:
+        body: The request.
+        conversation: What was said and called.
+        is_flat: Whether the fields of a function are those of its tool, as in a request for a response.
+
     Raises:
-        ApiError: A tool, the choice or a message is malformed.
+        ApiError: A tool or the choice is malformed, or no step can follow the conversation.
     """
-    specs = [_tool(each) for each in body.objects("tools", _MAX_TOOLS)]
+    specs = [_tool(each, is_flat) for each in body.objects("tools", _MAX_TOOLS)]
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
         raise body.error("tools", "has two functions with the same name")
     parallel = _MAX_PARALLEL_CALLS if body.flag("parallel_tool_calls", True) else 1
     if specs:
-        choice, chosen = _tool_choice(body, specs)
+        choice, chosen = _tool_choice(body, specs, is_flat)
     elif body.has("tool_choice") and body.raw("tool_choice") not in ("none", "auto"):
         raise body.error("tool_choice", "needs tools")
-    elif has_calls(body):
+    elif conversation.has_calls:
         choice, chosen = "none", []
     else:
         return None
-    instructions, messages = read_conversation(body)
-    return ToolAsk(tuple(chosen), choice, parallel, instructions, tuple(messages))
+    return ToolAsk(tuple(chosen), choice, parallel, *conversation.finish())
 
 
-def _tool(item: Fields) -> ToolSpec:
+def _tool(item: Fields, is_flat: bool) -> ToolSpec:
     if item.text("type") != "function":
-        raise item.error("type", "must be 'function'")
-    function = item.nested("function")
+        raise item.error("type", "must be 'function': the client executes the calls")
+    function = item if is_flat else item.nested("function")
     if function is None:
         raise item.error("function", "is required: {name, description, parameters}")
-    function.check_names(("name", "description", "parameters", "strict"))
+    function.check_names(("type", *_FIELDS) if is_flat else _FIELDS)
     name = function.text("name") or ""
     if not _NAME.fullmatch(name):
         raise function.error("name", "must be 1 to 64 letters, digits, underscores and hyphens")
@@ -103,29 +111,32 @@ def _tool(item: Fields) -> ToolSpec:
     return ToolSpec(name, function.text("description") or "", json_schema(parameters), given.place)
 
 
-def _tool_choice(body: Fields, specs: list[ToolSpec]) -> tuple[_Choice, list[ToolSpec]]:
-    match body.raw("tool_choice"):
+def _tool_choice(body: Fields, specs: list[ToolSpec], is_flat: bool) -> tuple[_Choice, list[ToolSpec]]:
+    value = body.raw("tool_choice")
+    match value:
         case None | "auto":
             return "auto", specs
         case "none":
             return "none", specs
         case "required":
             return "required", specs
-        case {"type": "function", "function": {"name": name}}:
+        case {"type": "function"} if (name := _name(value, is_flat)) is not None:
             return "required", [_named(body, name, specs)]
-        case {
-            "type": "allowed_tools",
-            "allowed_tools": {"mode": "auto" | "required" as mode, "tools": [_, *_] as allowed},
-        }:
-            chosen = {spec.name: spec for spec in (_named(body, _name(each), specs) for each in allowed)}
-            return ("auto" if mode == "auto" else "required"), [*chosen.values()]
-        case _:
-            raise body.error("tool_choice", _CHOICES)
+        case {"type": "allowed_tools", **rest}:
+            match rest if is_flat else rest.get("allowed_tools"):
+                case {"mode": "auto" | "required" as mode, "tools": [_, *_] as allowed}:
+                    found = [_named(body, _name(each, is_flat), specs) for each in allowed]
+                    chosen = [*{spec.name: spec for spec in found}.values()]
+                    return ("auto" if mode == "auto" else "required"), chosen
+    raise body.error("tool_choice", _FLAT_CHOICES if is_flat else _CHOICES)
 
 
-def _name(item: object) -> object:
+def _name(item: object, is_flat: bool) -> object:
+    """Return the name of the function that a choice names; `None` if it names none."""
     match item:
-        case {"type": "function", "function": {"name": name}}:
+        case {"type": "function", "name": name} if is_flat:
+            return name
+        case {"type": "function", "function": {"name": name}} if not is_flat:
             return name
         case _:
             return None

@@ -133,7 +133,8 @@ async def call_pieces(
                     for piece in pieces:
                         put(piece)
         except StructkitError as error:
-            raise api_error_of(error, _constraint_param(error, ask, tools)) from error
+            params = replace(ask.params, constraint=_constraint_param(error, ask, tools))
+            raise api_error_of(error, params) from error
 
     async with aclosing(in_worker(work, lease)) as pieces:
         async for piece in pieces:

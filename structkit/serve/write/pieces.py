@@ -136,7 +136,7 @@ def _request(
     settings = _settings(ask, recorder)
     return Request(
         model=model,
-        prompt=cast("Prompt", prompt) if ask.kind == "chat" else "",
+        prompt=cast("Prompt", prompt) if ask.kind != "text" else "",
         target=ask.constraint.target(settings.compile_settings.limits),
         settings=settings,
         number=number,
@@ -159,7 +159,7 @@ def _settings(ask: Ask, recorder: TopRecorder | None) -> Settings:
 def _prepare(request: Request, ask: Ask, prompt: AnyPrompt) -> Prepared:
     prepared = compile_request(request)
     try:
-        if ask.kind == "chat":
+        if ask.kind != "text":
             return encode_request(prepared)
         ids = _plain_ids(request.logits_model, prompt)
         check_prompt_ids(request.logits_model, ids)
@@ -167,7 +167,7 @@ def _prepare(request: Request, ask: Ask, prompt: AnyPrompt) -> Prepared:
         return replace(prepared, prompt=(), prompt_ids=ids)
     except (GenerationError, ModelError) as error:
         code = "context_length_exceeded" if error.place == "prompt" else "invalid_prompt"
-        raise ApiError(400, for_clients(error.message), param=ask.prompt_param, code=code) from error
+        raise ApiError(400, for_clients(error.message), param=ask.params.prompt, code=code) from error
 
 
 def _plain_ids(model: LogitsModel, prompt: AnyPrompt) -> Sequence[int]:

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from structkit.generate.output.result import Usage
+from structkit.serve.bounds.api_error import ApiError
 from structkit.serve.read.requests import Ask
+from structkit.serve.write.events import DONE, event, failure
 from structkit.serve.write.logprobs import TokenRecord
 from structkit.serve.write.pieces import ArgumentsPiece, CallPiece, EndPiece, Piece, TextPiece
 
-__all__ = ["Json", "Reply"]
+__all__ = ["Json", "Reply", "token_logprobs"]
 
 Json = dict[str, object]
 
@@ -41,14 +43,26 @@ class Reply:
         usage = self.usage([end.usage for end in ends])
         return {**self._head, "object": kind, "choices": choices, "usage": usage}
 
-    def first_chunk(self, index: int) -> Json | None:
-        """Return the chunk that starts an answer."""
+    def start(self, index: int) -> bytes:
+        """Return the events that start an answer."""
         if not self._is_chat:
-            return None
-        return self._chunk(index, {"role": "assistant", "content": ""}, None, None)
+            return b""
+        return event(self._chunk(index, {"role": "assistant", "content": ""}, None, None))
 
-    def chunk(self, index: int, piece: Piece) -> Json:
-        """Return the chunk of a piece."""
+    def piece(self, index: int, piece: Piece) -> bytes:
+        """Return the event of a piece."""
+        return event(self._chunk_of(index, piece))
+
+    def end(self, usages: Sequence[Usage]) -> bytes:
+        """Return the events that end the stream, given the usage of each answer."""
+        chunk = {**self._chunk(0, {}, None, None), "choices": [], "usage": self.usage(usages)}
+        return (event(chunk) if self._ask.sends_usage else b"") + DONE
+
+    def failure(self, error: ApiError) -> bytes:
+        """Return the events that end a stream that fails."""
+        return failure(error)
+
+    def _chunk_of(self, index: int, piece: Piece) -> Json:
         if not self._is_chat:
             text = piece.text if isinstance(piece, TextPiece) else ""
             return self._text_chunk(index, text, piece if isinstance(piece, EndPiece) else None)
@@ -65,10 +79,6 @@ class Reply:
             case EndPiece(reason, _, tokens):
                 return self._chunk(index, {}, reason, tokens)
 
-    def usage_chunk(self, usages: Sequence[Usage]) -> Json:
-        """Return the chunk with the usage, which has no choices."""
-        return {**self._chunk(0, {}, None, None), "choices": [], "usage": self.usage(usages)}
-
     def usage(self, usages: Sequence[Usage]) -> Json:
         """Return the usage; the answers to one prompt share its tokens."""
         prompt = sum(usage.prompt_tokens for usage in usages[:: self._ask.count])
@@ -76,28 +86,16 @@ class Reply:
         return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
 
     def _choice(self, index: int, pieces: Sequence[Piece]) -> Json:
-        text = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
         end = pieces[-1]
+        text = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
         reason = end.finish_reason if isinstance(end, EndPiece) else "stop"
         tokens = end.tokens if isinstance(end, EndPiece) else None
         if not self._is_chat:
             logprobs = _text_logprobs(tokens)
             return {"index": index, "text": text, "finish_reason": reason, "logprobs": logprobs}
         calls = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {
-                    "name": call.name,
-                    "arguments": "".join(
-                        piece.text
-                        for piece in pieces
-                        if isinstance(piece, ArgumentsPiece) and piece.number == call.number
-                    ),
-                },
-            }
-            for call in pieces
-            if isinstance(call, CallPiece)
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+            for call, arguments in _calls_of(pieces)
         ]
         message: Json = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
         if calls:
@@ -127,14 +125,27 @@ class Reply:
 def _chat_logprobs(tokens: Sequence[TokenRecord] | None) -> Json | None:
     if tokens is None:
         return None
-    content = [
+    return {"content": token_logprobs(tokens), "refusal": None}
+
+
+def _calls_of(pieces: Sequence[Piece]) -> list[tuple[CallPiece, str]]:
+    """Return the calls of an answer, each with its arguments."""
+    arguments: dict[int, str] = {}
+    for piece in pieces:
+        if isinstance(piece, ArgumentsPiece):
+            arguments[piece.number] = arguments.get(piece.number, "") + piece.text
+    return [(call, arguments.get(call.number, "")) for call in pieces if isinstance(call, CallPiece)]
+
+
+def token_logprobs(tokens: Sequence[TokenRecord]) -> list[Json]:
+    """Return the log-probability of each token of an answer, and those of its alternatives."""
+    return [
         {
             **_token(token.text, token.logprob),
             "top_logprobs": [_token(text, logprob) for text, logprob in token.top],
         }
         for token in tokens
     ]
-    return {"content": content, "refusal": None}
 
 
 def _token(text: bytes, logprob: float) -> Json:
