@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeAlias
 
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
 
-__all__ = ["Graph", "Move", "allow_ignored", "called_rules", "loop_back", "minimal", "trim"]
+__all__ = ["Graph", "Move", "allow_ignored", "called_rules", "coarsest", "loop_back", "minimal", "trim"]
 
 _MAX_LOOPS = 16
 """Maximum sets of terminals that may not follow the end of a rule that calls itself at its end."""
@@ -137,64 +138,96 @@ def loop_back(name: str, graph: Graph) -> Graph:
 
 def minimal(graph: Graph) -> Graph:
     """Return the smallest deterministic automaton over the symbols, if it is not much larger."""
-    moves: dict[int, list[tuple[Symbol | None, int]]] = {}
+    numbers_of_symbols: dict[Symbol, int] = {}  # the hash of a number takes less time than that of a terminal
+    silent: dict[int, list[int]] = {}
+    moves: dict[int, list[tuple[int, int]]] = {}
     for source, symbol, target in graph.moves:
-        moves.setdefault(source, []).append((symbol, target))
+        if symbol is None:
+            silent.setdefault(source, []).append(target)
+        else:
+            number = numbers_of_symbols.setdefault(symbol, len(numbers_of_symbols))
+            moves.setdefault(source, []).append((number, target))
 
-    def closure(states: Iterable[int]) -> frozenset[int]:
+    @cache
+    def closure(states: tuple[int, ...]) -> frozenset[int]:
         seen = set(states)
         pending = list(seen)
         while pending:
-            for symbol, target in moves.get(pending.pop(), ()):
-                if symbol is None and target not in seen:
+            for target in silent.get(pending.pop(), ()):
+                if target not in seen:
                     seen.add(target)
                     pending.append(target)
         return frozenset(seen)
 
-    places = [closure([0])]
+    places = [closure((0,))]
     numbers = {places[0]: 0}
-    table: list[dict[Symbol, int]] = []
+    table: list[list[tuple[int, int]]] = []
     for place in places:
-        targets: dict[Symbol, list[int]] = {}
+        targets: dict[int, list[int]] = {}
         for state in place:
-            for symbol, target in moves.get(state, ()):
-                if symbol is not None:
-                    targets.setdefault(symbol, []).append(target)
-        row = {}
-        for symbol, found in targets.items():
-            after = closure(found)
-            row[symbol] = numbers.setdefault(after, len(places))
-            if row[symbol] == len(places):
+            for number, target in moves.get(state, ()):
+                targets.setdefault(number, []).append(target)
+        row = []
+        for number, found in targets.items():
+            after = closure(tuple(found))
+            row.append((number, numbers.setdefault(after, len(places))))
+            if row[-1][1] == len(places):
                 places.append(after)
         table.append(row)
         if len(places) > _MAX_GROWTH * graph.size + 100:
             return graph
-    blocks = _coarsest(table, [1 in place for place in places])
+    blocks = coarsest([1 in place for place in places], table)
     names: dict[int, int] = {}
     for block in blocks:
         names.setdefault(block, len(names) + (len(names) > 0))
+    symbols = [*numbers_of_symbols]
     result = Graph(len(names) + 1)
     written: set[int] = set()
     for row, place, block in zip(table, places, blocks, strict=True):
         if block not in written:
             written.add(block)
-            result.moves += [(names[block], symbol, names[blocks[after]]) for symbol, after in row.items()]
+            result.moves += [(names[block], symbols[number], names[blocks[after]]) for number, after in row]
             if 1 in place:
                 result.moves.append((names[block], None, 1))
     return result
 
 
-def _coarsest(table: Sequence[Mapping[Symbol, int]], ends: Sequence[bool]) -> list[int]:
-    """Return the number of a class for each state, so that states of a class read the same texts (Moore 1956)."""
-    blocks = [int(end) for end in ends]
-    while True:
-        numbers: dict[object, int] = {}
-        refined = [
-            numbers.setdefault(
-                (block, frozenset((symbol, blocks[after]) for symbol, after in row.items())), len(numbers)
-            )
-            for block, row in zip(blocks, table, strict=True)
-        ]
-        if len(numbers) == len(set(blocks)):
-            return blocks
-        blocks = refined
+def coarsest(kinds: Iterable[object], moves: Sequence[Iterable[tuple[object, int]]]) -> list[int]:
+    """Return the number of a class for each state, so that states of a class have one kind and equivalent moves.
+
+    A state is looked at again only when a state behind one of its moves has left its class, and the largest part of a
+    class that is divided stays the class (Hopcroft 1971, Blom and Orzan 2003).
+
+    >>> coarsest("xyy", [[("a", 1)], [("b", 2)], [("b", 1)]])
+    [0, 1, 1]
+    """
+    numbers: dict[object, int] = {}
+    classes = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
+    sizes = [0] * len(numbers)
+    for number in classes:
+        sizes[number] += 1
+    before: list[list[int]] = [[] for _ in classes]
+    for source, row in enumerate(moves):
+        for _, target in row:
+            before[target].append(source)
+    pending: Iterable[int] = range(len(classes))
+    while pending:
+        parts: dict[int, dict[object, list[int]]] = {}
+        for state in pending:
+            if sizes[classes[state]] > 1:
+                key = frozenset((symbol, classes[target]) for symbol, target in moves[state])
+                parts.setdefault(classes[state], {}).setdefault(key, []).append(state)
+        moved: list[int] = []
+        for number, found in parts.items():
+            groups = list(found.values())
+            if sum(map(len, groups)) == sizes[number]:  # else the states that are not looked at stay
+                groups.remove(max(groups, key=len))
+            for group in groups:
+                sizes[number] -= len(group)
+                for state in group:
+                    classes[state] = len(sizes)
+                sizes.append(len(group))
+                moved += group
+        pending = dict.fromkeys(source for state in moved for source in before[state])
+    first: dict[int, int] = {}
+    return [first.setdefault(number, len(first)) for number in classes]

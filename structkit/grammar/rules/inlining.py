@@ -15,6 +15,9 @@ __all__ = ["flattened", "kept_rules", "small_graphs"]
 _MAX_SIZE = 30
 """Maximum moves of a rule that is inlined where several others call it."""
 
+_MAX_SIZE_ONCE = 300
+"""Maximum moves of a rule that is inlined where one other calls it; in a chain of rules, each is read again."""
+
 
 def small_graphs(cfg: Cfg) -> dict[str, Graph]:
     """Return the automata of the rules of a grammar, with small ones inlined."""
@@ -32,8 +35,10 @@ def small_graphs(cfg: Cfg) -> dict[str, Graph]:
         if len(group) > 1 or group[0] in calls[group[0]]:
             kept.update(group)
         for name in group:
-            found[name] = minimal(loop_back(name, flattened(graphs[name], found, kept)))
-            if len(found[name].moves) > _MAX_SIZE and uses[name] > 1:
+            found[name] = graphs[name]
+            if calls[name] - kept:
+                found[name] = minimal(loop_back(name, flattened(graphs[name], found, kept)))
+            if len(found[name].moves) > (_MAX_SIZE if uses[name] > 1 else _MAX_SIZE_ONCE):
                 kept.add(name)
     return {name: graph for name, graph in found.items() if name in kept}
 

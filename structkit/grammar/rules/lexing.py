@@ -8,12 +8,14 @@ found by its text: the token of that terminal is renamed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
-from structkit.regex.charset import intersection
-from structkit.regex.pattern.threads import TerminalAutomaton
+from structkit.regex.charset import contains
+from structkit.regex.nodes import CharClass
+from structkit.regex.pattern.threads import TerminalAutomaton, partition
 
 __all__ = ["Indenting", "LexerClass", "Lexing", "Scanner", "Way", "lexing_of"]
 
@@ -98,7 +100,7 @@ def lexing_of(
     Scanners share a class if they agree on the terminals that both have: which terminals can come at all, the parser
     decides.
     """
-    collisions = _Collisions(automata)
+    collisions = _collisions(automata)
     classes: list[dict[str, tuple[Way, ...]]] = []
     numbers = tuple(_add_class(_ways(scanner, collisions), classes) for scanner in scanners)
     ignored = frozenset(name for each in scanners for name in each.ignored)
@@ -115,10 +117,12 @@ def _add_class(ways: Mapping[str, tuple[Way, ...]], classes: list[dict[str, tupl
     return len(classes) - 1
 
 
-def _ways(scanner: Scanner, collisions: _Collisions) -> dict[str, tuple[Way, ...]]:
+def _ways(scanner: Scanner, collisions: Mapping[str, Set[str]]) -> dict[str, tuple[Way, ...]]:
     found: dict[str, list[Way]] = {}
-    for place, name in enumerate(scanner.terminals):
-        above = frozenset(each for each in scanner.terminals[:place] if collisions.matter(each, name))
+    tried: set[str] = set()
+    for name in scanner.terminals:
+        above = frozenset(collisions[name] & tried)
+        tried.add(name)
         is_ignored = name in scanner.ignored
         words = () if is_ignored else scanner.words.get(name, ())
         found.setdefault(name, []).append(Way(name, above, words))
@@ -127,39 +131,52 @@ def _ways(scanner: Scanner, collisions: _Collisions) -> dict[str, tuple[Way, ...
     return {name: tuple(ways) for name, ways in found.items()}
 
 
-@dataclass
-class _Collisions:
-    """Whether a terminal can match where another one does."""
+_MAX_TOGETHER = 5_000
+"""Maximum sets of terminals that are read together; afterwards each two are, whose product is smaller."""
 
-    automata: Mapping[str, TerminalAutomaton]
-    known: dict[tuple[str, str], bool] = field(default_factory=dict)
+_Places: TypeAlias = "frozenset[tuple[str, int]]"
+"""Terminals that have read the same text, each with the state of its automaton."""
 
-    def matter(self, above: str, name: str) -> bool:
-        """Return whether a text of one terminal begins with a text of the other, as far as the automata tell."""
-        key = above, name
-        if key not in self.known:
-            self.known[key] = self._meet(self.automata[above], self.automata[name])
-        return self.known[key]
 
-    def _meet(self, one: TerminalAutomaton, other: TerminalAutomaton) -> bool:
-        if one.looks_behind or other.looks_behind:
-            return True
-        ends_of_one, ends_of_other = _ends(one), _ends(other)
-        moves_of_one, moves_of_other = one.outgoing, other.outgoing
-        seen = {(0, 0)}
-        pending = [(0, 0)]
-        while pending:
-            a, b = pending.pop()
-            for charset, after_a in moves_of_one.get(a, ()):
-                for other_charset, after_b in moves_of_other.get(b, ()):
-                    pair = after_a, after_b
-                    if pair in seen or not intersection(charset, other_charset).ranges:
-                        continue
-                    if after_a in ends_of_one or after_b in ends_of_other:
-                        return True
-                    seen.add(pair)
-                    pending.append(pair)
-        return False
+def _collisions(automata: Mapping[str, TerminalAutomaton]) -> dict[str, set[str]]:
+    """Return the terminals that can match where a terminal can, as far as the automata tell.
+
+    These have a text that begins with a text of the other. All terminals are read together, so that those whose texts
+    begin with different characters are never compared.
+    """
+    behind = {name for name, automaton in automata.items() if automaton.looks_behind}
+    found = {name: set(automata) if name in behind else set(behind) for name in automata}
+    ends = {name: _ends(automaton) for name, automaton in automata.items()}
+    first = frozenset((name, 0) for name in automata if name not in behind)
+    seen, pending = {first}, [first]
+    while pending:
+        for places in _after(pending.pop(), automata):
+            names = {name for name, _ in places}
+            ended = {name for name, state in places if state in ends[name]}
+            for name in ended:
+                found[name] |= names
+            for name in names:
+                found[name] |= ended
+            # Whether these meet again makes no difference.
+            left = frozenset(place for place in places if not names <= found[place[0]] | {place[0]})
+            for group in [left] if len(seen) < _MAX_TOGETHER else map(frozenset, combinations(left, 2)):
+                if group and group not in seen:
+                    seen.add(group)
+                    pending.append(group)
+    return found
+
+
+def _after(places: _Places, automata: Mapping[str, TerminalAutomaton]) -> Iterator[_Places]:
+    """Yield the places of two terminals or more after each character."""
+    movers: dict[CharClass, list[tuple[str, int]]] = {}
+    for name, state in places:
+        for charset, target in automata[name].outgoing.get(state, ()):
+            movers.setdefault(charset, []).append((name, target))
+    for part in partition(movers):
+        code_point = part.ranges[0][0]
+        found = [moved for charset, moved in movers.items() if contains(charset, code_point)]
+        if sum(map(len, found)) > 1:
+            yield frozenset(place for moved in found for place in moved)
 
 
 def _ends(automaton: TerminalAutomaton) -> frozenset[int]:

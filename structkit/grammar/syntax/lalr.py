@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard
+from structkit.grammar.rules.graph import coarsest
 from structkit.grammar.rules.lexing import Scanner
 
 if TYPE_CHECKING:
@@ -229,25 +230,18 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
 
 def _coarsest(pairs: Mapping[Call, tuple[_Production, ...]]) -> dict[Call, int]:
     """Return the number of a class for each pair, so that the productions of equal classes are equal."""
-    blocks: dict[Call, int] = {}
-    numbers: dict[object, int] = {}
-    for pair in pairs:
-        blocks[pair] = numbers.setdefault(pair.rule, len(numbers))
-    while True:
-        numbers = {}
-        refined = {}
-        for pair, productions in pairs.items():
-            key = (
-                blocks[pair],
-                tuple(
-                    tuple(blocks[each] if isinstance(each, Call) else each for each in production)
-                    for production in productions
-                ),
-            )
-            refined[pair] = numbers.setdefault(key, len(numbers))
-        if len(numbers) == len(set(blocks.values())):
-            return refined
-        blocks = refined
+    numbers = {pair: number for number, pair in enumerate(pairs)}
+    kinds: list[object] = []
+    moves: list[list[tuple[object, int]]] = []
+    for pair, productions in pairs.items():
+        kinds.append((pair.rule, tuple(_without_states(production) for production in productions)))
+        calls = (each for production in productions for each in production if isinstance(each, Call))
+        moves.append([(place, numbers[each]) for place, each in enumerate(calls)])
+    return dict(zip(pairs, coarsest(kinds, moves), strict=True))
+
+
+def _without_states(production: _Production) -> tuple[object, ...]:
+    return tuple(None if isinstance(each, Call) else each for each in production)
 
 
 def _banned(state: Any, numbers: Mapping[Any, int]) -> dict[int, frozenset[str]]:

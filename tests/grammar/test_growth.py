@@ -1,0 +1,75 @@
+"""The work on a grammar grows about as its size."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+
+from structkit.grammar.read import GrammarSource
+from structkit.grammar.rules.graph import coarsest
+from structkit.grammar.syntax.lark_grammar import LarkOptions
+
+
+def calls(grammar: str, lexer: str) -> int:
+    """Return the number of functions that are called to make the rules of an LALR grammar."""
+    source = GrammarSource(grammar, options=LarkOptions(parser="lalr", lexer=lexer))
+    _ = source.cfg  # Lark's own part, which its authors bound
+    return counted(lambda: source.rules)
+
+
+def counted(function: Callable[[], object]) -> int:
+    count = 0
+
+    def count_call(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count_call)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def chain(size: int) -> str:
+    rules = [f'r{n}: "a{n}" r{n + 1} | "b{n}"' for n in range(size)]
+    return "\n".join(["start: r0", *rules, f'r{size}: "x"'])
+
+
+def optional(size: int) -> str:
+    names = [f"r{n}" for n in range(size)]
+    return "\n".join(["start: " + " ".join(names), *(f'{name}: "{name}"*' for name in names)])
+
+
+def test_a_chain_of_rules_is_not_inlined_at_each_link() -> None:
+    assert calls(chain(400), "basic") < 2.4 * calls(chain(200), "basic")
+
+
+def test_optional_rules_in_a_row_take_as_many_steps_as_they_have_pairs() -> None:
+    assert calls(optional(80), "basic") < 6 * calls(optional(40), "basic")
+
+
+def test_terminals_that_begin_differently_are_not_compared() -> None:
+    def read(size: int) -> int:
+        texts = " | ".join(f'"{n:03x}{"z" * 20}"' for n in range(size))
+        source = GrammarSource(f"start: {texts}", options=LarkOptions(parser="lalr", lexer="basic"))
+        _ = source.lark
+        return counted(lambda: source.cfg)
+
+    assert read(400) < 3.2 * read(200)
+
+
+@pytest.mark.parametrize("size", [50, 100])
+def test_states_are_divided_in_linear_work(size: int) -> None:
+    def divide(length: int) -> int:
+        kinds = [0] * length + [1]
+        moves = [[("a", state + 1)] for state in range(length)] + [[]]
+        assert coarsest(kinds, moves) == [*range(length + 1)]
+        return counted(lambda: coarsest(kinds, moves))
+
+    assert divide(2 * size) < 2.5 * divide(size)
