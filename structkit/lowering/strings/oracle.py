@@ -47,17 +47,27 @@ class AutomatonOracle:
         """Return whether a text is one of the strings; `None` if unknown."""
         if len(text) < node.min_length or (node.max_length is not None and len(text) > node.max_length):
             return False
-        encoded = text.encode("utf-8", "surrogatepass")
-        # In some dialects `$` also stands before a last line break.
-        literals, patterns = (_NO_TEXTS, node.forbidden) if text.endswith("\n") else _forbidden(node)
-        if text in literals:
-            return False
+        if text.endswith("\n"):  # in some dialects `$` also stands before a last line break
+            literals, allowed, patterns = _NO_TEXTS, node.patterns, node.forbidden
+        else:
+            literals, patterns = _forbidden(node)
+            texts = [literal_text(pattern) for pattern in node.patterns]
+            if text in literals or any(known is not None and known != text for known in texts):
+                return False
+            allowed = tuple(
+                pattern for pattern, known in zip(node.patterns, texts, strict=True) if known is None
+            )
         # One automaton per part, without lengths, is smaller than the product.
-        required = (*(String(patterns=(pattern,)) for pattern in node.patterns), String(format=node.format))
+        required = [String(patterns=(pattern,)) for pattern in allowed]
+        if node.format is not None or not text.isascii():  # half of a surrogate pair is no text
+            required.append(String(format=node.format))
         forbidden = (
             *(String(patterns=(pattern,)) for pattern in patterns),
             *(String(format=each) for each in node.forbidden_formats),
         )
+        if not required and not forbidden:
+            return True
+        encoded = text.encode("utf-8", "surrogatepass")
         answers = [self._answer(part, lambda dfa: dfa.accepts(encoded)) for part in required]
         for part in forbidden:
             answer = self._answer(part, lambda dfa: dfa.accepts(encoded))

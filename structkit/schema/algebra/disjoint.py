@@ -6,15 +6,16 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise, zip_longest
 
+from structkit.frozen import frozen
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.ranges import intersect_numbers
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
-from structkit.schema.ir.constructors import string
+from structkit.schema.ir.constructors import string, union
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -26,6 +27,7 @@ from structkit.schema.ir.nodes import (
     Null,
     Number,
     Object,
+    Property,
     Ref,
     Schema,
     String,
@@ -33,7 +35,15 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["disjoint_before_definitions", "have_distinct_prefixes", "may_intersect", "pairwise_disjoint"]
+__all__ = [
+    "Compared",
+    "disjoint_before_definitions",
+    "have_distinct_prefixes",
+    "may_intersect",
+    "pairwise_disjoint",
+    "required_keys",
+    "without_incompatible",
+]
 
 _MAX_STEPS = 100_000
 """Maximum comparisons of two nodes in one proof, at about 3 µs each; longer proofs fail."""
@@ -78,7 +88,7 @@ def may_intersect(
 ) -> bool:
     """Return whether two nodes may share a value, by an inexpensive test; objects have the keys of `required`."""
     if isinstance(left, Object) and isinstance(right, Object):
-        return not _have_disjoint_property(left, right, oracle, required)
+        return not _have_disjoint_property(left, _by_name(right), oracle, required)
     kinds = {type(left), type(right)}
     if Never in kinds:
         return False
@@ -95,6 +105,83 @@ def may_intersect(
     return len(kinds) == 1 or kinds == _NUMBERS
 
 
+@frozen
+class Compared:
+    """The nodes with which the unions of an intersection were compared, and the keys that the nodes require."""
+
+    nodes: frozenset[Schema] = frozenset()
+    required: frozenset[str] = frozenset()
+
+
+def required_keys(nodes: Iterable[Schema]) -> frozenset[str]:
+    """Return the keys that some objects require."""
+    return frozenset(
+        key.name for node in nodes if isinstance(node, Object) for key in node.properties if key.required
+    )
+
+
+def without_incompatible(
+    node: Union, parts: Iterable[Schema], oracle: StringOracle, required: frozenset[str]
+) -> Schema:
+    """Return a union without the branches that share no value with one of the other parts of an intersection.
+
+    Args:
+        node: The union.
+        parts: The other parts.
+        oracle: Decides queries about strings.
+        required: The keys that objects in the intersection have.
+
+    >>> branches = Const('"a"'), Const('"b"'), Integer()
+    >>> without_incompatible(Union(branches), [Const('"b"')], UNDECIDED, frozenset())
+    Const(note=None, text='"b"')
+    """
+    branches: Sequence[Schema] = node.branches
+    for part in parts:
+        branches = _compatible(branches, part, oracle, required)
+    if len(branches) == len(node.branches):
+        return node
+    return union(branches, "no alternative is compatible with the other keywords")
+
+
+def _compatible(
+    branches: Sequence[Schema], part: Schema, oracle: StringOracle, required: frozenset[str]
+) -> Sequence[Schema]:
+    """Return the branches of a union that may share a value with another node, as `may_intersect` tells."""
+    if type(part) in _UNKNOWN:
+        return branches
+    if isinstance(part, Object):
+        keys = _by_name(part)
+        return [
+            branch
+            for branch in branches
+            if (
+                not _have_disjoint_property(branch, keys, oracle, required)
+                if isinstance(branch, Object)
+                else may_intersect(branch, part, oracle)
+            )
+        ]
+    if isinstance(part, Const) and part.text[0] == '"':
+        return [
+            branch
+            for branch in branches
+            if (
+                branch.text == part.text if isinstance(branch, Const) else may_intersect(branch, part, oracle)
+            )
+        ]
+    kind = type(part)
+    return [
+        branch
+        for branch in branches
+        # The type of a constant, of which there can be thousands, decides without a call.
+        if (type(branch) is not Const or kind is Const or kind in _TYPES_OF.get(branch.text[0], _NUMBERS))
+        and may_intersect(branch, part, oracle)
+    ]
+
+
+def _by_name(node: Object) -> dict[str, Property]:
+    return {key.name: key for key in node.properties}
+
+
 def _may_contain(node: Schema, text: str, oracle: StringOracle) -> bool:
     """Return whether a node may contain a constant; most pairs have different types, which needs no parsing."""
     types = _TYPES_OF.get(text[0], _NUMBERS)
@@ -103,11 +190,10 @@ def _may_contain(node: Schema, text: str, oracle: StringOracle) -> bool:
 
 
 def _have_disjoint_property(
-    left: Object, right: Object, oracle: StringOracle, required: frozenset[str]
+    node: Object, others: Mapping[str, Property], oracle: StringOracle, required: frozenset[str]
 ) -> bool:
-    """Return whether a required key has disjoint values in two objects, by a quick test."""
-    others = {key.name: key for key in right.properties}
-    for key in left.properties:
+    """Return whether a required key has disjoint values in an object and in one with other keys, by a quick test."""
+    for key in node.properties:
         other = others.get(key.name)
         if other is not None and (key.required or other.required or key.name in required):
             branches, other_branches = _alternatives(key.value), _alternatives(other.value)

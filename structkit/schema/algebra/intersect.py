@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.algebra.constants import without_other_constants
-from structkit.schema.algebra.disjoint import may_intersect
+from structkit.schema.algebra.disjoint import Compared, may_intersect, required_keys, without_incompatible
 from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_prefix
 from structkit.schema.algebra.intersect_strings import (
     combine_alternatives,
@@ -121,7 +121,10 @@ class Intersector:
             UnsupportedKeyword: The intersection cannot be represented exactly.
             LimitExceeded: There are too many combinations.
         """
-        nodes = tuple(nodes)
+        return self._intersect(tuple(nodes), path, Compared())
+
+    def _intersect(self, nodes: tuple[Schema, ...], path: SchemaPath, compared: Compared) -> Schema:
+        """Return the values in all nodes, of which some unions were compared with other nodes before."""
         if len(nodes) == 1:
             return nodes[0]
         note = next((node.note for node in nodes if node.note is not None), None)
@@ -130,7 +133,7 @@ class Intersector:
             return with_note(parts[0] if parts else Anything(), note)
         self.charge(len(parts), path)
         first = next((part for part in parts if isinstance(part, Ref)), None)
-        merged = self._merge(parts, path) if first is None else self._product(first, parts, path)
+        merged = self._merge(parts, path, compared) if first is None else self._product(first, parts, path)
         return with_note(merged, note)
 
     def _flat(self, nodes: Sequence[Schema]) -> tuple[Schema, ...]:
@@ -163,25 +166,34 @@ class Intersector:
     def _resolve(self, part: Schema, path: SchemaPath) -> Schema:
         return self.definitions.resolve(part.name, path) if isinstance(part, Ref) else part
 
-    def _merge(self, parts: tuple[Schema, ...], path: SchemaPath) -> Schema:
+    def _merge(self, parts: tuple[Schema, ...], path: SchemaPath, compared: Compared) -> Schema:
         """Return the intersection of nodes that are not references."""
         if self.combine is not None and _has_many_combinations(parts):
             return self.combine(parts, len(parts), len(parts), self, path)
         merged = without_other_constants(parts)
-        # Pruning compares every alternative with every other node.
-        alternatives = [len(part.branches) for part in merged if isinstance(part, Union)]
-        plain = sum(isinstance(part, Object) for part in merged)
-        self.charge(sum(alternatives) * plain // 4, path)
-        narrowed = tuple(_prune_branches(part, merged, self.oracle) for part in merged)
+        # Otherwise the sizes of unions would multiply. All alternatives are compared with every other node, once.
+        plain = [part for part in merged if not isinstance(part, Union)]
+        required = required_keys(plain)
+        known = compared.nodes if required <= compared.required else frozenset[Schema]()
+        new = [part for part in plain if part not in known] if known else plain
+        alternatives = sum(len(part.branches) for part in merged if isinstance(part, Union))
+        self.charge(alternatives * sum(isinstance(part, Object) for part in new) // 4, path)
+        narrowed = tuple(
+            without_incompatible(part, new, self.oracle, required) if isinstance(part, Union) else part
+            for part in merged
+        )
+        compared = Compared(frozenset(plain), required)
         if narrowed != parts:
-            return self.intersect(narrowed, path)
+            return self._intersect(narrowed, path, compared)
         parts = combine_alternatives(parts)
         unions = [part for part in parts if isinstance(part, Union)]
         if unions:
             smallest = min(unions, key=lambda part: len(part.branches))
             position = next(index for index, part in enumerate(parts) if part is smallest)
             before, after = parts[:position], parts[position + 1 :]
-            return union(self.intersect((*before, branch, *after), path) for branch in smallest.branches)
+            return union(
+                self._intersect((*before, branch, *after), path, compared) for branch in smallest.branches
+            )
         for index, part in enumerate(parts):
             if isinstance(part, Const):
                 return self._merge_const(part, parts[:index] + parts[index + 1 :], path)
@@ -462,25 +474,6 @@ def _with(node: Object, name: str, value: Schema) -> Object:
     """Return the object with `name` required and its value replaced."""
     keys = (replace(k, value=value, required=True) if k.name == name else k for k in node.properties)
     return replace(node, properties=tuple(keys))
-
-
-def _prune_branches(node: Schema, parts: tuple[Schema, ...], oracle: StringOracle) -> Schema:
-    """Remove the branches of a union that are disjoint from other parts; otherwise union sizes would multiply."""
-    if not isinstance(node, Union):
-        return node
-    plain = [part for part in parts if not isinstance(part, Union)]
-    keys = [key for part in plain if isinstance(part, Object) for key in part.properties]
-    required = frozenset(key.name for key in keys if key.required)
-    compatible = tuple(
-        branch
-        for branch in node.branches
-        if all(may_intersect(branch, part, oracle, required) for part in plain)
-    )
-    return (
-        node
-        if len(compatible) == len(node.branches)
-        else union(compatible, "no alternative is compatible with the other keywords")
-    )
 
 
 def _merge_scalars(left: Schema, right: Schema, path: SchemaPath) -> Schema:

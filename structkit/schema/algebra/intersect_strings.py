@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 from structkit.errors import UnsupportedKeyword
@@ -103,6 +104,7 @@ def literal_pattern(text: str) -> str:
     return "^" + "".join(f"\\{character}" if character in _SPECIAL else character for character in text) + "$"
 
 
+@lru_cache(maxsize=4096)
 def literal_text(pattern: str) -> str | None:
     r"""Return the text of a pattern that `literal_pattern` made; `None` for other patterns.
 
