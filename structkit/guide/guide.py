@@ -187,7 +187,7 @@ class Guide:
     @property
     def is_overgrown(self) -> bool:
         """Whether texts made so many of the rules that have no end that a cache compiles the target anew."""
-        return self.automaton.is_unbounded and self.automaton.nbytes > _MAX_GROWN
+        return self.automaton.is_unbounded and self.automaton.tables.nbytes > _MAX_GROWN
 
     def precompute(self, max_states: int = 10_000) -> int:
         """Compute the masks of all states reachable by tokens, up to `max_states` states.
@@ -468,7 +468,7 @@ def _packed(vocabulary: Vocabulary) -> NDArray[np.uint32]:
 
 def _unspellable_message(automaton: Automaton, vocabulary: Vocabulary) -> str:
     missing = bytes(
-        sorted(automaton.bytes_used() - {token[0] for token in vocabulary.tokens if len(token) == 1})
+        sorted(automaton.tables.bytes_used() - {token[0] for token in vocabulary.tokens if len(token) == 1})
     )
     return (
         "no sequence of tokens spells any text of the target; "

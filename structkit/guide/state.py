@@ -17,6 +17,7 @@ from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
 from structkit.index.rows.row import NO_EXIT_NODES, Row
 from structkit.index.rows.walk_kernels import LABEL_SHIFT
 from structkit.limits import Work
+from structkit.vocabulary.trie import sorted_set
 
 __all__ = [
     "State",
@@ -293,7 +294,7 @@ def _distinct_start_tokens(frame: Frame, index: Index, *, finished_only: bool) -
 
 def _union(lists: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     """Return the union of the lists of trie nodes."""
-    return lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
+    return lists[0] if len(lists) == 1 else sorted_set(np.concatenate(lists))
 
 
 def possible_repeats(state: State, index: Index, *, finished_only: bool = False) -> set[int]:

@@ -26,16 +26,17 @@ from structkit.index.distance import tokenize
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
 from structkit.index.rows import walk_kernels
-from structkit.index.rows.arena import ARENA_SIZE, COLUMNS
+from structkit.index.rows.arena import ARENA_SIZE, COLUMNS, group_by_signature
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
 from structkit.index.rows.row_files import row_files
 from structkit.index.rows.scratch import scratch_pool
 from structkit.index.rows.simple_kernels import walk_simple
-from structkit.index.rows.subtrees import subtrees_of
+from structkit.index.rows.subtrees import nodes_before, subtrees_of
 from structkit.index.similar_rows import SimilarRows
 from structkit.limits import Work
+from structkit.vocabulary.trie import sorted_set
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["UNREACHABLE", "Index"]
@@ -45,6 +46,8 @@ _NO_BUDGET = 1 << 40
 """More tokens than any text needs, and more trie nodes than any walk visits."""
 _MAX_GROWTH = 64
 """How much larger the arena may become: then it has a thousand frames for each byte of a long token."""
+_MANY_EXITS = 32
+"""One exit node for so many trie nodes is many: a walk from there takes longer than finding those that matter."""
 _NEVER = 1 << 60
 """Larger than any sum of tokens: no way to the end is known."""
 _NO_SIGNATURES: NDArray[np.int64] = np.empty(0, np.int64)
@@ -167,11 +170,16 @@ class Index:
         if allowed.any():
             nodes, states = difference.nodes[allowed], difference.targets[allowed]
             work = work or Work(self.automaton.limits.work)
-            part = self._walk_together(nodes, frame, _NO_BUDGET, 0, _NO_SIGNATURES, "", work, states)
+            part = self._walk(nodes, frame, work=work, states=states)
         return self._similar.row(other, difference, part)
 
     def continuation_row(self, exit_nodes: NDArray[np.int32], frame: Frame, work: Work | None = None) -> Row:
         """Return the row of a frame for the tokens that enter it at trie nodes from the rule above; see `row`."""
+        is_many = len(exit_nodes) * _MANY_EXITS > len(self.vocabulary.trie)
+        if is_many and self.automaton.byte_only.item(frame.state):
+            # The other nodes have no effect, and differ for each count of the rule above.
+            leaving = self.automaton.tables.bytes_from(frame.state)
+            exit_nodes = exit_nodes[nodes_before(self.vocabulary, leaving.tobytes())[exit_nodes]]
         key = self._key(self._number(exit_nodes), frame)
         row = self.rows.get(key)
         if row is None:
@@ -293,15 +301,8 @@ class Index:
         trie = self.vocabulary.trie
         (costs, ends), tokens = np.empty((2, len(text) + 1), np.int64), np.empty(len(text), np.int32)
         found = tokenize.tokenize(
-            trie.byte,
-            trie.end,
-            trie.first,
-            trie.token_ids,
-            np.frombuffer(text, np.uint8),
-            costs,
-            ends,
-            tokens,
-        )
+            trie.byte, trie.end, trie.first, trie.token_ids, np.frombuffer(text, np.uint8), costs, ends, tokens
+        )  # fmt: skip
         return costs, tokens[:found] if found >= 0 else None
 
     def trie_node(self, text: bytes) -> int | None:
@@ -352,7 +353,7 @@ class Index:
         """Group the tokens of a mask by signature: int32[tokens], the group of each; int64[groups], a token of each."""
         number, first = np.full(len(signatures), -1, np.int32), np.empty(len(signatures), np.int64)
         slots = np.full(2 << max(len(signatures), 1).bit_length(), -1, np.int32)
-        found = walk_kernels.group_by_signature(signatures, mask, number, first, slots)
+        found = group_by_signature(signatures, mask, number, first, slots)
         return number, first[:found]
 
     def _number(self, exit_nodes: NDArray[np.int32]) -> int:
@@ -391,38 +392,18 @@ class Index:
         *,
         distinct_mode: str = "",
         work: Work | None = None,
+        states: NDArray[np.int32] = _NO_STATES,
     ) -> Row:
         """Return the row of a frame for the tokens that continue behind trie nodes.
 
-        Where the nodes lie behind one another, a node behind several of them is reached once from each. If there could
-        be more such places than there are nodes, only nodes that do not lie behind one another are followed together.
+        Where the nodes lie behind one another, a node behind several of them would be reached once from each. If there
+        could be more such places than there are nodes, the walk adds the frame to those that come to a node.
         """
         ends = self.vocabulary.trie.end
         work = work or Work(self.automaton.limits.work)
-        if len(nodes) < 2 or int((ends[nodes] - nodes).sum()) <= len(ends):
-            return self._walk_together(nodes, frame, remaining, salt, signatures, distinct_mode, work)
-        mask = np.zeros(self.vocabulary.mask_words, np.uint32)
-        exits, costs = [NO_EXIT_NODES], []
-        for layer in self.vocabulary.trie.layers(nodes):
-            added = np.zeros_like(signatures)
-            row = self._walk_together(layer, frame, remaining, salt, added, distinct_mode, work)
-            row.mask.or_into(mask)
-            exits.append(row.exit_nodes)
-            costs.append(row.max_cost_after)
-            signatures += added
-        return Row(Mask(mask), np.unique(np.concatenate(exits)), max(costs))
-
-    def _walk_together(
-        self,
-        nodes: NDArray[np.int32],
-        frame: Frame,
-        remaining: int,
-        salt: int,
-        signatures: NDArray[np.int64],
-        distinct_mode: str,
-        work: Work,
-        states: NDArray[np.int32] = _NO_STATES,
-    ) -> Row:
+        nested = len(nodes) > 1 and not len(states) and int((ends[nodes] - nodes).sum()) > len(ends)
+        if nested:
+            nodes = sorted_set(nodes)
         scratch = self.scratch_pool.acquire()
         arena, room = scratch.arena, ARENA_SIZE
         before = signatures.copy()  # a walk that begins anew must not take back what other frames have added
@@ -435,6 +416,7 @@ class Index:
                 and not len(states)
                 and not len(signatures)
                 and not distinct_mode
+                and not nested
                 and self._is_simple(nodes, frame)
             ):
                 found, worst, filled, others = walk_simple(
@@ -443,18 +425,21 @@ class Index:
                     scratch.words, scratch.exit_nodes, scratch.other_nodes, scratch.other_states,
                 )  # fmt: skip
                 left, reached = scratch.other_nodes[:others], scratch.other_states[:others]
+            starts = np.zeros(len(ends) if nested else 0, np.bool_)
+            if nested:
+                starts[nodes] = True
             work.pay(room, "the search for the tokens of a mask")
             found, worst, filled = walk_kernels.walk(
-                *self._trie, *tables, self.token_distances, left, reached, frame.state, frame.count, remaining, arena,
-                salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing, _NO_BUDGET,
-                found, worst, filled,
+                *self._trie, *tables, self.token_distances, left, starts, reached, frame.state, frame.count, remaining,
+                arena, salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing,
+                _NO_BUDGET, found, worst, filled,
             )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
                 if len(nodes) > 1 or len(reached) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
                     # Those of the first walk precede the others, and labels those of later trie nodes. Behind trie
                     # nodes that lie behind one another they repeat, and would again in each row below.
-                    exits = np.unique(exits)
+                    exits = sorted_set(exits)
                 row = Row(scratch.take_mask(filled), exits, worst - self._token_distance.pending(frame))
                 self.scratch_pool.release(scratch)
                 return row

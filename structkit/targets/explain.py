@@ -202,7 +202,7 @@ def _cost(rules: Rules, limits: Limits, start_time: float) -> Cost:
         automaton.build_all()
     seconds = time.perf_counter() - start_time
     count = len(automaton.built) if is_growing else len(automaton.start)
-    return Cost(count, len(automaton.row), automaton.nbytes, seconds, is_growing)
+    return Cost(count, len(automaton.row), automaton.tables.nbytes, seconds, is_growing)
 
 
 def _rows(

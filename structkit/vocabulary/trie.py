@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Trie"]
+__all__ = ["Trie", "sorted_set"]
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -93,18 +93,6 @@ class Trie:
             token_ids=_frozen(np.array(ids, np.int32)),
         )
 
-    def layers(self, nodes: NDArray[np.int32]) -> list[NDArray[np.int32]]:
-        """Return nodes in groups in which none lies behind another one, int32[...] each.
-
-        >>> [layer.tolist() for layer in Trie.build([b"ab", b"b", b"abc"]).layers(np.array([1, 2, 4], np.int32))]
-        [[1, 4], [2]]
-        """
-        nodes = np.unique(nodes)
-        # Subtrees contain one another or are disjoint: those that contain a node are open where it begins.
-        closed = np.searchsorted(np.sort(self.end[nodes]), nodes, "right")
-        depth = np.arange(len(nodes)) - closed
-        return [nodes[depth == level] for level in range(int(depth.max(initial=-1)) + 1)]
-
     def __len__(self) -> int:
         """The number of nodes, including the root."""
         return len(self.byte)
@@ -150,3 +138,16 @@ def _levels(depth: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int
 def _frozen(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     array.setflags(write=False)
     return array
+
+
+def sorted_set(numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the different numbers in ascending order, several times as fast as `np.unique` for those of trie nodes.
+
+    >>> sorted_set(np.array([3, 1, 3], np.int32)).tolist()
+    [1, 3]
+    """
+    if (numbers[1:] > numbers[:-1]).all():  # most often
+        return numbers
+    ordered: NDArray[np.int32] = np.sort(numbers)
+    different: NDArray[np.int32] = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+    return different

@@ -60,7 +60,7 @@ def allows(limits: Limits, built: Limits) -> bool:
     """Return whether what was built under some limits is also built under others."""
     return limits.iterations == built.iterations and all(
         getattr(built, name) <= getattr(limits, name)
-        for name in ("states", "transitions", "nfa_states", "product_states")
+        for name in ("states", "transitions", "nfa_states", "product_states", "work")
     )
 
 
@@ -277,6 +277,9 @@ def _count_required_iterations(dfa: Dfa) -> Dfa | None:
 _MEMBERS_PER_CAPACITY = 8
 """Half as many members of subsets as `Limits.transitions` may be made: each takes as long as several transitions."""
 
+_VISITS_PER_STEP = 4
+"""States of an NFA that the subset construction visits in a step of `Limits.work`."""
+
 
 class AmbiguousIteration(Exception):
     """The iterations of a counted repetition cannot be distinguished byte by byte."""
@@ -303,7 +306,7 @@ def _determinize(nfa: Nfa, limits: Limits) -> Dfa:
         targets, ends = np.empty((rows, width), np.int32), np.empty(rows, np.bool_)
         dfa_calls, numbers = np.empty((capacity, 4), np.int32), np.empty((3, len(nfa.callees)), np.int32)
         states, call_count, callee_count = determinize.determinize(
-            first, edges, epsilon, calls, nfa.final, max_states,
+            first, edges, epsilon, calls, nfa.final, max_states, _VISITS_PER_STEP * limits.work,
             scratch, items, moves, slots, subsets, members, targets, ends, dfa_calls, numbers,
         )  # fmt: skip
         if states != kernels.FULL:
@@ -311,6 +314,8 @@ def _determinize(nfa: Nfa, limits: Limits) -> Dfa:
         if capacity >= limits.transitions // _MEMBERS_PER_CAPACITY:
             raise LimitExceeded("transitions", limits.transitions, "the automaton of a rule")
         capacity = min(4 * capacity, limits.transitions // _MEMBERS_PER_CAPACITY)
+    if states == determinize.BUSY:
+        raise LimitExceeded("work", limits.work, "the automaton of a rule")
     if states == determinize.AMBIGUOUS:
         raise AmbiguousIteration
     if states == kernels.TOO_MANY:

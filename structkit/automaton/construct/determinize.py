@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from structkit.automaton.core.jit import helper, inlined, kernel
 from structkit.automaton.core.kernels import FULL, OPERATION_BITS, TOO_MANY
 
-__all__ = ["AMBIGUOUS", "byte_classes", "determinize", "expand_runs", "sort_moves"]
+__all__ = ["AMBIGUOUS", "BUSY", "byte_classes", "determinize", "expand_runs", "sort_moves"]
 
 AMBIGUOUS = -1
 """Return value of `determinize` if edges for one byte differ in their operation."""
+
+BUSY = -4
+"""Return value of `determinize` if it would visit too many states."""
 
 
 @inlined
@@ -181,7 +184,7 @@ def _number(scratch, count, final, slots, table, members, ends, states):
 
 @kernel
 def determinize(
-    first, edges, epsilon_moves, nfa_calls, final, max_states,
+    first, edges, epsilon_moves, nfa_calls, final, max_states, max_visits,
     scratch, items, moves, slots, table, members, targets, ends, calls, callee_positions,
 ):
     """Subset construction over byte classes.
@@ -193,6 +196,7 @@ def determinize(
         nfa_calls: int32[calls, 4], `(source, callee number, target, operation)`, by source.
         final: The only final state.
         max_states: The maximum number of states.
+        max_visits: The maximum number of NFA states visited, each as often as a subset that is looked up has it.
         scratch: int32[5, NFA states + 1], zeros; the last row has the state after each single target, plus one.
         items: int32[5, classes + calls + 2], scratch.
         moves: int32[...], scratch for the targets of a state.
@@ -206,7 +210,7 @@ def determinize(
             the last row is scratch.
 
     Returns:
-        The numbers `(states, calls, callees)`; on failure the first is `AMBIGUOUS`, `TOO_MANY` or `FULL`.
+        The numbers `(states, calls, callees)`; on failure the first is `AMBIGUOUS`, `TOO_MANY`, `FULL` or `BUSY`.
     """
     size, width = first.shape[1] - 2, targets.shape[1]
     for state in range(size):
@@ -220,7 +224,7 @@ def determinize(
     items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
     # Literals have other types than the variables, so the helpers would be compiled twice.
     stop, states, count, number = np.int64(1), np.int64(0), np.int64(0), np.int64(0)
-    call_count, callee_count, generation = 0, 0, 0
+    call_count, callee_count, generation, visits = 0, 0, 0, 0
     for state in range(-1, len(targets)):
         if state == states:
             break
@@ -246,6 +250,9 @@ def determinize(
                 count = np.int64(0)
                 for i in range(start, items[0, item + 1]):
                     count = _close(moves[i], first, epsilon_moves, scratch, generation, count)
+                visits += count
+                if visits > max_visits:
+                    return np.int64(BUSY), call_count, callee_count
                 if states == len(targets) or table[states, 0] + count > len(members):
                     return FULL, call_count, callee_count
                 number = _number(scratch, count, final, slots, table, members, ends, states)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.core import kernels
-from structkit.automaton.core.dfa import Dfa, Scalar
-from structkit.automaton.core.kernels import OPERATION_BITS
+from structkit.automaton.core.dfa import DEAD, EXIT, Dfa, Scalar
+from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 
 __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
 
@@ -58,10 +58,36 @@ class Tables(NamedTuple):
     min_count: NDArray[np.int32]
     max_count: NDArray[np.int32]
 
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays in bytes."""
+        return sum(array.nbytes for array in self)
+
     def width(self, first: int, stop: int) -> int:
         """Return the number of byte classes of the rule with the states `first` to `stop - 1`."""
         end = self.row[stop] if stop < len(self.row) else len(self.targets)
         return int(end - self.row[first]) // (stop - first)
+
+    def max_increment(self, first: int, stop: int) -> int:
+        """Return the most rounds that one byte begins in the states from `first` to `stop - 1`, or 1."""
+        end = self.row[stop] if stop < len(self.row) else len(self.targets)
+        operations = self.targets[self.row[first] : end] & OPERATION_MASK  # of `DEAD` this is `EXIT`
+        return max(1, int(operations[operations != EXIT].max(initial=0)))
+
+    def bytes_from(self, state: int) -> NDArray[np.bool_]:
+        """Return bool[256], whether a byte leads from the state to a state of its rule."""
+        classes = self.classes[self.rule[state]].astype(np.int32)
+        leading: NDArray[np.bool_] = self.targets[self.row[state] + classes] != DEAD
+        return leading
+
+    def bytes_used(self) -> set[int]:
+        """Return the bytes that occur in the rules."""
+        used: set[int] = set()
+        ends = np.append(self.row[1:], len(self.targets))
+        for state, (low, high) in enumerate(zip(self.row.tolist(), ends.tolist(), strict=True)):
+            alive = self.targets[low:high] != DEAD
+            used.update(np.flatnonzero(alive[self.classes[self.rule[state]]]).tolist())
+        return used
 
     def without(
         self,

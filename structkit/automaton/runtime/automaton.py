@@ -163,7 +163,7 @@ class Automaton:
                 self._calling.add(rule)
             self.counter_bounds[rule] = tables.min_count.item(rule), tables.max_count.item(rule)
             if self.counter_bounds[rule][1] >= 0:
-                self.max_increments[rule] = _stride(tables, *states)
+                self.max_increments[rule] = tables.max_increment(*states)
         self._has_labels |= bool((tables.call_rule[len(self.call_distinct) :] < 0).any())
         self.has_distinct |= True in tables.call_distinct[len(self.call_distinct) :].tolist()
         self.rule_of += added
@@ -208,11 +208,6 @@ class Automaton:
         """Clear the frame cache. Frames in use stay valid but differ from equal new frames, which is slower."""
         self.frames = {}
         self._frame_sets = {}
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the arrays in bytes."""
-        return sum(array.nbytes for array in self.tables)
 
     def start_frames(self) -> frozenset[Frame]:
         """Return the frames of the empty text."""
@@ -270,10 +265,31 @@ class Automaton:
             entered += [self.frame(start, 0, self._below(calls[start])) for start in changed]
             known = set(found)
             pending = [frame for frame in entered if frame not in known]
-        live = self.has_moves
-        return self.merge_frames(
-            [f for f in found if live[f.state] or (f.below is None and self._is_final(f))]
-        )
+        ends = (frame for frame in found if frame.below is None and self._is_final(frame))
+        kept = self.merge_frames({*(frame for frame in found if self.has_moves[frame.state]), *ends})
+        return kept if len(kept) < 2 else self._drop_superfluous(kept)
+
+    def _drop_superfluous(self, frames: frozenset[Frame]) -> frozenset[Frame]:
+        """Leave out parses beside which another one reads the same and more.
+
+        Beyond the minimum of a counted repetition, a parse with fewer iterations can do all that one with more can.
+        """
+        kept: list[Frame] = []
+        seen: dict[int, set[Frame | None]] = {}  # by state, what those with fewer iterations return to
+        for frame in sorted(frames, key=lambda frame: frame.count):
+            min_count, max_count = self.counter_bounds[self.rule_of[frame.state]]
+            if max_count <= min_count or frame.count < min_count or frame.seen_texts or frame.inside_distinct:
+                kept.append(frame)
+                continue
+            below: tuple[Frame | None, ...] = return_frames(frame) or (None,)
+            known = seen.setdefault(frame.state, set())
+            left = [back for back in below if back not in known]
+            known.update(left)
+            if backs := [back for back in left if back]:
+                frame = self.frame(frame.state, frame.count, self._below(backs))
+            if left:
+                kept.append(frame)
+        return frozenset(kept)
 
     def _with_returns(self, frames: Iterable[Frame], found: Collection[Frame], buffer: bytes) -> set[Frame]:
         """Add the frames after returns from rules that may have ended."""
@@ -468,15 +484,6 @@ class Automaton:
             only = byte
         return only
 
-    def bytes_used(self) -> set[int]:
-        """Return the bytes that occur in the built rules."""
-        used: set[int] = set()
-        ends = np.append(self.row[1:], len(self.targets))
-        for state, (low, high) in enumerate(zip(self.row.tolist(), ends.tolist(), strict=True)):
-            alive = self.targets[low:high] != DEAD
-            used.update(np.flatnonzero(alive[self.classes[self.rule[state]]]).tolist())
-        return used
-
     def apply_operation(self, rule: int, count: int, operation: int) -> int | None:
         """Return the counter after an operation, or `None` if the operation is forbidden."""
         if operation == NO_OP:
@@ -491,10 +498,3 @@ class Automaton:
     def _is_final(self, frame: Frame) -> bool:
         state = frame.state
         return bool(self.final[state]) and frame.count >= self.counter_bounds[self.rule_of[state]][0]
-
-
-def _stride(tables: Tables, first: int, stop: int) -> int:
-    """The most rounds that one byte begins in the states from `first` to before `stop`, or 1."""
-    end = tables.row[stop] if stop < len(tables.row) else len(tables.targets)
-    operations = tables.targets[tables.row[first] : end] & OPERATION_MASK  # of `DEAD` this is `LEAVE`
-    return max(1, int(operations[operations != EXIT].max(initial=0)))

@@ -55,6 +55,7 @@ from structkit.automaton.runtime.frame_kernels import (
     only_ends,
     state_behind,
 )
+from structkit.automaton.runtime.merge_kernels import drop_superfluous, insert, insert_below, merge
 
 __all__ = [
     "advance", "advance_bytes", "forced_bytes", "intern_parses", "load_parses", "read_byte", "start", "upper_bound",
@@ -121,66 +122,6 @@ def _return_labelled(context, parses, low, high, below, label):
 
 
 @helper
-def _insert(members, size, number):
-    """Insert a number into an ascending list unless it is there; return the size, or `TOO_MANY`."""
-    at = size
-    while at > 0 and members[at - 1] >= number:
-        at -= 1
-    if at < size and members[at] == number:
-        return size
-    if size >= len(members):
-        return np.int64(TOO_MANY)
-    for i in range(size, at, -1):
-        members[i] = members[i - 1]
-    members[at] = number
-    return size + 1
-
-
-@helper
-def _insert_below(context, members, size, below):
-    """Insert the frames of `below` into an ascending list; return the size, or `TOO_MANY`."""
-    if below >= 0:
-        return _insert(members, size, below)
-    ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
-    for item in range(ends[-2 - below], ends[-1 - below]):
-        size = _insert(members, size, np.int64(items[item]))
-        if size < 0:
-            return size
-    return size
-
-
-@helper
-def _merge(context, parses, low, high):
-    """Merge the parses of a range that differ only in what is below them; return its end, or a negative result."""
-    members = int32_array(context, MEMBERS)
-    kept = np.int64(low)
-    for i in range(low, high):
-        state, tally, below = np.int64(parses[i, STATE]), np.int64(parses[i, COUNT]), np.int64(parses[i, BELOW])
-        if state < 0:
-            continue
-        size = np.int64(0)
-        for j in range(i + 1, high):
-            other = np.int64(parses[j, BELOW])
-            if parses[j, STATE] != state or parses[j, COUNT] != tally or below == NO_FRAME or other == NO_FRAME:
-                continue
-            if size == 0:
-                size = _insert_below(context, members, size, below)
-            if size > 0:
-                size = _insert_below(context, members, size, other)
-            if size < 0:
-                return size
-            parses[j, STATE] = -1
-        if size > 0:
-            below = intern_list(context, members, size)
-            if below < 0:
-                return below
-            below = -2 - below
-        parses[kept, STATE], parses[kept, COUNT], parses[kept, BELOW] = state, tally, below
-        kept += 1
-    return kept
-
-
-@helper
 def _add_call(parses, high, calls, state, below):
     """Add a call to the last rows, from `calls` on; return the first of them, or `TOO_MANY`.
 
@@ -214,9 +155,9 @@ def _enter(context, parses, low, high, calls):
                 continue
             parses[j, COUNT] = 1
             if size == 0:
-                size = _insert_below(context, members, size, below)
+                size = insert_below(context, members, size, below)
             if size > 0:
-                size = _insert_below(context, members, size, other)
+                size = insert_below(context, members, size, other)
             if size < 0:
                 return size
         if size == 1:
@@ -265,7 +206,7 @@ def _close(context, parses, low, high):
                             return high
             i += 1
         if high - done > 1:
-            high = _merge(context, parses, done, high)
+            high = merge(context, parses, done, high)
             if high < 0:
                 return high
         for i in range(done, high):
@@ -310,7 +251,9 @@ def _close(context, parses, low, high):
                 parses[i, STATE], parses[i, COUNT], parses[i, BELOW],
             )
             kept += 1
-    return _merge(context, parses, np.int64(0), kept) if kept > 1 else kept
+    if kept > 1:
+        kept = merge(context, parses, np.int64(0), kept)
+    return drop_superfluous(context, parses, kept) if kept > 1 else kept
 
 
 @helper
@@ -393,7 +336,7 @@ def intern_parses(context, parses, count):
         frame = intern_frame(
             context, np.int64(parses[i, STATE]), np.int64(parses[i, COUNT]), np.int64(parses[i, BELOW])
         )
-        size = frame if frame < 0 else _insert(members, size, frame)
+        size = frame if frame < 0 else insert(members, size, frame)
         if size < 0:
             return size
     found = intern_list(context, members, size)

@@ -6,13 +6,14 @@ from __future__ import annotations
 # fmt: off
 import numpy as np
 
-from structkit.automaton.core.jit import helper, inlined
+from structkit.automaton.core.jit import helper, inlined, kernel
 from structkit.automaton.core.kernels import OPERATION_BITS
 
 __all__ = [
     "ACTIVE", "ARENA_SIZE", "BELOW", "BUCKETS", "CHILD", "COLUMNS", "COUNT", "ENDED", "FOLLOWING", "HIGH", "KNOWN",
     "KNOWN_STATE", "LAST", "LOOP_STATE", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE",
-    "TOP", "intern", "is_loop", "is_repeated", "may_end", "may_follow", "mixed", "signature",
+    "TOP", "add_first", "any_may_end", "are_same", "group_by_signature", "intern", "is_loop",
+    "may_end", "may_follow", "mixed", "signature",
 ]
 
 ARENA_SIZE = 1 << 11
@@ -124,29 +125,35 @@ def may_end(
     return False
 
 
-@helper
-def is_repeated(
-    arena, first, before, count, node, call_first, call_rule, call_next, child_first, child_count, child_byte, row,
-    targets, classes, rule, has_moves,
-):
-    """Return whether frames are the same as others, and none ends at a trie node."""
+@inlined
+def are_same(arena, first, before, count):
+    """Return whether frames are the same as as many others."""
     for i in range(first, first + count):
         same = before
         while same < before + count and not (
-            arena[same, STATE] == arena[i, STATE]
-            and arena[same, COUNT] == arena[i, COUNT]
+            arena[same, COUNT] == arena[i, COUNT]
+            and arena[same, STATE] == arena[i, STATE]
             and arena[same, BELOW] == arena[i, BELOW]
         ):
             same += 1
         if same == before + count:
             return False
+    return True
+
+
+@helper
+def any_may_end(
+    arena, first, count, node, call_first, call_rule, call_next, child_first, child_count, child_byte, row, targets,
+    classes, rule, has_moves,
+):
+    """Return whether one of the frames may end with a label at a trie node; see `may_end`."""
     for i in range(first, first + count):
         if may_end(
             arena, arena[i, STATE], node, call_first, call_rule, call_next, child_first, child_count, child_byte,
             row, targets, classes, rule, has_moves,
         ):
-            return False
-    return True
+            return True
+    return False
 
 
 @helper
@@ -239,3 +246,52 @@ def signature(arena, frame, salt):
         sign = mixed(mixed(sign, arena[frame, STATE] + 2), arena[frame, COUNT])
         frame = arena[frame, BELOW]
     return sign
+
+
+@inlined
+def add_first(arena, first_high, low, high):
+    """Add the first frames to the active ones, `arena[low:high, ACTIVE]`, unless they are there; return the end."""
+    for i in range(first_high):
+        first, known = arena[i, ACTIVE], False
+        for j in range(low, high):
+            frame = arena[j, ACTIVE]
+            if (
+                arena[frame, STATE] == arena[first, STATE]
+                and arena[frame, COUNT] == arena[first, COUNT]
+                and arena[frame, BELOW] == arena[first, BELOW]
+            ):
+                known = True
+                break
+        if not known:
+            arena[high, ACTIVE] = first
+            high += 1
+    return high
+
+
+@kernel
+def group_by_signature(signatures, mask, group_of, representatives, slots):
+    """Group the tokens of a mask by signature.
+
+    Args:
+        signatures: int64[tokens], the signatures.
+        mask: uint32[ceil(tokens / 32)], the tokens to group.
+        group_of: int32[tokens], receives for each token in the mask the number of its sign, from 0.
+        representatives: int64[tokens], receives for each sign the first token that has it.
+        slots: int32[a power of 2, more than the tokens], -1.
+
+    Returns:
+        How many different signs there are.
+    """
+    found = 0
+    for token in range(len(signatures)):
+        if not mask[token >> 5] >> np.uint32(token & 31) & np.uint32(1):
+            continue
+        slot = signatures[token] & (len(slots) - 1)
+        while slots[slot] >= 0 and signatures[representatives[slots[slot]]] != signatures[token]:
+            slot = (slot + 1) & (len(slots) - 1)
+        if slots[slot] < 0:
+            slots[slot] = found
+            representatives[found] = token
+            found += 1
+        group_of[token] = slots[slot]
+    return found

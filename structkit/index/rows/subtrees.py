@@ -21,7 +21,8 @@ from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
     "COST", "FIRST_LEAD", "LEADS", "LENGTHS", "MAX_DEPTH", "MAX_QUEUED", "MOVE_COLUMNS", "MOVE_ROWS", "OPERATION",
-    "STATE_ROWS", "Subtrees", "covering", "limiting", "subtrees_of", "summarize",
+    "STATE_ROWS", "Subtrees", "covering", "limiting", "nodes_before", "subtrees_of",
+    "summarize",
 ]
 
 _MIN_NODES = 8
@@ -59,6 +60,21 @@ def subtrees_of(vocabulary: Vocabulary) -> Subtrees:
     path = np.zeros((vocabulary.max_token_length + 2, LENGTHS + 1), np.int64)
     found = summarize(trie.byte, trie.depth, trie.first, large, characters, missing, path, number, below)
     return Subtrees(number, below[:found].copy(), characters, np.repeat(characters, np.diff(trie.first)))
+
+
+@lru_cache(maxsize=16)
+def nodes_before(vocabulary: Vocabulary, allowed: bytes) -> NDArray[np.bool_]:
+    """Return for each node of the trie whether the byte of one of its children is allowed.
+
+    Args:
+        vocabulary: The vocabulary.
+        allowed: For each byte 1 if it is allowed, otherwise 0.
+    """
+    trie = vocabulary.trie
+    counts = np.zeros(len(trie.byte), np.int32)
+    np.cumsum(np.frombuffer(allowed, np.bool_)[trie.child_byte], out=counts[1:])
+    before: NDArray[np.bool_] = counts[trie.child_first + trie.child_count] > counts[trie.child_first]
+    return before
 
 
 _LOW, _HIGH, LEADS, LENGTHS = range(4)

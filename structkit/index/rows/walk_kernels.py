@@ -41,9 +41,11 @@ from structkit.index.rows.arena import (
     SEEN,
     STATE,
     TOP,
+    add_first,
+    any_may_end,
+    are_same,
     intern,
     is_loop,
-    is_repeated,
     may_end,
     may_follow,
     mixed,
@@ -51,7 +53,7 @@ from structkit.index.rows.arena import (
 )
 from structkit.index.rows.subtrees import LEADS
 
-__all__ = ["LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "group_by_signature", "walk"]
+__all__ = ["LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "walk"]
 
 OVERFLOW = -1
 """What a kernel answers when the arena is full."""
@@ -275,8 +277,8 @@ def walk(
     trie_depth, trie_end, trie_first, trie_ids, child_first, child_count, child_byte, child_node, subtree, below,
     row, targets, classes, rule, final, has_moves, byte_only,
     call_first, call_rule, call_next, call_operation, call_distinct, start, min_count, max_count, token_distances,
-    nodes, states, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing, fuel,
-    found, worst, filled,
+    nodes, starts, states, state, count, remaining, arena, salt, mask, words, values, exit_nodes, signatures, missing,
+    fuel, found, worst, filled,
 ):
     """Mark the tokens that a frame allows, continuing from the given trie nodes.
 
@@ -287,6 +289,9 @@ def walk(
         token_distances: int32[2, states or rules]: row 0 the fewest tokens from each state to its rule's end, row 1 the
             tokens that one round of a rule's counted repetition takes.
         nodes: int32[k], the trie nodes to read on from; node 0 alone stands for the start of every token.
+        starts: bool[trie nodes], true at `nodes`, which are ascending, if some of them lie behind others; else bool[0].
+            The frame is added to those that come to a node, so that no trie node is visited for each of the nodes
+            before it; all are false afterwards.
         states: int32[k], the frame's state at each node, the token that ends at the node included; or int32[0].
         state: The frame's state, if `states` is empty.
         count: The frame's counter.
@@ -334,6 +339,10 @@ def walk(
             return OVERFLOW, worst, filled
     for number in range(len(nodes)):
         begin, base = nodes[number], trie_depth[nodes[number]]
+        if len(starts) > 0:
+            if not starts[begin]:
+                continue
+            starts[begin] = False
         if len(states) > 0:
             arena[0, STATE] = states[number]
             arena[0, ACTIVE] = 0
@@ -423,8 +432,9 @@ def walk(
                     continue
                 moved, moved_count = bottom, high - low
                 before = arena[depth, MOVED]
-                if before >= 0 and moved_count == arena[depth, MOVED_COUNT] <= MAX_REPEATED and is_repeated(
-                    arena, bottom, before, moved_count, np.int64(node), call_first, call_rule, call_next,
+                repeated = before >= 0 and moved_count == arena[depth, MOVED_COUNT] <= MAX_REPEATED
+                if repeated and are_same(arena, bottom, before, moved_count) and not any_may_end(
+                    arena, bottom, moved_count, np.int64(node), call_first, call_rule, call_next,
                     child_first, child_count, child_byte, row, targets, classes, rule, has_moves,
                 ):
                     low, high, top = arena[depth, LOW], low, bottom
@@ -440,9 +450,11 @@ def walk(
                     return OVERFLOW, worst, filled
                 if high == low and not ended:  # nothing goes on, as where texts may be begun and not ended
                     continue
-            if ended and child_count[node] > 0:
+            starting = len(starts) > 0 and starts[node]
+            exits = ended | at_end if starting else ended
+            if exits and child_count[node] > 0:
                 found = _add_exits(
-                    arena, np.int64(node), ended, child_first, child_count, child_byte,
+                    arena, np.int64(node), exits, child_first, child_count, child_byte,
                     row, targets, classes, rule, has_moves, exit_nodes, found,
                 )
                 if found < 0:
@@ -455,6 +467,11 @@ def walk(
                     filled = _allow(trie_ids, begun, ending, mask, words, filled)
                     if len(signatures) > 0:
                         _add_signatures(trie_ids, begun, ending, arena, low, high, ended, salt, signatures)
+            if starting:  # behind the tokens that end here, because the row's tokens go on
+                starts[node] = False
+                if high + first_high + 2 >= room:
+                    return OVERFLOW, worst, filled
+                high, moved, ended = add_first(arena, first_high, low, high), -one, exits
             if high > low and child_count[node] > 0:
                 depth += 1
                 arena[depth, LOW], arena[depth, HIGH], arena[depth, TOP] = low, high, top
@@ -467,30 +484,3 @@ def walk(
             values[i] = mask[words[i]]
             mask[words[i]] = 0
     return MISSING if missing[-1] else found, worst, filled
-
-
-@kernel
-def group_by_signature(signatures, mask, group_of, representatives, slots):
-    """Group the tokens of a mask by signature.
-
-    Args:
-        group_of: int32[tokens], receives for each token in the mask the number of its sign, from 0.
-        representatives: int64[tokens], receives for each sign the first token that has it.
-        slots: int32[a power of 2, more than the tokens], -1.
-
-    Returns:
-        How many different signs there are.
-    """
-    found = 0
-    for token in range(len(signatures)):
-        if not mask[token >> 5] >> np.uint32(token & 31) & np.uint32(1):
-            continue
-        slot = signatures[token] & (len(slots) - 1)
-        while slots[slot] >= 0 and signatures[representatives[slots[slot]]] != signatures[token]:
-            slot = (slot + 1) & (len(slots) - 1)
-        if slots[slot] < 0:
-            slots[slot] = found
-            representatives[found] = token
-            found += 1
-        group_of[token] = slots[slot]
-    return found

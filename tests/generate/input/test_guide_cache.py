@@ -52,7 +52,7 @@ def test_a_guide_that_grew_without_end_is_compiled_anew(monkeypatch: pytest.Monk
     guides = GuideCache(max_entries=10)
     first = guides.get(target, V, CompileSettings()).guide
     assert guides.get(target, V, CompileSettings()).guide is first
-    monkeypatch.setattr("structkit.guide.guide._MAX_GROWN", first.automaton.nbytes)
+    monkeypatch.setattr("structkit.guide.guide._MAX_GROWN", first.automaton.tables.nbytes)
     cursor = first.cursor()
     for byte in b'{"k0_0": 1, ':
         cursor.advance(byte)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import structkit as sk
 from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.errors import PatternError
+from structkit.limits import Limits
 from structkit.regex.pattern.match_network import match_network
 from structkit.regex.pattern.parse import parse
 from structkit.regex.pattern.program import read_pattern
@@ -65,7 +66,7 @@ def test_lookarounds_of_patterns(pattern: str, accepted: str, rejected: str) -> 
     ],
 )
 def test_patterns_of_schemas(pattern: str, letters: str) -> None:
-    dfa = regular_dfa(parse(pattern, search=True, unicode=True))
+    dfa = regular_dfa(parse(pattern, search=True, unicode=True), Limits(work=10**9))
     chance = random.Random(1)
     found = set()
     for _ in range(cases(300, of=3000)):
