@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from structkit.errors import (
         AgentError,
         ApprovalRequired,
+        BudgetExceeded,
         BudgetTooSmall,
         CorrectionsExhausted,
         GenerationError,
@@ -139,6 +140,7 @@ __all__ = [
     "AsyncAgentStream",
     "AsyncStepStream",
     "AsyncStream",
+    "BudgetExceeded",
     "BudgetTooSmall",
     "Calibration",
     "CalibrationCurve",

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from structkit.arguments.names import names_arguments
 from structkit.automaton.link import link, start_building
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
@@ -28,6 +29,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["compile"]
 
 
+@names_arguments
 def compile(
     target: AnyTarget,
     vocabulary: Vocabulary,

@@ -119,7 +119,7 @@ def shrink(
     def fails_alike(candidate: dict[str, object]) -> bool:
         try:
             run(candidate)
-        except Exception as other:
+        except Exception as other:  # whatever fails is compared with the error
             return _place(other) == place
         return False
 

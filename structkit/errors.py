@@ -18,6 +18,7 @@ StructkitError                      three lines: place, cause, remedy
 └─ GenerationError                  decoding failed
    ├─ TokenRejected                 a token that the mask forbids
    ├─ BudgetTooSmall                `max_tokens` is below the length of the shortest value
+   ├─ BudgetExceeded                a limit would change the value, with `on_limit="raise"`
    ├─ OutputValidationError         validators rejected the value of every attempt
    ├─ CorrectionsExhausted          the replies of a text model did not complete a value within their bounds
    └─ ModelError                    the model could not be loaded, or failed while decoding
@@ -28,7 +29,7 @@ StructkitError                      three lines: place, cause, remedy
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from structkit.rejected import Rejected
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentError",
     "ApprovalRequired",
+    "BudgetExceeded",
     "BudgetTooSmall",
     "CorrectionsExhausted",
     "GenerationError",
@@ -344,6 +346,26 @@ class BudgetTooSmall(GenerationError):
         )
         self.needed = needed
         self.budget = budget
+
+
+ExceededLimit: TypeAlias = Literal["max_tokens", "timeout", "context", "depth"]
+
+
+class BudgetExceeded(GenerationError):
+    """A limit was reached before the value was complete, and the call has `on_limit="raise"`.
+
+    With `on_limit="answer"` the value is completed within the limit instead, and `Result.finish_reason` is `"budget"`.
+
+    Attributes:
+        limit: `"max_tokens"`; `"timeout"`; `"context"`, the context length of the model; or `"depth"`, the depth of
+            JSON that pydantic reads.
+        text: What the model has written of the value until then, not a complete value.
+    """
+
+    def __init__(self, message: str, *, limit: ExceededLimit, text: str, place: str | None = None) -> None:
+        super().__init__(message, place=place)
+        self.limit = limit
+        self.text = text
 
 
 class OutputValidationError(GenerationError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import LimitExceeded
 
 __all__ = ["Limits", "Work"]
@@ -12,6 +13,7 @@ _MAX_INTEGER_DIGITS = 4_300
 """CPython's default limit on the digits of an integer converted from or to text (`sys.int_info`)."""
 
 
+@names_arguments
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Bounds on the work and memory that one target may use; beyond them `LimitExceeded` is raised.

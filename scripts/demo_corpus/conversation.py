@@ -19,7 +19,7 @@ from demo_corpus.shapes import Shape
 from demo_corpus.targets import python_type
 from structkit.agent.formats.json import JsonFormat
 from structkit.agent.tools.prepared import prepare_tools
-from structkit.generate.input.options import Settings
+from structkit.generate.input.settings import Settings
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import json_text_of
 from structkit.targets.targets import read_target

@@ -27,7 +27,8 @@ from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.errors import AgentError
 from structkit.generate.input.arguments import check_model
-from structkit.generate.input.options import Settings, ValidationOptions
+from structkit.generate.input.options import ValidationOptions
+from structkit.generate.input.settings import Settings
 from structkit.generate.sample.sample import check_int
 from structkit.generate.schedule.prefix_cache import PrefixCache
 from structkit.messages import Message, User

@@ -9,7 +9,7 @@ from structkit.agent.run.run import Run
 from structkit.agent.run.state import RunSuspended
 from structkit.agent.tools.context import Context
 from structkit.errors import BudgetTooSmall, ToolError
-from structkit.generate.input.options import Settings
+from structkit.generate.input.settings import Settings
 from structkit.models.text.protocol import AnyModel
 
 __all__ = ["drive_nested", "nested_limits"]

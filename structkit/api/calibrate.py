@@ -10,7 +10,8 @@ from typing_extensions import Unpack
 
 from structkit.api.many import ManyResultsOptions
 from structkit.generate.input.examples import render_examples
-from structkit.generate.input.options import BatchSettings, ResultOptions, Settings
+from structkit.generate.input.options import ResultOptions
+from structkit.generate.input.settings import BatchSettings, Settings
 from structkit.generate.output.calibration import Calibration, fit, judge
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_many

@@ -10,9 +10,10 @@ from typing import Any, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.errors import SchemaError
-from structkit.generate.input.options import ClassifyOptions, Settings
+from structkit.generate.input.options import ClassifyOptions
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.confidence import member_names
 from structkit.generate.run.batch import run
 from structkit.generate.threads.event_loop import in_thread

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from structkit.arguments.names import names_arguments
 from structkit.compile import compile
 from structkit.generate.correct.native import rest_constraint
 from structkit.generate.input.arguments import check_model
@@ -25,6 +26,7 @@ _NOT_IN_GRAMMARS = {"uniqueItems"}
 """Keywords that neither a grammar nor a regex says."""
 
 
+@names_arguments
 def explain(
     target: AnyTarget,
     model: AnyModel | None = None,

@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 from typing_extensions import Required, TypeForm, Unpack
 
-from structkit.generate.input.options import BatchSettings, Options, ResultOptions, Settings
+from structkit.generate.input.options import Options, ResultOptions
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.settings import BatchSettings, Settings
 from structkit.generate.output.result import Result, value_of
 from structkit.generate.run.batch import run_as_completed, run_many
 from structkit.generate.threads.event_loop import in_thread

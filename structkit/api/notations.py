@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit.arguments.names import names_arguments
 from structkit.export.gbnf import format_gbnf
 from structkit.export.lark import format_lark
 from structkit.limits import Limits
@@ -13,6 +14,7 @@ from structkit.targets.targets import AnyTarget, read_target
 __all__ = ["to_gbnf", "to_json_schema", "to_lark", "to_regex"]
 
 
+@names_arguments
 def to_json_schema(target: AnyTarget) -> dict[str, object]:
     """Return the JSON Schema of a target.
 
@@ -25,6 +27,7 @@ def to_json_schema(target: AnyTarget) -> dict[str, object]:
     return read_target(target).json_schema()
 
 
+@names_arguments
 def to_regex(
     target: AnyTarget,
     *,
@@ -58,6 +61,7 @@ def to_regex(
     return format_regex(_rules(target, whitespace, defaults, order, null, limits), limits)
 
 
+@names_arguments
 def to_gbnf(
     target: AnyTarget,
     start: str = "root",
@@ -99,6 +103,7 @@ def to_gbnf(
     return format_gbnf(rules, start, limits)
 
 
+@names_arguments
 def to_lark(
     target: AnyTarget,
     start: str = "start",

@@ -17,10 +17,11 @@ from structkit.compile import compile
 from structkit.functions.call import Call
 from structkit.generate.input.arguments import check_model
 from structkit.generate.input.examples import render_examples
-from structkit.generate.input.options import Options, ResultOptions, Settings
+from structkit.generate.input.options import Options, ResultOptions
 from structkit.generate.input.prompt import Prompt, prompt_text
 from structkit.generate.input.prompt_format import RenderedPrompt, choose_format
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Result, value_of
 from structkit.generate.run.batch import run, run_samples
 from structkit.generate.run.request import prepare_prompt
@@ -184,6 +185,7 @@ def generate(
         VocabularyError: The model's tokens cannot spell any value.
         LimitExceeded: The target is too large.
         BudgetTooSmall: The shortest value needs more tokens than `max_tokens` or than the context has left.
+        BudgetExceeded: A limit would change the value, with `on_limit="raise"`.
         OutputValidationError: Validators rejected the value and all retries.
         ModelError: The model failed.
         GenerationError: The prompt fills the context.

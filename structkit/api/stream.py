@@ -8,8 +8,9 @@ from typing import Any, TypeVar, overload
 from typing_extensions import TypeForm, Unpack
 
 from structkit.functions.call import Call
-from structkit.generate.input.options import Settings, StreamOptions
+from structkit.generate.input.options import StreamOptions
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.settings import Settings
 from structkit.generate.run.stream import AsyncStream, Stream
 from structkit.models.text.protocol import AnyModel
 from structkit.targets.specs import TextTarget

@@ -418,6 +418,12 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
         "ollama:qwen3; by default the demo model",
     )
     command.add_argument("--max-tokens", type=int, metavar="N", help="maximum number of tokens")
+    command.add_argument(
+        "--on-limit",
+        choices=["answer", "raise"],
+        help="if --max-tokens or the context is too small for the value: complete it within the limit, the default, or "
+        "end with an error",
+    )
     command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")
     command.add_argument("--seed", type=int, metavar="N", help="seed of sampling")
     _add_compile_options(command, source="the source text of fields with sk.Quote(); by default the prompt")

@@ -14,7 +14,8 @@ from typing import cast
 from structkit.api.single import generate, load
 from structkit.cli.parser import reason_of
 from structkit.errors import SchemaError
-from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.options import Options
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import value_of
 from structkit.generate.sample.sample import check_int
 from structkit.targets.grammar import Grammar, Syntax
@@ -36,9 +37,10 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tup
 
         return extract_file(arguments, target, options)
     result = generate(load(arguments.model), prompt, cast("type[object]", target), **options)
+    value = value_of(result)
     if isinstance(target, (Choice, Grammar, Regex)):
         return (json.dumps(result.text, ensure_ascii=False) if arguments.json else result.text), 0
-    return (result.text if arguments.json else repr(value_of(result))), 0
+    return (result.text if arguments.json else repr(value)), 0
 
 
 def _target(arguments: argparse.Namespace) -> AnyTarget:
@@ -149,7 +151,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
     check_int("--batch-size", arguments.batch_size, 1)
     options = Options(max_tokens=arguments.max_tokens)
     # A model that returns text refuses settings of sampling.
-    for name in ("seed", "temperature", "order", "whitespace", "defaults", "null", "source"):
+    for name in ("seed", "temperature", "order", "whitespace", "defaults", "null", "source", "on_limit"):
         if (value := getattr(arguments, name)) is not None:
             options[name] = value
     Settings.read("extract", options)

@@ -14,8 +14,9 @@ from typing import cast
 from structkit.api.single import load
 from structkit.cli.parser import reason_of
 from structkit.errors import StructkitError
-from structkit.generate.input.options import BatchSettings, Options, Settings
+from structkit.generate.input.options import Options
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.settings import BatchSettings, Settings
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_as_completed
 from structkit.models.protocols import LogitsModel

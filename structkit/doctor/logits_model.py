@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from structkit.agent.formats.detect import detect_format
 from structkit.doctor.check import PERSON, Check
 from structkit.errors import GenerationError
-from structkit.generate.input.options import Settings
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.run.batch import run
 from structkit.models.protocols import LogitsModel, SupportsLookahead, SupportsMessages
 from structkit.models.single_row import new_batch

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from structkit.doctor.check import PERSON, Check
 from structkit.errors import GenerationError
-from structkit.generate.input.options import Settings
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.run.batch import run
 from structkit.generate.threads.reply import Reply
 from structkit.models.capabilities import Constraint

@@ -26,8 +26,9 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import Tool
 from structkit.errors import GenerationError, MissingExtra
 from structkit.generate.input.arguments import check_model
-from structkit.generate.input.options import Options, Settings
+from structkit.generate.input.options import Options
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Usage
 from structkit.generate.run.batch import run
 from structkit.generate.run.events import TextDelta

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import TokenRejected
 from structkit.generate.output.json_reader import JsonReader
 from structkit.guide.guide import Cursor, Guide
@@ -45,6 +46,7 @@ class _RowState:
         self.cursor.fill_mask(mask, self.cursor.min_tokens_to_end() if is_deep else None)
 
 
+@names_arguments
 class LogitsProcessor:
     """Masks the logits of `model.generate(..., logits_processor=[...])` so that only values of a target are generated.
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError, ScriptError
 from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
@@ -119,6 +120,7 @@ class _WeightlessModel:
         return self._last
 
 
+@names_arguments
 class ScriptedModel(_WeightlessModel):
     """A model that writes given texts, in order: one per generation, and one per retry.
 
@@ -240,6 +242,7 @@ class ScriptedModel(_WeightlessModel):
         return reply(prompt) if callable(reply) else reply
 
 
+@names_arguments
 class RandomModel(_WeightlessModel):
     """A model whose logits are Gaussian noise: the same for the same seed, sequence and position.
 

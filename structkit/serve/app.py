@@ -282,7 +282,7 @@ class _Endpoint:
             await response(scope, receive, send)
         except ClientDisconnect:
             pass
-        except Exception as raised:
+        except Exception as raised:  # a fault of the server is logged, and is the response
             error = logged_error(raised)
             status = error.status
             await error_response(error)(scope, receive, send)
@@ -302,7 +302,7 @@ async def _forward(
         async with aclosing(answer):
             async for piece in answer:
                 queue.put_nowait((index, piece))
-    except Exception as raised:
+    except Exception as raised:  # raised again where the queue is read
         queue.put_nowait((index, raised))
 
 

@@ -171,7 +171,7 @@ class EventStream(Response):
                 await _put(send, chunk)
         except OSError:
             return  # the client went away
-        except Exception as raised:
+        except Exception as raised:  # the status is sent already, so the error is the last event
             await _put(send, self._failure(logged_error(raised, self._params)))
         await _put(send, b"", more=False)
 

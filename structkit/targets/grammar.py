@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from typing_extensions import TypeForm
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import GrammarError, SchemaError
 from structkit.grammar.read import GrammarSource, Syntax
 from structkit.grammar.syntax.holes import Hole
@@ -35,6 +36,7 @@ _LIMITS = Limits()
 _NO_HOLES: Mapping[str, Any] = MappingProxyType({})
 
 
+@names_arguments
 @dataclass(frozen=True, init=False, repr=False)
 class Grammar(TextTarget[T_co]):
     r"""Text of a context-free language.

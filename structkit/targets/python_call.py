@@ -9,6 +9,7 @@ from typing import TypeVar, overload
 
 from typing_extensions import Unpack
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import SchemaError
 from structkit.functions.call import Call
 from structkit.functions.output import FunctionOutput
@@ -33,6 +34,7 @@ __all__ = ["PythonCall", "PythonCallTarget"]
 R_co = TypeVar("R_co", covariant=True)
 
 
+@names_arguments
 @dataclass(frozen=True, init=False, repr=False)
 class PythonCall(TextTarget[Call[R_co]]):
     r"""A call of one of some functions in Python notation, such as `add(a=1, b=2)`; the value is a `Call`.

@@ -9,6 +9,7 @@ from typing import Generic, Literal, TypeVar
 
 from typing_extensions import Never
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import SchemaError
 from structkit.lowering.alternatives import option_text
 from structkit.schema.ir.json_values import shorten_repr
@@ -26,6 +27,7 @@ class TextTarget(Generic[T_co]):
     """A target that is not a type; `T_co` is the type of its values."""
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Regex(TextTarget[str]):
     r"""Text that matches a pattern from start to end; the value is the text.
@@ -45,6 +47,7 @@ class Regex(TextTarget[str]):
             raise TypeError(f"the pattern of Regex must be a str, not {type(self.pattern).__name__}{remedy}")
 
 
+@names_arguments
 @dataclass(frozen=True, init=False)
 class Choice(TextTarget[T_co]):
     """One of the options; the value is the chosen option.
@@ -103,6 +106,7 @@ class Choice(TextTarget[T_co]):
         return texts
 
 
+@names_arguments
 @dataclass(frozen=True)
 class JsonSchema(TextTarget[object]):
     """A JSON Schema with options; a plain dict is equivalent to `JsonSchema(schema)`.

@@ -11,6 +11,9 @@ import re
 from collections.abc import Set
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from structkit.errors import VocabularyError
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -18,6 +21,7 @@ __all__ = [
     "CONTROL_BYTE",
     "control_text",
     "display_text",
+    "text_mask",
     "to_bytes",
     "to_text",
     "with_control_tokens",
@@ -106,3 +110,12 @@ def with_named_tokens(vocabulary: Vocabulary, names: Set[str]) -> Vocabulary:
             raise VocabularyError(f"{found[token_id]} and {name} are one token; write one of them")
         found[token_id] = name
     return with_control_tokens(vocabulary, frozenset(found.items()))
+
+
+def text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:
+    """Return uint32[words], the mask of the text tokens."""
+    is_text = np.zeros(32 * vocabulary.mask_words, bool)
+    is_text[: vocabulary.size] = [
+        bool(token) and not token.startswith(CONTROL_BYTE) for token in vocabulary.tokens
+    ]
+    return np.packbits(is_text, bitorder="little").view(np.uint32)

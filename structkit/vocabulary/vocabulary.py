@@ -11,6 +11,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import VocabularyError
 from structkit.vocabulary.tokenizers import find_eos_token_ids, find_named_tokens, read_tokens
 from structkit.vocabulary.trie import Trie
@@ -26,6 +27,7 @@ _UTF8_BYTES = frozenset({*range(0xC0), *range(0xC2, 0xF5)})
 """The bytes that occur in UTF-8 (RFC 3629, section 4)."""
 
 
+@names_arguments
 class Vocabulary:
     """The bytes of every token and the ids that end a sequence: an immutable value, equal by content.
 

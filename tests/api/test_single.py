@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, TypeAdapter, model_validator
 
 import structkit as sk
-from structkit.generate.run.request import DEFAULT_MAX_TOKENS
+from structkit.generate.decode.budget import DEFAULT_MAX_TOKENS
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 

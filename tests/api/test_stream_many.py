@@ -52,7 +52,7 @@ def test_memory_does_not_grow_with_the_prompts() -> None:
     for number, _ in zip(range(300), results, strict=False):
         if number in (100, 299):
             gc.collect()
-            counts.append(len([each for each in gc.get_objects() if isinstance(each, sk.Result)]))
+            counts.append(len([each for each in gc.get_objects() if type(each) is sk.Result]))
     assert counts[1] <= counts[0] + 2
 
 

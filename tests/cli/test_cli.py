@@ -68,6 +68,24 @@ def test_extract_prints_json_and_reads_standard_input(
     assert model.prompts[0].startswith("Ana is 34.\n\nAnswer")
 
 
+@pytest.mark.parametrize("output", [[], ["--json"]])
+def test_extract_says_that_a_limit_changed_the_value(
+    output: list[str],
+    file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    long = ANA.replace("Ana", "Ana Souza de Almeida Prado")
+    model = ScriptedModel([long, long], strict=False)
+    monkeypatch.setattr("structkit.cli.extract.load", lambda name: model)
+    given = ["extract", "Ana is 34.", "--type", f"{file}:Person", "--max-tokens", "24", *output]
+    assert main(given) == 0
+    assert 'on_limit="raise"' in caplog.text
+    assert main([*given, "--on-limit", "raise"]) == 1
+    assert "structkit: at `name`:\n  max_tokens is 24" in capsys.readouterr().err
+
+
 def test_extract_quotes_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.generate.decode.decode import Attempt
-from structkit.generate.input.options import Settings
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.models.single_row import SingleRowBatch
 from tests.generate.driving import drive
 from tests.models.tiny import byte_level, tiny_llama

@@ -13,12 +13,13 @@ from tests.house.source import SOURCES
 
 BY_MODULE = {source.module: source for source in SOURCES}
 
-SHARED = {"error_notes", "errors", "frozen", "limits", "lru_cache", "rejected", "unenforced"}
+SHARED = {"arguments", "error_notes", "errors", "frozen", "limits", "lru_cache", "rejected", "unenforced"}
 
 UPSTREAM = {
     "rejected": set[str](),
     "trace": set[str](),
     "errors": {"rejected", "trace"},
+    "arguments": set[str](),
     "limits": set[str](),
     "frozen": set[str](),
     "lru_cache": set[str](),

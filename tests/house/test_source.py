@@ -54,3 +54,21 @@ def _is_forbidden(node: ast.AST) -> bool:
     """Whether a node is an `assert`, which `python -O` removes, a `print`, or code that runs text."""
     called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     return isinstance(node, ast.Assert) or called in {"print", "eval", "exec", "breakpoint"}
+
+
+def test_a_broad_except_has_a_reason() -> None:
+    """An `except` for all exceptions raises one again, or says behind its colon why it may not."""
+    without = [
+        f"{source.relative_path} line {node.lineno}"
+        for source in SOURCES
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ExceptHandler) and _is_broad(node.type)
+        if not any(isinstance(each, ast.Raise) for each in ast.walk(node))
+        if "#" not in source.text.splitlines()[node.lineno - 1]
+    ]
+    assert not without
+
+
+def _is_broad(kind: ast.expr | None) -> bool:
+    parts = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(each is None or ast.unparse(each) in ("Exception", "BaseException") for each in parts)

@@ -13,7 +13,7 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool, prepare_tools
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function, read_signature
-from structkit.generate.input.options import CompileSettings
+from structkit.generate.input.settings import CompileSettings
 from structkit.targets.targets import AnyTarget, Target
 
 __all__ = ["OutputFunction", "function_of", "read_output"]

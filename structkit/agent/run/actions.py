@@ -18,8 +18,8 @@ from structkit.agent.tools.tool import Tool
 from structkit.error_notes import add_location
 from structkit.errors import AgentError
 from structkit.functions.call import Call
-from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Result
 from structkit.messages import Message
 from structkit.tracing import Span

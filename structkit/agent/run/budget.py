@@ -15,11 +15,12 @@ from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentCo
 from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded
 from structkit.agent.run.state import RunState, with_note
 from structkit.agent.run.step import AvailableTool, StepTarget
+from structkit.arguments.names import names_arguments
 from structkit.errors import BudgetTooSmall, GenerationError
-from structkit.generate.input.options import Settings
+from structkit.generate.decode.budget import DEFAULT_MAX_TOKENS, token_budget
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Usage
-from structkit.generate.run.request import DEFAULT_MAX_TOKENS, token_budget
 from structkit.generate.sample.sample import check_int, check_number
 from structkit.messages import Message, Output
 
@@ -30,6 +31,7 @@ N = TypeVar("N", int, float)
 _log = logging.getLogger("structkit")
 
 
+@names_arguments
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageLimits:
     """Limits of one run. A limit that is set replaces that of the agent; the others stay.

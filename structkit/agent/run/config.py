@@ -28,7 +28,7 @@ from structkit.agent.tools.prepared import PreparedTool, matches_type, type_name
 from structkit.errors import AgentError
 from structkit.generate.input.examples import render_examples
 from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
-from structkit.generate.input.options import Settings
+from structkit.generate.input.settings import Settings
 from structkit.generate.schedule.prefix_cache import PrefixCache
 from structkit.lru_cache import LruCache
 from structkit.messages import CallPart, Calls, Message, Output, User

@@ -15,7 +15,7 @@ from structkit.agent.formats.reader import OUTPUT, StepFieldLimits, StepReader
 from structkit.agent.formats.text import TextOutput, split_text
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.functions.call import Call
-from structkit.generate.input.options import Settings
+from structkit.generate.input.settings import Settings
 from structkit.regex.merge import RuleMerger
 from structkit.regex.nodes import LiteralText, Node, Rules, choice, seq
 from structkit.rejected import Rejected

@@ -14,7 +14,7 @@ from structkit.agent.tools.tool import AnyTool, Tool, as_tool
 from structkit.errors import AgentError, SchemaError, StructkitError, UnsupportedKeyword
 from structkit.functions.call import Call
 from structkit.functions.signature import read_signature
-from structkit.generate.input.options import CompileSettings
+from structkit.generate.input.settings import CompileSettings
 from structkit.rejected import Rejected
 from structkit.schema.ir.nodes import Document
 from structkit.targets.specs import JsonSchema

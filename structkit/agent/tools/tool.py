@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from structkit.agent.tools.context import Context
+from structkit.arguments.names import names_arguments
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
@@ -156,6 +157,7 @@ def tool(
     defer: bool = False,
     available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
 ) -> Callable[[Callable[P, R_co]], Tool[P, R_co]]: ...
+@names_arguments
 def tool(
     function: Callable[P, R_co] | None = None,
     /,

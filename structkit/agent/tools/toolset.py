@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import AnyTool, Availability, Tool, as_tool
+from structkit.arguments.names import names_arguments
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 
@@ -17,6 +18,7 @@ __all__ = ["Toolset", "require_approval"]
 D = TypeVar("D")
 
 
+@names_arguments
 @dataclass(frozen=True, init=False)
 class Toolset:
     """Related tools, such as those of a database or a server. Agents accept toolsets among their tools.
@@ -112,6 +114,7 @@ class Toolset:
         return len(self.tools)
 
 
+@names_arguments
 def require_approval(
     *tools: AnyTool | Toolset, when: Callable[[Call[object]], bool] | None = None
 ) -> Toolset:

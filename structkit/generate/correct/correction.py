@@ -20,6 +20,7 @@ from structkit.generate.correct.native import answer_constraint, choice_constrai
 from structkit.generate.correct.reading import Reading, advance_all
 from structkit.generate.correct.seams import SPACES, shown_length, word_start
 from structkit.generate.correct.settled import SettledLength
+from structkit.generate.decode.budget import budget_exceeded
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.decode.retokenize import complete_characters
 from structkit.generate.input.guide_cache import CompiledTarget
@@ -30,9 +31,12 @@ from structkit.generate.output.trace import Draft, DraftEnd
 from structkit.models.capabilities import Constraint
 from structkit.models.text.protocol import NativeConstraint, TextModel, TextRequest
 
-__all__ = ["Correction"]
+__all__ = ["DEFAULT_MAX_BYTES", "Correction"]
 
 Bound: TypeAlias = Literal["max_corrections", "max_calls", "timeout", "repeats"]
+
+DEFAULT_MAX_BYTES = 16_384
+"""Maximum bytes of an answer without `max_tokens`: as many as 1,024 tokens rarely exceed."""
 
 _MAX_EQUAL = 4
 """Equal replies to equal requests after which the model is not asked again: it does not choose at random."""
@@ -82,6 +86,7 @@ class Correction:
         cursor, target = compiled.guide.cursor(), compiled.target
         if not cursor.fits(budget):
             raise BudgetTooSmall(cursor.min_tokens_to_end(), budget)
+        self.request = request
         self.model = cast("TextModel", request.model)
         self.settings = request.settings
         self.prompt = prompt if isinstance(prompt, str) else tuple(prompt)
@@ -114,6 +119,7 @@ class Correction:
         """Write a complete text.
 
         Raises:
+            BudgetExceeded: The budget refused a byte of a reply, with `on_limit="raise"`.
             CorrectionsExhausted: A bound was reached before, and `finish` is `"error"`.
             ModelError: The model failed, and its reply added nothing.
         """
@@ -183,6 +189,7 @@ class Correction:
         self.drafts.append(draft)
         self.observe(len(self.drafts), draft)
         self.count(draft)
+        self.check_limit()
         self.is_stuck = draft.is_correction and not chosen and len(forced) <= cut
         self.seconds += time.perf_counter() - begin
         if end in ("failed", "timeout") and self.text == before and not cut:
@@ -219,6 +226,18 @@ class Correction:
         """Return the notation of the constraint of a request, unless the server refused it."""
         kind = None if request.constraint is None else request.constraint.kind
         return kind if kind in self.model.capabilities.constraints else None
+
+    def check_limit(self) -> None:
+        """Raise `BudgetExceeded` if the budget refused a byte of a reply, and `on_limit` says so."""
+        if self.is_shortened and self.settings.on_limit == "raise":
+            raise budget_exceeded(
+                self.request,
+                self.budget,
+                self.text,
+                is_json=self.cursor.guide.is_json,
+                is_overdue=False,
+                default=DEFAULT_MAX_BYTES,
+            )
 
     def count(self, draft: Draft) -> None:
         """Count a correction; the count starts anew when a key or a value is complete."""

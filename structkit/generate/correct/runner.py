@@ -101,7 +101,7 @@ def _run_flow(
             except StopIteration as end:
                 yield FlowResult(number, end.value, seconds)
                 return
-            except Exception as error:
+            except Exception as error:  # an error of the flow is its outcome
                 yield FlowResult(number, error, seconds)
                 return
             if reply is not None and not isinstance(effect, NextPiece):
@@ -121,7 +121,7 @@ def _run_flow(
                 resume = partial(flow.send, reply.next())
             except InterruptedError:
                 raise Cancelled from None
-            except Exception as error:
+            except Exception as error:  # the flow decides what a failed reply means
                 resume = partial(flow.throw, error)
             seconds += time.perf_counter() - started
             yield None

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.error_notes import add_location, add_note
-from structkit.errors import BudgetTooSmall, GenerationError, ModelError, ScriptError
+from structkit.errors import BudgetExceeded, BudgetTooSmall, GenerationError, ModelError, ScriptError
+from structkit.generate.decode.budget import budget_exceeded, full_context
 from structkit.generate.decode.choice_scores import ChoiceScorer
 from structkit.generate.decode.config import (
     Decoded,
@@ -42,8 +43,7 @@ from structkit.guide.guide import Cursor
 from structkit.models.protocols import HasScript, SupportsThinking
 from structkit.rejected import Rejected
 from structkit.targets.targets import Target
-from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_text
-from structkit.vocabulary.vocabulary import Vocabulary
+from structkit.vocabulary.control_tokens import text_mask, to_text
 
 __all__ = ["Attempt", "common_length"]
 
@@ -80,7 +80,7 @@ class Attempt:
         if not cursor.fits(budget):
             needed = cursor.min_tokens_to_end()
             raise BudgetTooSmall(
-                needed, budget, context=_full_context(request, len(prompt_ids), needed, budget)
+                needed, budget, context=full_context(request, len(prompt_ids), needed, budget)
             )
         settings, vocabulary = request.settings, cursor.guide.vocabulary
         self.request = request
@@ -130,6 +130,7 @@ class Attempt:
         An error that ends the flow after a rejection is the `cause` of the result.
 
         Raises:
+            BudgetExceeded: A limit changed the value, with `on_limit="raise"`.
             ModelError: The logits are unusable.
             Exception: An exception of a validator.
         """
@@ -143,7 +144,7 @@ class Attempt:
                 if not (yield from self.write()):
                     return self.result()
             except GenerationError as error:
-                if self.rejection is None or isinstance(error, ScriptError):
+                if self.rejection is None or isinstance(error, (BudgetExceeded, ScriptError)):
                     raise
                 return self.result(cause=error)
             yield from self.check_end()
@@ -183,7 +184,7 @@ class Attempt:
         """Generate the thinking until the model or the budget ends it, then append the end of thinking."""
         model, tokens = self.request.logits_model, self.vocabulary.tokens
         ends = list(model.end_of_thinking) if isinstance(model, SupportsThinking) else []
-        self.mask[:] = _text_mask(self.vocabulary)
+        self.mask[:] = text_mask(self.vocabulary)
         for token in ends:
             self.mask[token >> 5] |= np.uint32(1 << (token & 31))
         after = self.retokenizer.encode("\n\n")
@@ -214,6 +215,7 @@ class Attempt:
             budget, is_finished = self.token_budget(), self.cursor.is_finished
             if (is_finished or budget == 0) and self.rejected_texts.may_stop(self.generated.text):
                 self.is_cut_short = not is_finished
+                self.check_limit()
                 return True
             if is_finished or not (self.fill_masks(budget) or self.fill_masks(self.remaining)):
                 if not self.backtrack():
@@ -224,6 +226,7 @@ class Attempt:
             if token is None:
                 sampled = yield from self.sample()
                 token, score = self.receive(sampled), (sampled.logprob, sampled.masked_probability)
+                self.check_limit()
                 if self.forced.contains(token):  # the model chooses the spelling, not the text
                     score, forced = (0.0, 0.0), True
             if token in self.vocabulary.eos_token_ids:
@@ -447,12 +450,30 @@ class Attempt:
             self.rollback_count += 1
             self.read_tokens -= 1
 
+    @property
+    def is_shortened(self) -> bool:
+        """Whether a limit changed the text."""
+        return self.shortened_at is not None or self.is_cut_short
+
+    def check_limit(self) -> None:
+        """Raise `BudgetExceeded` if a limit changed the text, and `on_limit` says so."""
+        if not self.is_shortened or self.settings.on_limit == "answer":
+            return
+        generated = self.generated
+        raise budget_exceeded(
+            self.request,
+            self.remaining + len(generated.token_ids),
+            generated.text,
+            is_json=self.is_json,
+            is_overdue=self.is_overdue(),
+            is_deep=self.is_json and generated.reader.follow(generated.text).is_deep,
+        )
+
     def result(self, value: object = None, cause: Exception | None = None) -> Decoded:
         """Return the result of the attempt."""
-        shortened = self.shortened_at is not None or self.is_cut_short
         return Decoded(
             token_ids=tuple(self.generated.token_ids),
-            finish_reason="budget" if shortened else "stop",
+            finish_reason="budget" if self.is_shortened else "stop",
             forced_tokens=sum(self.generated.is_forced),
             seconds=time.perf_counter() - self.started_at,
             value=value,
@@ -475,26 +496,3 @@ def common_length(read_ids: Sequence[int], prompt_ids: Sequence[int]) -> int:
     """
     most = min(len(read_ids), len(prompt_ids) - 1)
     return next((at for at in range(most) if read_ids[at] != prompt_ids[at]), most)
-
-
-def _text_mask(vocabulary: Vocabulary) -> NDArray[np.uint32]:
-    """Return uint32[words], the mask of the text tokens."""
-    is_text = np.zeros(32 * vocabulary.mask_words, bool)
-    is_text[: vocabulary.size] = [
-        bool(token) and not token.startswith(CONTROL_BYTE) for token in vocabulary.tokens
-    ]
-    return np.packbits(is_text, bitorder="little").view(np.uint32)
-
-
-def _full_context(request: Request, prompt_tokens: int, needed: int, budget: int) -> str | None:
-    """Return why the context of the model is full, and the remedy; `None` if `max_tokens` sets the budget."""
-    settings, context = request.settings, request.logits_model.context_length
-    if context is None or (settings.max_tokens is not None and budget >= settings.max_tokens):
-        return None
-    thinking = settings.max_thinking_tokens
-    beside = f"of {context} tokens, {prompt_tokens} are the prompt"
-    if not thinking:
-        return f"{beside}; shorten the prompt"
-    free = context - prompt_tokens - needed - 16  # the tags around the thoughts have a few tokens
-    remedy = f"pass thinking={free // 2}" if free > 1 else "shorten the prompt, or pass thinking=False"
-    return f"{beside} and {thinking} are kept for thinking; {remedy}"

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
-from structkit.generate.input.options import CompileSettings
+from structkit.generate.input.settings import CompileSettings
 from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from structkit.compile import compile
-from structkit.generate.input.options import CompileSettings
+from structkit.generate.input.settings import CompileSettings
 from structkit.guide.guide import Guide
 from structkit.lru_cache import LruCache
 from structkit.targets.fingerprint import cache_key
@@ -37,7 +37,7 @@ class CompiledTarget:
 class GuideCache:
     """LRU cache of guides by target, vocabulary and compile settings. Thread-safe.
 
-    >>> from structkit.generate.input.options import CompileSettings
+    >>> from structkit.generate.input.settings import CompileSettings
     >>> from structkit.testing import byte_vocabulary
     >>> guides = GuideCache(max_entries=2)
     >>> first = guides.get(int, byte_vocabulary(), CompileSettings())

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from structkit.errors import ModelError
 from structkit.generate.input.arguments import check_model
-from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.settings import Settings
 from structkit.models.protocols import LogitsModel
 from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.targets.targets import AnyTarget

@@ -91,7 +91,8 @@ class Result(Generic[T_co]):
 
     finish_reason: FinishReason
     """`"stop"`: the model ended the value, or only one text was left. `"budget"`: the value is complete and valid, but
-    `max_tokens`, `timeout` or the context length changed it: the model preferred a token that the budget forbade."""
+    `max_tokens`, `timeout` or the context length changed it: the model preferred a token that the budget forbade.
+    `on_limit="raise"` raises `structkit.BudgetExceeded` instead."""
 
     usage: Usage
     """Tokens and seconds."""
@@ -203,7 +204,7 @@ def value_of(result: Result[T_co]) -> T_co:
     """
     if result.finish_reason == "budget":
         _log.warning(
-            "max_tokens, timeout or the context changed the value, so it can be cut short; allow more, or see "
-            "finish_reason of structkit.generate"
+            "max_tokens, timeout or the context changed the value, so it can be cut short; allow more, pass "
+            'on_limit="raise" for an error, or see finish_reason of structkit.generate'
         )
     return result.value

@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import GenerationError, LimitExceeded, OutputValidationError
+from structkit.errors import BudgetExceeded, GenerationError, LimitExceeded, OutputValidationError
 from structkit.generate.decode.config import Decoded, GeneratedTokens, RejectedSpan, Validate
 from structkit.generate.decode.decode import Attempt
 from structkit.generate.decode.field_budget import FieldBudgets
@@ -84,6 +84,7 @@ class Particles:
         generated: The tokens of the last group that had a weight.
         generator: The random generator of the particles.
         refused: The texts that validators refused, and why.
+        exceeded: The error of the last text that a limit changed, with `on_limit="raise"`.
         model_seconds: The time in the model.
         seconds: The time in masks, weights and validators.
     """
@@ -96,6 +97,7 @@ class Particles:
     generated: GeneratedTokens
     generator: np.random.Generator
     refused: Sequence[tuple[str, RejectedSpan]]
+    exceeded: BudgetExceeded | None
     model_seconds: float
     seconds: float
 
@@ -182,6 +184,7 @@ class _Filter:
         self.prompt_tokens = len(attempt.prompt_ids)
         self.values: dict[bytes, object] = {}
         self.refused: list[tuple[str, RejectedSpan]] = []
+        self.exceeded: BudgetExceeded | None = None
         self.model_seconds = 0.0
         self.last = attempt.generated
 
@@ -261,8 +264,13 @@ class _Filter:
         return branch
 
     def end(self, group: _Group) -> None:
-        """Give a complete text its value; a text that validators refuse has the weight 0."""
+        """Give a complete text its value; one that validators, or a limit that raises, refuse has the weight 0."""
         attempt = group.attempt
+        try:
+            attempt.check_limit()
+        except BudgetExceeded as error:
+            self.exceeded = error
+            return
         text = bytes(attempt.generated.text)
         if text not in self.values:
             self.values[text] = self.value_of(attempt, to_text(text))
@@ -325,6 +333,7 @@ class _Filter:
             generated=self.last,
             generator=self.generator,
             refused=self.refused,
+            exceeded=self.exceeded,
             model_seconds=self.model_seconds,
             seconds=seconds,
         )
@@ -337,6 +346,8 @@ def no_particles(particles: Particles, name: str) -> GenerationError:
         particles: The particles.
         name: The name of the target.
     """
+    if particles.exceeded is not None:
+        return particles.exceeded
     if not particles.refused:
         text = display_text(to_text(bytes(particles.generated.text)))
         return GenerationError(

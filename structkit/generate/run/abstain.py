@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from structkit.errors import OutputValidationError
 from structkit.generate.input.examples import membership_test
 from structkit.generate.input.guide_cache import CompiledTarget
-from structkit.generate.input.options import Settings
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.confidence import Confidence
 from structkit.generate.output.json_reader import Field, format_path
 from structkit.rejected import Rejected

@@ -16,9 +16,9 @@ from structkit.errors import GenerationError
 from structkit.generate.correct.runner import run_text_flows
 from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.faithful import check_particles
-from structkit.generate.input.options import BatchSettings, Settings, check_samples
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import BatchSettings, Settings, check_samples
 from structkit.generate.output.result import Result
 from structkit.generate.run.outcome import Outcome, result_of
 from structkit.generate.run.progress import Progress

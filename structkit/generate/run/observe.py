@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import time
 
-from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.trace import Draft
 from structkit.generate.run.outcome import Outcome
 from structkit.tracing import Attribute, captures_content, start_span

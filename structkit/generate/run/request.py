@@ -12,14 +12,15 @@ from typing import TypeVar
 
 from structkit.error_notes import add_note, report_fault
 from structkit.errors import GenerationError
+from structkit.generate.decode.budget import token_budget
 from structkit.generate.decode.config import Decoded, Flow, GeneratedTokens, RejectedSpan
 from structkit.generate.decode.decode import Attempt
 from structkit.generate.input.examples import Example, render_examples
 from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
-from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt, build_prompt, continues_text, encode_prompt, user_text
 from structkit.generate.input.prompt_format import choose_format, describe_target, with_tool
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.particles.filter import Particles, draw_particles, no_particles
 from structkit.generate.run.observe import GenerationObserver
 from structkit.generate.run.outcome import Outcome, attach_trace, describe_case
@@ -32,7 +33,6 @@ from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 
 __all__ = [
-    "DEFAULT_MAX_TOKENS",
     "Prepared",
     "compile_quotes",
     "compile_request",
@@ -44,7 +44,6 @@ __all__ = [
     "prepare_prompt",
     "settle",
     "share_examples",
-    "token_budget",
     "unhealed_ids",
     "write",
 ]
@@ -53,9 +52,6 @@ _log = logging.getLogger("structkit")
 
 R = TypeVar("R")
 S = TypeVar("S")
-
-DEFAULT_MAX_TOKENS = 1_024
-"""Maximum tokens of an answer without `max_tokens`: a model that never ends its answer stops after about a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +87,7 @@ def settle(step: Callable[[S], R], value: S | Exception) -> R | Exception:
         return value
     try:
         return step(value)
-    except Exception as error:
+    except Exception as error:  # the outcome of its request, and not of the others
         return error
 
 
@@ -333,15 +329,3 @@ def prepare_prompt(
     turns = not isinstance(model, SupportsMessages) or model.takes_messages
     built = build_prompt(prompt, described, settings.system, examples, as_messages=turns)
     return with_tool(model, built, target) if chosen == "tools" else built
-
-
-def token_budget(guide: Guide, max_tokens: int | None, context: int | None, prompt_tokens: int) -> int:
-    """Return the maximum number of tokens of the answer.
-
-    This is the requested maximum, or else the larger of `DEFAULT_MAX_TOKENS` and the tokens of the shortest value; it
-    never exceeds the remaining context.
-    """
-    if max_tokens is None:
-        cursor = guide.cursor()
-        max_tokens = DEFAULT_MAX_TOKENS if cursor.fits(DEFAULT_MAX_TOKENS) else cursor.min_tokens_to_end()
-    return max_tokens if context is None else max(0, min(max_tokens, context - prompt_tokens))

@@ -9,9 +9,9 @@ from contextlib import closing
 from typing import Generic, TypeVar, cast
 
 from structkit.generate.decode.config import GeneratedTokens, TextView
-from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_steps
 from structkit.generate.run.events import EventEmitter, StreamEnd

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from structkit.error_notes import report_fault
-from structkit.errors import GenerationError
-from structkit.generate.correct.correction import Correction
+from structkit.errors import BudgetExceeded, GenerationError
+from structkit.generate.correct.correction import DEFAULT_MAX_BYTES, Correction
 from structkit.generate.correct.effects import TextFlow
 from structkit.generate.correct.seams import first_prefix
 from structkit.generate.decode.config import Decoded, GeneratedTokens, RejectedSpan
@@ -39,9 +39,6 @@ from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_text
 
 __all__ = ["check_options", "first_text", "write_text"]
-
-_DEFAULT_MAX_BYTES = 16_384
-"""Maximum bytes of an answer without `max_tokens`: as many as 1,024 tokens rarely exceed."""
 
 _NEEDS_LOGITS = {
     "temperature",
@@ -126,7 +123,7 @@ def _write(
         try:
             yield from correction.run()
         except GenerationError as error:
-            if rejection is None:
+            if rejection is None or isinstance(error, BudgetExceeded):
                 raise
             cause, value = error, None
             break
@@ -227,7 +224,7 @@ def _budget(request: Request, compiled: CompiledTarget, length: int) -> int:
     """
     cursor, budget = compiled.guide.cursor(), request.settings.max_tokens
     if budget is None:
-        budget = _DEFAULT_MAX_BYTES if cursor.fits(_DEFAULT_MAX_BYTES) else cursor.min_tokens_to_end()
+        budget = DEFAULT_MAX_BYTES if cursor.fits(DEFAULT_MAX_BYTES) else cursor.min_tokens_to_end()
     context = request.model.capabilities.context_length if isinstance(request.model, TextModel) else None
     if context is None:
         return budget

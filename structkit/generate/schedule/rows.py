@@ -429,7 +429,7 @@ class Rows:
             row.job.run(partial(row.flow.throw, error))
         except StopIteration as end:
             self._finish(row, end.value)
-        except Exception as raised:
+        except Exception as raised:  # an error of the flow is the outcome of its row
             self._finish(row, raised)
         else:
             row.flow.close()

@@ -157,7 +157,7 @@ class Writer:
                         lambda: self._stops or self._hurries or self._is_crowded, worked * _REST
                     )
                 begin = time.thread_time()
-        except Exception as error:
+        except Exception as error:  # a thread has no caller; the log has the error
             _log_once(f"{type(error).__name__}: {error}")
 
 

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Protocol, TypedDict, cast
 
+from structkit.arguments.names import check_names
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.hosted.faults import Service, fault_of
 from structkit.models.native.profiles import SchemaProfile
@@ -119,12 +119,7 @@ class HostedSettings:
         >>> HostedSettings.read("from_openai", {"timeout": 20}).timeout
         20
         """
-        known = HostedOptions.__annotations__
-        unknown = next((name for name in given if name not in known), None)
-        if unknown is not None:
-            close = get_close_matches(unknown, known, 1, 0.8)
-            remedy = f"write {close[0]}=..." if close else f"it takes {', '.join(known)}"
-            raise TypeError(f"{function}() has no argument {unknown!r}; {remedy}")
+        check_names(function, given, HostedOptions.__annotations__)
         settings = cls(
             continues=given.get("continues"),
             constrain=given.get("constrain", True),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError
 from structkit.models.llama_cpp.batch import LlamaCppBatch, LlamaCppSession
 from structkit.models.llama_cpp.kv_cache import KVCache
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LlamaCppModel", "from_llama_cpp", "load_gguf"]
 
 
+@names_arguments
 def from_llama_cpp(llama: llama_cpp.Llama, *, thinking_tags: tuple[str, str] | None = None) -> LlamaCppModel:
     """Wrap a model that llama-cpp-python has loaded, so that every token is masked.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, overload
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import MissingExtra, ModelError
 from structkit.models.hosted.anthropic import anthropic_from_environment
 from structkit.models.hosted.gemini import gemini_from_environment
@@ -84,6 +85,7 @@ def load(
     attn_implementation: str | None = None,
     quantization_config: object = None,
 ) -> TransformersModel | Any: ...  # a model of llama.cpp, or a text model if the name has a provider
+@names_arguments
 def load(
     name_or_path: str | Path | None = None,
     *,

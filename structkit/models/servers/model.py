@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import cast, get_args
 from urllib.parse import urlsplit
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.servers.dialects import Dialect, recognize
@@ -36,6 +37,7 @@ _MAX_LISTED = 20
 """Models that an error lists."""
 
 
+@names_arguments
 def connect(
     url: str,
     model: str | None = None,

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod, signature
 from typing import TypeAlias, cast
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
@@ -25,6 +26,7 @@ ChatFunction: TypeAlias = "Callable[[list[Message]], Reply | Awaitable[Reply]]"
 """A function from messages to the next message of the assistant."""
 
 
+@names_arguments
 def from_function(
     function: TextFunction | ChatFunction,
     *,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import structkit.demo
+from structkit.arguments.names import names_arguments
 from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.chat_template import ChatTokenizer
 from structkit.models.local import LocalModel
@@ -115,6 +116,7 @@ def _freeze_garbage_collector() -> None:
         gc.freeze()
 
 
+@names_arguments
 def from_transformers(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from typing_extensions import is_typeddict
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import SchemaError
 
 __all__ = [
@@ -104,6 +105,7 @@ _ALLOWED_VALUES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@names_arguments
 def json_style(
     *,
     whitespace: Whitespace | None = None,

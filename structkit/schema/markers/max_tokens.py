@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from structkit.arguments.names import names_arguments
 from structkit.schema.markers.annotations import annotations_at, has_annotation
 
 __all__ = ["KEYWORD", "MaxTokens", "field_token_limits", "max_tokens_at"]
@@ -15,6 +16,7 @@ KEYWORD = "x-structkit-maxTokens"
 """The JSON Schema keyword of the limit; other libraries ignore it."""
 
 
+@names_arguments
 @dataclass(frozen=True)
 class MaxTokens:
     """A soft limit on the tokens of a part of a value: the part is completed soon after this many tokens.

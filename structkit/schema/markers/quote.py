@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import SchemaError
 from structkit.schema.ir.nodes import Format
 from structkit.schema.ir.path import SchemaPath
@@ -20,6 +21,7 @@ QUOTE_FORMAT = "python:quote"
 """The format that represents the keyword, with the fields of `Quote` as arguments."""
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Quote:
     """A non-empty string that occurs verbatim in a source: the prompt, or a given text.

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from structkit.errors import GenerationError, StructkitError
-from structkit.generate.input.options import ResultOptions, Settings
+from structkit.generate.input.options import ResultOptions
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.run.events import FieldEnd, FieldRetracted, FieldStart, StreamEnd, TextDelta
 from structkit.generate.run.stream import Stream

@@ -12,9 +12,10 @@ from typing import Literal, TypeAlias, cast
 
 from structkit.errors import GenerationError, ModelError
 from structkit.generate.decode.config import GeneratedTokens, TextView
-from structkit.generate.input.options import ResultOptions, Settings
+from structkit.generate.input.options import ResultOptions
 from structkit.generate.input.prompt import Prompt, check_prompt_ids
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.run.batch import run_request, run_steps
 from structkit.generate.run.request import Prepared, compile_request, encode_request

@@ -43,7 +43,7 @@ async def in_worker(work: Work, lease: Lease) -> AsyncGenerator[object, None]:
         error: BaseException | None = None
         try:
             work(send, cancelled)
-        except BaseException as raised:
+        except BaseException as raised:  # the receiver raises it in its own thread
             error = raised
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(lease.drop)

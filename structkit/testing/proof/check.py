@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
 
+from structkit.arguments.names import check_names
 from structkit.schema.python.judge import Refused
 from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.language import CompileOptions, Language
@@ -76,6 +77,7 @@ def check(
 
     if n < 1:
         raise ValueError(f"n must be 1 or more, not {n}")
+    check_names("check", options, ("n", "seed", "seconds", *CompileOptions.__annotations__))
     language = Language.compile(target, **options)
     oracle = oracle_of(target, language.target)
     judged: list[tuple[str, Refused | None]] = []

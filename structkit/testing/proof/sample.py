@@ -7,6 +7,7 @@ from typing import TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
+from structkit.arguments.names import check_names
 from structkit.errors import OutputValidationError
 from structkit.rejected import Rejected
 from structkit.targets.specs import TextTarget
@@ -71,6 +72,7 @@ def sample(
     """
     if n is not None and n < 0:
         raise ValueError(f"n must be 0 or more, not {n}")
+    check_names("sample", options, ("seed", "n", *CompileOptions.__annotations__))
     language = Language.compile(target, **options)
     values = [value for _, value in texts_and_values(language, seed, 1 if n is None else n)]
     return values[0] if n is None else values

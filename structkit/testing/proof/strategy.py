@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
+from structkit.arguments.names import check_names
 from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.language import CompileOptions, Language
@@ -47,4 +48,5 @@ def strategy(target: AnyTarget, **options: Unpack[CompileOptions]) -> SearchStra
     """
     from structkit.testing.proof.search import values
 
+    check_names("strategy", options, CompileOptions.__annotations__)
     return values(Language.compile(target, **options))

@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field, TypeAdapter
 import structkit as sk
 from structkit.generate.decode.config import Decoded, Flow
 from structkit.generate.decode.decode import Attempt
-from structkit.generate.input.options import Settings
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.sample.sample import Sampling
 from structkit.guide.guide import Cursor
 from structkit.models.single_row import SingleRowBatch, new_batch

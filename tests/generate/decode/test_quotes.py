@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, Json, field_validator
 
 import structkit as sk
 from structkit.generate.input.guide_cache import GuideCache
-from structkit.generate.input.options import CompileSettings
+from structkit.generate.input.settings import CompileSettings
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 Name = Annotated[str, sk.Quote()]

@@ -17,8 +17,8 @@ from structkit.generate.decode.config import Decoded, Flow
 from structkit.generate.decode.decode import Attempt
 from structkit.generate.decode.retokenize import Retokenizer
 from structkit.generate.decode.speculate import PromptLookup, PromptLookupDrafter
-from structkit.generate.input.options import Settings
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.sample.sample import Sampling
 from structkit.generate.sample.step import Draft, SampleRequest
 from structkit.processors import Penalty

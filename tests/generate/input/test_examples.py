@@ -15,8 +15,8 @@ import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.generate.input.examples import render_examples
-from structkit.generate.input.options import CompileSettings
 from structkit.generate.input.prompt import build_prompt
+from structkit.generate.input.settings import CompileSettings
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.targets.targets import read_target
 from structkit.testing import ScriptedModel

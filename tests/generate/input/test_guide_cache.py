@@ -11,7 +11,7 @@ from pydantic import PastDate
 
 import structkit as sk
 from structkit.generate.input.guide_cache import GuideCache
-from structkit.generate.input.options import CompileSettings, Settings
+from structkit.generate.input.settings import CompileSettings, Settings
 from structkit.testing import byte_vocabulary
 
 V = byte_vocabulary()

@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 import structkit as sk
-from structkit.generate.input.options import Settings
 from structkit.generate.input.prompt import prompt_text
 from structkit.generate.input.prompt_format import RenderedPrompt
+from structkit.generate.input.settings import Settings
 from structkit.generate.run.rejection import retry_prompt
 from structkit.generate.run.request import prepare_prompt
 from structkit.targets.targets import read_target

@@ -324,8 +324,8 @@ def test_particles_that_do_not_fit_into_memory_are_an_error_before_the_model_rea
 
 
 def test_a_call_that_is_cancelled_ends() -> None:
-    from structkit.generate.input.options import Settings
     from structkit.generate.input.request import Request
+    from structkit.generate.input.settings import Settings
     from structkit.generate.run.batch import run
 
     cancelled = threading.Event()

@@ -30,8 +30,8 @@ import structkit as sk
 from structkit.generate.decode.config import Decoded, Flow, GeneratedTokens, RejectedSpan
 from structkit.generate.decode.decode import Attempt
 from structkit.generate.decode.rejected import RejectedTexts
-from structkit.generate.input.options import Settings
 from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
 from structkit.generate.output.json_reader import Field as Value
 from structkit.generate.output.json_reader import read_values
 from structkit.generate.run.rejection import locate_rejected

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BaseModel, Field
 import structkit as sk
 from structkit.generate.decode import decode
 from structkit.generate.decode.config import Flow
-from structkit.generate.input.options import BatchSettings, Settings
 from structkit.generate.input.prompt import Prompt
+from structkit.generate.input.settings import BatchSettings, Settings
 from structkit.generate.run.batch import run_many
 from structkit.generate.schedule import rows as schedule_rows
 from structkit.generate.schedule.locks import ModelLocks

@@ -16,7 +16,7 @@ import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.generate.input.guide_cache import GuideCache
-from structkit.generate.input.options import CompileSettings
+from structkit.generate.input.settings import CompileSettings
 from structkit.schema.markers.json_style import JsonStyle, style_of
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary

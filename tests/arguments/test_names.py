@@ -1,0 +1,107 @@
+"""A misspelled argument of a public function or class names the one that was meant."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import structkit as sk
+from structkit.arguments.names import names_arguments
+from structkit.testing import RandomModel, ScriptedModel, strategy
+
+CALLS: dict[str, Callable[..., object]] = {
+    "Agent": lambda **options: sk.Agent(RandomModel(), **options),
+    "Choice": lambda **options: sk.Choice(["a"], **options),
+    "Grammar": lambda **options: sk.Grammar('start: "a"', **options),
+    "JsonSchema": lambda **options: sk.JsonSchema({}, **options),
+    "Limits": sk.Limits,
+    "MaxTokens": sk.MaxTokens,
+    "Quote": sk.Quote,
+    "Regex": sk.Regex,
+    "ScriptedModel": lambda **options: ScriptedModel([], **options),
+    "Toolset": sk.Toolset,
+    "UsageLimits": sk.UsageLimits,
+    "Vocabulary": lambda **options: sk.Vocabulary([b"a"], **options),
+    "check": lambda **options: sk.check(int, **options),
+    "classify": lambda **options: sk.classify(RandomModel(), "x", sk.Choice(["a", "b"]), **options),
+    "compile": lambda **options: sk.compile(int, sk.Vocabulary([b"1"], {1}), **options),
+    "connect": lambda **options: sk.connect("http://localhost:1", **options),
+    "explain": lambda **options: sk.explain(int, **options),
+    "extract": lambda **options: sk.extract(RandomModel(), "x", int, **options),
+    "from_function": lambda **options: sk.from_function(str, **options),
+    "json_style": sk.json_style,
+    "load": sk.load,
+    "sample": lambda **options: sk.sample(int, **options),
+    "strategy": lambda **options: strategy(int, **options),
+    "to_regex": lambda **options: sk.to_regex(int, **options),
+    "tool": sk.tool,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "slip", "meant"),
+    [
+        ("Agent", "max_step", "max_steps"),
+        ("Choice", "option", "options"),
+        ("Grammar", "strat", "start"),
+        ("JsonSchema", "strickt", "strict"),
+        ("Limits", "state", "states"),
+        ("MaxTokens", "token", "tokens"),
+        ("Quote", "sorce", "source"),
+        ("Regex", "patern", "pattern"),
+        ("ScriptedModel", "strickt", "strict"),
+        ("Toolset", "tool", "tools"),
+        ("UsageLimits", "max_step", "max_steps"),
+        ("Vocabulary", "eos_token_id", "eos_token_ids"),
+        ("check", "second", "seconds"),
+        ("classify", "sytem", "system"),
+        ("compile", "pre_compute", "precompute"),
+        ("connect", "modle", "model"),
+        ("explain", "limit", "limits"),
+        ("extract", "on_limits", "on_limit"),
+        ("from_function", "thread_save", "thread_safe"),
+        ("json_style", "whitespce", "whitespace"),
+        ("load", "devise", "device"),
+        ("sample", "sed", "seed"),
+        ("strategy", "limit", "limits"),
+        ("to_regex", "nul", "null"),
+        ("tool", "max_call", "max_calls"),
+    ],
+)
+def test_a_slip_names_the_argument(name: str, slip: str, meant: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        CALLS[name](**{slip: 3})
+    assert str(raised.value) == f"{name}() has no argument {slip!r}; write {meant}=..."
+
+
+def test_all_arguments_are_listed_if_none_is_near() -> None:
+    wrong: Any = sk.UsageLimits
+    with pytest.raises(TypeError, match=r"it takes max_tokens, max_steps, max_tool_calls, timeout$"):
+        wrong(colour=3)
+
+
+def test_a_class_stays_as_it_is() -> None:
+    limits = sk.Limits(states=7)
+    assert pickle.loads(pickle.dumps(limits)) == copy.deepcopy(limits) == limits
+    assert "states" in inspect.signature(sk.Limits).parameters
+    assert sk.load.__doc__ and "device" in inspect.signature(sk.load).parameters
+
+
+def test_a_subclass_has_arguments_of_its_own() -> None:
+    @names_arguments
+    class Base:
+        def __init__(self, *, size: int) -> None:
+            self.size = size
+
+    class Wide(Base):
+        def __init__(self, *, size: int, width: int) -> None:
+            super().__init__(size=size)
+            self.width = width
+
+    wide = Wide(size=1, width=2)
+    assert (wide.size, wide.width) == (1, 2)
