@@ -14,10 +14,10 @@ from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.ir.descend import format_step
 from structkit.schema.ir.keywords import DEPENDENT_KEYWORDS, FORMATS, PYDANTIC_CONSTRAINTS, keyword_status
-from structkit.schema.ir.path import join_path, path_step
+from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget, subschemas
 from structkit.schema.json_schema.relax_unsupported import keyword_of
-from structkit.schema.json_schema.unknown import near_format
+from structkit.schema.json_schema.unknown import near_format, refused_keys
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import JsonSchema
@@ -176,13 +176,15 @@ def explain_target(
         name, schema = parsed.name, parsed.json_schema()
         start_time = time.perf_counter()
         rules = parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
-        cost, unenforced = _cost(rules, limits, start_time), rules.unenforced
+        cost, part = _cost(rules, limits, start_time), parsed.validators()
+        unenforced = (*rules.unenforced, *(part.own_functions if part is not None else ()))
     except (UnsupportedKeyword, PatternError) as error:
         unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)
         if not isinstance(target, JsonSchema):
             unenforced_status = "refused"
     is_json_schema = isinstance(target, JsonSchema)
-    rows = tuple(_rows(schema, unenforced, unenforced_status, is_json_schema=is_json_schema))
+    refused = _refused(schema) if is_json_schema and unenforced_status == "refused" else {}
+    rows = tuple(_rows(schema, unenforced, unenforced_status, refused, is_json_schema=is_json_schema))
     findings: tuple[GrammarFinding, ...] = ()
     if isinstance(target, Grammar):
         findings = target.source.findings
@@ -209,6 +211,7 @@ def _rows(
     schema: Mapping[str, object],
     unenforced: Sequence[Unenforced],
     fallback: KeywordStatus,
+    refused: Mapping[tuple[tuple[str, ...], str], str],
     *,
     is_json_schema: bool,
 ) -> Iterator[KeywordRow]:
@@ -225,7 +228,9 @@ def _rows(
     reported = set[str]()
     for pointer, keyword, value in _keywords(schema):
         reason = reasons.get((pointer, keyword))
-        if reason is None and keyword == "format" and is_json_schema and value not in FORMATS:
+        if (pointer, keyword) in refused:
+            yield KeywordRow(keyword_path(pointer), keyword, "refused", refused[pointer, keyword])
+        elif reason is None and keyword == "format" and is_json_schema and value not in FORMATS:
             yield KeywordRow(keyword_path(pointer), keyword, "unknown", _unknown_format(value))
         elif reason is None:
             status = "enforced" if keyword in constraints else keyword_status(keyword)
@@ -249,11 +254,26 @@ def _unknown_format(name: object) -> str:
     return ignored if meant is None else f"{ignored}; {meant!r} is one that is enforced"
 
 
+def _refused(schema: Mapping[str, object]) -> dict[tuple[tuple[str, ...], str], str]:
+    """Return why keys are refused that are no keywords, by the pointer of their schema and the key."""
+    return {
+        (pointer, key): reason
+        for pointer, current in _schemas(schema)
+        for key, reason in refused_keys(current, SchemaPath(keyword_path(pointer)))
+    }
+
+
 def _keywords(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
+    for pointer, current in _schemas(schema):
+        yield from ((pointer, keyword, value) for keyword, value in current.items())
+
+
+def _schemas(schema: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
+    """Yield a schema and its subschemas with their pointers."""
     pending: list[tuple[tuple[str, ...], Mapping[str, object]]] = [((), schema)]
     while pending:
         pointer, current = pending.pop()
-        yield from ((pointer, keyword, value) for keyword, value in current.items())
+        yield pointer, current
         inner = [((*pointer, *path), one) for path, one in subschemas(current) if isinstance(one, Mapping)]
         pending += reversed(inner)
 

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from datetime import datetime
+from decimal import Decimal
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
 
 import pytest
 from annotated_types import MultipleOf
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    EmailStr,
+    Field,
+    SecretStr,
+    Tag,
+    WrapValidator,
+    conlist,
+    field_validator,
+    model_validator,
+)
 
 import structkit as sk
 
@@ -41,3 +59,55 @@ def test_an_unknown_format_is_ignored() -> None:
         assert row.how == "unknown"
         assert row.reason.endswith(known or "unknown formats are ignored")
     assert {row.how for row in sk.explain({"type": "string", "format": "email"}).rows} == {"enforced"}
+
+
+def even(value: int) -> int:
+    return value
+
+
+class Owner(BaseModel):
+    name: Annotated[str, Field(alias="Name"), AfterValidator(str.strip)]
+    numbers: list[Annotated[int, AfterValidator(even)]]
+    sizes: dict[str, Annotated[int, WrapValidator(lambda value, inner: inner(value))]] = {}
+    friend: Owner | None = None
+
+    @field_validator("numbers", mode="before")
+    @classmethod
+    def split(cls, value: object) -> object:
+        return value
+
+    @model_validator(mode="after")
+    def known(self) -> Owner:
+        return self
+
+
+def tag_of(value: object) -> str:
+    return "a"
+
+
+def test_validators_of_users_are_checked_afterwards() -> None:
+    found = sk.explain(Owner)
+    assert not found.enforced and found.cost is not None
+    rows = [(row.path, row.how, row.reason) for row in found.rows if row.keyword == "validator"]
+    assert rows == [
+        ("$", "checked after", "Owner.known runs when the value is complete"),
+        ("$.Name", "checked after", "str.strip runs when the value is complete"),
+        ("$.numbers", "checked after", "Owner.split runs when the value is complete"),
+        ("$.numbers[]", "checked after", "even runs when the value is complete"),
+        ("$.sizes[]", "checked after", "<lambda> runs when the value is complete"),
+    ]
+
+
+def test_a_function_that_chooses_the_type_is_checked_afterwards() -> None:
+    one, other = Annotated[int, Tag("a")], Annotated[str, Tag("b")]
+    target: Any = list[Annotated[one | other, Discriminator(tag_of)]]
+    (row,) = [row for row in sk.explain(target).rows if row.how == "checked after"]
+    assert (row.path, row.keyword) == ("$[]", "discriminator")
+    assert row.reason == "tag_of chooses the type when the value is complete"
+
+
+@pytest.mark.parametrize(
+    "target", [datetime, Decimal, IPv4Address, Path, SecretStr, conlist(int, min_length=1), EmailStr, UUID]
+)
+def test_functions_of_pydantic_are_not_listed(target: Any) -> None:
+    assert sk.explain(target).enforced

@@ -136,8 +136,11 @@ def from_transformers(
         VocabularyError: The tokenizer cannot be read as bytes.
     """
     if not hasattr(tokenizer, "apply_chat_template") or not hasattr(model, "get_input_embeddings"):
+        own = next((each for each in (model, tokenizer) if isinstance(each, LocalModel)), None)
         if isinstance(model, str):
             remedy = f"write structkit.load({model!r:.200}), or pass loaded objects"
+        elif own is not None:
+            remedy = f"{own.name} is a model of structkit already: pass it to structkit.extract as it is"
         elif hasattr(model, "apply_chat_template") and hasattr(tokenizer, "get_input_embeddings"):
             remedy = "the order is model, tokenizer"
         else:

@@ -51,7 +51,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 from structkit.schema.json_schema.name_groups import name_groups
-from structkit.schema.json_schema.unknown import describe_unknown_type, near_format
+from structkit.schema.json_schema.unknown import describe_unknown_type, near_format, report_format
 from structkit.schema.markers.grammar import GRAMMAR_KEYWORD, grammar_format
 from structkit.schema.markers.quote import QUOTE_KEYWORD, quote_format
 
@@ -198,7 +198,10 @@ def _private_format(raw: _PrivateFormat) -> Format:
 
 def _format(name: str, path: SchemaPath, parser: ParseContext) -> Format | None:
     if not parser.python:
-        return Format(name) if name in FORMATS else None
+        if name in FORMATS:
+            return Format(name)
+        report_format(name)
+        return None
     if name not in PYTHON_FORMATS:
         meant = near_format(name, sorted(PYTHON_FORMATS))
         remedy = "use str with a pattern and a validator" if meant is None else f"write {meant!r}"

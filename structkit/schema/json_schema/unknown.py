@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
@@ -21,6 +21,8 @@ __all__ = [
     "describe_unknown_type",
     "inner_schema",
     "near_format",
+    "refused_keys",
+    "report_format",
 ]
 
 _KNOWN: frozenset[str] = IMPLEMENTED | ANNOTATIONS
@@ -33,7 +35,7 @@ _LONG = 9
 """Length from which a slip can have two letters; `minimal` is another word than `minimum`."""
 
 _MAX_REPORTED = 512
-"""Maximum number of unknown keywords that are logged."""
+"""Maximum number of unknown keywords and formats that are logged."""
 
 _log = logging.getLogger("structkit")
 
@@ -54,20 +56,31 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
     """
     if raw.keys() <= _KNOWN:
         return
+    for _, message in refused_keys(raw, path):
+        raise SchemaError(message, place=path.text)
+    for key in raw:
+        if key not in _KNOWN and not _is_extension(str(key)):
+            _report("keyword of JSON Schema", str(key)[:100])
+
+
+def refused_keys(raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[str, str]]:
+    """Yield the keys that are refused, and why: slips of keywords, and the first key of a schema without any keyword.
+
+    >>> [key for key, _ in refused_keys({"type": "object", "propertes": {}, "note": "x"}, SchemaPath())]
+    ['propertes']
+    """
+    if raw.keys() <= _KNOWN:
+        return
     unknown = [str(key) for key in raw if key not in _KNOWN]
+    slips = 0
     for key in unknown:
         if (meant := _slip_of(key, raw.get(key), raw)) is not None and not _refers_to(raw, f"#/{key}/"):
-            raise SchemaError(
-                f"{key!r} is no keyword of JSON Schema; write {meant!r}{_IGNORE}", place=path.text
-            )
-    if unknown and len(unknown) == len(raw) and not all(map(_is_extension, unknown)) and _is_meant(raw, path):
-        named = ", ".join(repr(key) for key in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-        raise SchemaError(
-            f"no key of the schema is a keyword of JSON Schema: {named}; {_hint(raw)}", place=path.text
-        )
-    for key in unknown:
-        if not _is_extension(key):
-            _report(key)
+            slips += 1
+            yield key, f"{key!r} is no keyword of JSON Schema; write {meant!r}{_IGNORE}"
+    if slips or len(unknown) < len(raw) or all(map(_is_extension, unknown)) or not _is_meant(raw, path):
+        return
+    named = ", ".join(repr(key) for key in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+    yield unknown[0], f"no key of the schema is a keyword of JSON Schema: {named}; {_hint(raw)}"
 
 
 def _is_meant(raw: Mapping[str, object], path: SchemaPath) -> bool:
@@ -130,9 +143,14 @@ def check_slips(raw: Mapping[str, object], path: SchemaPath) -> None:
             )
 
 
+def report_format(name: str) -> None:
+    """Log once that a format is ignored, because it is not known."""
+    _report("known format", name[:100])
+
+
 @lru_cache(maxsize=_MAX_REPORTED)
-def _report(key: str) -> None:
-    _log.info("%r is no keyword of JSON Schema and is ignored; structkit.explain shows where", key[:100])
+def _report(kind: str, name: str) -> None:
+    _log.info("%r is no %s and is ignored; structkit.explain shows where", name, kind)
 
 
 def _is_extension(key: str) -> bool:

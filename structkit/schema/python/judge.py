@@ -6,7 +6,7 @@ Used to check that a guide and a type agree. `schema/python/output.py` makes val
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -16,6 +16,7 @@ from typing_extensions import TypeForm
 
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
+from structkit.schema.python.validators import own_functions
 
 __all__ = ["Judge", "Refused"]
 
@@ -51,7 +52,7 @@ class Judge:
 
     def __init__(self, target: TypeForm[object], read_function: ReadFunction = reject_function) -> None:
         self._adapter: TypeAdapter[Any] = adapter_of(target, read_function)
-        self._has_own = _has_own_functions(self._adapter.core_schema)
+        self._has_own = next(own_functions(self._adapter.core_schema), None) is not None
 
     def refusal(self, text: str) -> Refused | None:
         """Return why a text is rejected; `None` if it is accepted.
@@ -95,25 +96,6 @@ class Judge:
             return None
 
 
-def _has_own_functions(core: object) -> bool:
-    """Return whether a core schema has a function that is not pydantic's: a validator of the user."""
-    pending, seen = [core], set[int]()
-    while pending:
-        current = pending.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if isinstance(current, Mapping):
-            function = current.get("function")
-            called = function.get("function") if isinstance(function, Mapping) else None
-            if called is not None and not str(getattr(called, "__module__", "")).startswith("pydantic"):
-                return True
-            pending += [value for key, value in current.items() if key not in _NO_SCHEMAS]
-        elif isinstance(current, list | tuple):
-            pending += current
-    return False
-
-
 _KNOWN = frozenset(get_args(ErrorType))
 
 _CHECKED_AFTER = frozenset(
@@ -127,5 +109,3 @@ _CHECKED_AFTER = frozenset(
 
 They access the file system, compute check digits, or call a predicate of the user.
 """
-
-_NO_SCHEMAS = {"default", "expected", "members", "metadata", "serialization"}

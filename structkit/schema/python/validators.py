@@ -6,16 +6,20 @@ The source is pydantic's core schema, which, unlike the JSON Schema, contains th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaError, SchemaValidator
 
+from structkit.schema.ir.path import path_step
 from structkit.schema.python.calls import new_validator
+from structkit.schema.python.core_schema import function_of
+from structkit.unenforced import Unenforced
 
-__all__ = ["PartValidator"]
+__all__ = ["PartValidator", "own_functions"]
 
 _Core: TypeAlias = "Mapping[str, Any]"
 
@@ -26,6 +30,9 @@ _INNER = {
 _PREFIX_TYPES = {"str", "any", "union", "tagged-union"}
 _CONFIGURED = {"model", "dataclass", "typed-dict"}
 _ITEMS = {"list", "set", "frozenset", "generator"}
+_INNER_VALUES = {"items_schema", "keys_schema", "values_schema", "extras_schema"}
+_NO_SCHEMAS = {"default", "definitions", "expected", "members", "metadata", "serialization"}
+_NOT_OF_USERS = ("ipaddress", "pydantic", "structkit.")
 
 
 class _Scope(NamedTuple):
@@ -114,6 +121,11 @@ class PartValidator:
         return _instance(model, known)
 
     @property
+    def own_functions(self) -> Iterator[Unenforced]:
+        """The functions of users that decide about the parts; see `own_functions`."""
+        return own_functions(self._core, self._scope.definitions)
+
+    @property
     def accepts_prefix(self) -> bool:
         """Whether an incomplete string is a value: the prefix of a date is not a date."""
         return self._unwrapped._core["type"] in _PREFIX_TYPES
@@ -189,6 +201,62 @@ class PartValidator:
         while isinstance(alias, list) and alias:
             alias = alias[0]
         return alias if isinstance(alias, str) else name
+
+
+def own_functions(
+    core: object, definitions: Mapping[str, _Core] = MappingProxyType({})
+) -> Iterator[Unenforced]:
+    """Yield the functions of users that decide about the parts of a type, which no automaton can predict.
+
+    Args:
+        core: The core schema of the type.
+        definitions: The schemas that it can refer to, besides its own.
+
+    >>> from typing import Annotated
+    >>> from pydantic import AfterValidator
+    >>> names = TypeAdapter(list[Annotated[str, AfterValidator(str.strip)]])
+    >>> [(found.path, found.keyword) for found in own_functions(names.core_schema)]
+    [('$[]', 'validator')]
+    """
+    named = dict[str, object](definitions)
+    done = set[object]()
+    pending: list[tuple[str, object]] = [("$", core)]
+    while pending:
+        path, current = pending.pop()
+        if isinstance(current, (list, tuple)):
+            pending += [(path, each) for each in reversed(current)]
+        if not isinstance(current, Mapping) or id(current) in done:
+            continue
+        done.add(id(current))
+        if current.get("type") == "definitions":
+            named.update({each["ref"]: each for each in current["definitions"]})
+        if current.get("type") == "definition-ref":
+            pending.append((path, named.get(current["schema_ref"])))
+        yield from _functions_at(path, current)
+        pending += reversed([inner for key, value in current.items() for inner in _parts(path, key, value)])
+
+
+def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
+    for keyword, called, does in (
+        ("validator", function_of(core), "runs when the value is complete"),
+        ("discriminator", core.get("discriminator"), "chooses the type when the value is complete"),
+    ):
+        owner = getattr(called, "func", called)  # of a partial function
+        if callable(called) and not str(getattr(owner, "__module__", "")).startswith(_NOT_OF_USERS):
+            name = getattr(owner, "__qualname__", type(owner).__qualname__).rpartition("<locals>.")[2]
+            yield Unenforced(path, keyword, f"{name} {does}")
+
+
+def _parts(path: str, key: str, value: object) -> Iterator[tuple[str, object]]:
+    """Yield what a key of a core schema contains, each with its path in the value."""
+    if key == "fields" and isinstance(value, (Mapping, list)):
+        fields = value.items() if isinstance(value, Mapping) else ((each["name"], each) for each in value)
+        for name, field in fields:
+            yield path + path_step(PartValidator._alias(name, field)), field
+    elif key == "choices" and isinstance(value, Mapping):
+        yield path, [*value.values()]
+    elif key not in _NO_SCHEMAS:
+        yield path + "[]" * (key in _INNER_VALUES and not isinstance(value, list)), value
 
 
 def _instance(model: type[BaseModel], values: dict[str, object]) -> BaseModel:

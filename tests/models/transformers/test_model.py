@@ -470,10 +470,14 @@ def test_devices_and_dtypes_are_checked_before_loading(tmp_path: Path) -> None:
 
 
 def test_other_objects_than_a_model_and_its_tokenizer_are_rejected(llama, tokenizer) -> None:
-    with pytest.raises(ModelError, match=r"PreTrainedTokenizerFast\(tokenizer_object=\.\.\.\)"):
-        from_transformers(tokenizer, llama)
-    with pytest.raises(ModelError, match="Tokenizer is not a model and tokenizer of transformers"):
+    for given in ((tokenizer, llama), (llama, tokenizer), (llama.model, llama)):
+        with pytest.raises(ModelError, match=r"is a model of structkit already: pass it to structkit\.extract"):
+            from_transformers(*given)
+    with pytest.raises(ModelError, match="the order is model, tokenizer"):
+        from_transformers(tokenizer, llama.model)
+    with pytest.raises(ModelError, match="Tokenizer is not a model and tokenizer of transformers") as raised:
         from_transformers(llama.model, tokenizer.backend_tokenizer)
+    assert "PreTrainedTokenizerFast(tokenizer_object=...)" in f"{raised.value.remedy}"
     with pytest.raises(ModelError, match=r"a str with a .*\n  write structkit.load\('gpt2'\)"):
         from_transformers("gpt2", tokenizer)
 

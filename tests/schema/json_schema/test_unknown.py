@@ -45,7 +45,9 @@ def test_a_slip_of_a_keyword_is_refused(schema: dict[str, Any], place: str, mean
         sk.to_regex(schema)
     assert caught.value.place == place
     assert sk.to_regex(sk.JsonSchema(schema, strict=False))
-    assert "unknown" in {row.how for row in sk.explain(schema).rows}
+    (row,) = (row for row in sk.explain(schema).rows if row.how == "refused")
+    assert f"write {meant!r}" in row.reason
+    assert "unknown" in {row.how for row in sk.explain(sk.JsonSchema(schema, strict=False)).rows}
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,29 @@ def test_unknown_keywords_are_logged_once(caplog: pytest.LogCaptureFixture) -> N
     assert [record.getMessage() for record in caplog.records] == [
         "'markdownDescription' is no keyword of JSON Schema and is ignored; structkit.explain shows where"
     ]
+
+
+def test_unknown_formats_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    unknown._report.cache_clear()
+    with caplog.at_level(logging.INFO, "structkit"):
+        for _ in range(2):
+            sk.to_regex({"items": {"type": "string", "format": "emial"}})
+            sk.to_regex({"type": "string", "format": "email"})
+    assert [record.getMessage() for record in caplog.records] == [
+        "'emial' is no known format and is ignored; structkit.explain shows where"
+    ]
+
+
+def test_explain_says_that_a_schema_without_keywords_is_refused() -> None:
+    for schema, remedy in (
+        (
+            {"json_schema": {"name": "x", "schema": {}}},
+            "pass the schema in it, target['json_schema']['schema']",
+        ),
+        ({"name": "string"}, "keys of an object are properties"),
+    ):
+        (row,) = sk.explain(schema).rows
+        assert row.how == "refused" and remedy in row.reason
 
 
 class Plain:
