@@ -452,6 +452,11 @@ def _model_error(error: Exception, location: str) -> ModelError:
         remedy = "install the missing package"
     elif "attn_implementation" in text:
         remedy = "leave out attn_implementation, or name one that the model has, such as 'sdpa' or 'eager'"
+    elif "couldn't connect" in text:
+        remedy = (
+            "check the name and the network, or give a folder that contains the model; HF_HUB_OFFLINE=1 uses what is "
+            "downloaded, without a network and at once"
+        )
     else:
         remedy = "check the name and the network, or give a folder that contains the model"
     return ModelError(f"the model could not be loaded: {text}; {remedy}", place=location)
