@@ -6,11 +6,14 @@ import dataclasses
 import enum
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, create_model
+from pydantic_core import core_schema
+from typing_extensions import LiteralString, Never, Self
 
 import structkit as sk
 from structkit.testing import RandomModel
@@ -52,6 +55,20 @@ class Nested(BaseModel):
 
 class Marked(BaseModel):
     part: Annotated[str, sk.Quote]
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+class PlainOnly:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_plain_validator_function(lambda value: value)
 
 
 class Empty(BaseModel):
@@ -109,6 +126,32 @@ class Empty(BaseModel):
             {"json_schema": {"schema": {"type": "object"}}},
             "no key of the schema is a keyword of JSON Schema: 'json_schema'",
             "target['json_schema']['schema']",
+        ),
+        (Iterator[int], "pydantic cannot read Iterator[int]", "write list[...]"),
+        (dict[str, bytearray], "dict[str, bytearray] has a part that pydantic cannot", "write bytes"),
+        (LiteralString, "pydantic cannot read LiteralString", "write str"),
+        (ClassVar[int], "pydantic cannot read ClassVar[int]", "write the type inside of it"),
+        (Self, "Self stands for a class that is not known here", "write the class"),
+        (Never, "pydantic cannot read Never", "write a type"),
+        (
+            Annotated[int, Field(multiple_of=0)],
+            "a constraint of int is not valid: 'multiple_of' must",
+            "correct",
+        ),
+        (
+            Annotated[str, Field(pattern="[a")],
+            "a constraint of str is not valid: regex parse error",
+            "correct",
+        ),
+        (
+            Annotated[Cat | Dog, Field(discriminator="type")],
+            "Cat has no field 'type', which is the discriminator of Cat | Dog",
+            "add type: Literal[...] to it, or name a field that all members have",
+        ),
+        (
+            PlainOnly,
+            "a plain validator has no JSON form that",
+            "__get_pydantic_json_schema__",
         ),
         (Marked, "Marked has the class Quote as an annotation", "write Annotated[str, structkit.Quote()]"),
     ],

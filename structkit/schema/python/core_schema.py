@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum, Flag
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from structkit.schema.ir.keywords import OPTIONAL
@@ -367,10 +367,46 @@ def describe_error(name: str, error: Exception, undefined: str | None = None) ->
         r"Unable to generate pydantic-core schema for (.+?)\. Set `arbitrary_types_allowed", message
     )
     if unknown is not None:
-        if unknown[1].endswith(f".{name}'>"):
+        if _bare(unknown[1]).partition("[")[0] == name.partition("[")[0]:
             return f"pydantic cannot read {_shown(unknown[1])}"
         return f"{name} has a part that pydantic cannot read, {_shown(unknown[1])}"
+    if "`typing.Self` is invalid" in message:
+        return f"{name} stands for a class that is not known here; write the class"
+    constraint = re.match(r'Error building "[\w-]+" validator: (?:\w+: )?(.*)', message)
+    if constraint is not None:
+        return f"a constraint of {name} is not valid: {constraint[1]}; correct it"
+    tag = re.match(r"Model '(.+)' needs a discriminator field for key '(.+)'", message)
+    if tag is not None:
+        return (
+            f"{tag[1]} has no field {tag[2]!r}, which is the discriminator of {name}; add {tag[2]}: Literal[...] to "
+            "it, or name a field that all members have"
+        )
     return f"pydantic cannot describe {name}: {message}; use a type that pydantic can validate from JSON"
+
+
+_WRITE: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("AsyncIterable", "AsyncIterator", "AsyncGenerator", "Iterator"), "write list[...]"),
+        **dict.fromkeys(("bytearray", "memoryview"), "write bytes"),
+        **dict.fromkeys(("Awaitable", "Coroutine"), "write the type of its result"),
+        **dict.fromkeys(("ClassVar", "NotRequired", "Required"), "write the type inside of it"),
+        "ChainMap": "write dict[...]",
+        "LiteralString": "write str",
+        "range": "write tuple[int, int]",
+        "slice": "write tuple[int, int]",
+    }
+)
+"""What to write in place of types that pydantic does not read."""
+
+
+def _bare(part: str) -> str:
+    """Return a part of a type that pydantic names, without its modules.
+
+    >>> _bare("<class 'app.Money'>"), _bare("typing.Iterator[app.Money]")
+    ('Money', 'Iterator[Money]')
+    """
+    found = re.fullmatch(r"<class '([^']+)'>", part)
+    return re.sub(r"\b(?:\w+\.)+", "", part if found is None else found[1])
 
 
 def _shown(part: str) -> str:
@@ -378,9 +414,13 @@ def _shown(part: str) -> str:
 
     >>> _shown("<class 'app.Money'>")
     'the class Money; make it a pydantic.BaseModel or a dataclass, or use another type'
+    >>> _shown("typing.Iterator[int]")
+    'Iterator[int]; write list[...]'
     """
-    found = re.fullmatch(r"<class '([^']+)'>", part)
-    if found is None:
-        return f"{part}; write a type"
-    named = found[1].rpartition(".")[2]
-    return f"the class {named}; make it a pydantic.BaseModel or a dataclass, or use another type"
+    shown = _bare(part)
+    remedy = _WRITE.get(shown.partition("[")[0])
+    if not part.startswith("<class"):
+        return f"{shown}; {remedy or 'write a type'}"
+    return (
+        f"the class {shown}; {remedy or 'make it a pydantic.BaseModel or a dataclass, or use another type'}"
+    )

@@ -120,6 +120,9 @@ class _PythonSchema(GenerateJsonSchema):
         return False
 
     def handle_invalid_for_json_schema(self, schema: Mapping[str, object], error_info: str) -> JsonObject:
+        if schema["type"] == "function-plain":
+            remedy = "define __get_pydantic_json_schema__ of its class"
+            return unsupported(f"a plain validator {_NO_JSON_MESSAGE} that pydantic knows; {remedy}")
         name = getattr(schema.get("cls"), "__name__", schema["type"])
         return unsupported(f"{name} {_NO_JSON_MESSAGE}; use a type that can be written as JSON")
 
