@@ -194,7 +194,7 @@ class _Parser:
         if not intersector.is_exhausted and intersector.combine is None:
             return None
         found = next(ways, None)
-        is_useless = found is not None and found[0] is not None and not intersector.met_objects
+        is_useless = found is not None and found.combine is not None and not intersector.met_objects
         return next(ways, None) if is_useless else found
 
     def combine(

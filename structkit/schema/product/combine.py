@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.intersect import Combine, Intersector
@@ -149,17 +149,30 @@ def is_any(node: Combined) -> bool:
 Products: TypeAlias = Literal["many", "always", "never"]
 """Which combinations of objects become products."""
 
-Way: TypeAlias = tuple[Combine | None, int | None, bool]
-"""How combinations are computed; their maximum cost, or `None`; and whether those that are not multiplied out at once
-become products: otherwise they are multiplied out when all of the document is known."""
 
-_MULTIPLIED: Way = None, None, False
-_MULTIPLIED_LATE: Way = combine, 300_000, False
+class Way(NamedTuple):
+    """How combinations of objects are computed.
+
+    Attributes:
+        combine: Represents many combinations; `None` multiplies all of them out at once.
+        max_cost: Their maximum cost, if it is less than the limit of the schema.
+        makes_products: Whether what `combine` represents becomes products. Otherwise it is multiplied out when all of
+            the document is known.
+    """
+
+    combine: Combine | None = None
+    max_cost: int | None = None
+    makes_products: bool = False
+
+
+_MULTIPLIED = Way()
+_PRODUCTS = Way(combine, makes_products=True)
+_MULTIPLIED_LATE = Way(combine, max_cost=300_000)
 """Its cost is bounded because all ways together are to end within a second."""
 
 WAYS: dict[Products, tuple[Way, ...]] = {
-    "many": ((None, 100_000, False), (combine, None, True), _MULTIPLIED, _MULTIPLIED_LATE),
-    "always": ((combine, None, True),),
+    "many": (Way(max_cost=100_000), _PRODUCTS, _MULTIPLIED, _MULTIPLIED_LATE),
+    "always": (_PRODUCTS,),
     "never": (_MULTIPLIED, _MULTIPLIED_LATE),
 }
 """The ways that are tried. Products take less time from about this cost; few combinations allow keys in any order."""

@@ -25,7 +25,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.schema.product.combine import WAYS, combine
+from structkit.schema.product.combine import WAYS, Way, combine
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.describe import describe
 from structkit.targets.targets import read_target
@@ -119,7 +119,7 @@ def test_products_accept_what_jsonschema_does(schema: dict[str, object], makes_p
     expected = [validator.is_valid(value) for value in (*OBJECTS, *OTHERS)]
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(WAYS, "always", ((combine, None, makes_products),))
+            patch.setitem(WAYS, "always", (Way(combine, makes_products=makes_products),))
             document = read(schema, products="always")
     except UnsatisfiableSchema:
         assert not any(expected)
