@@ -12,7 +12,7 @@ from structkit.limits import Limits
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import Rules
 
-__all__ = ["link", "start_building"]
+__all__ = ["build_called", "link", "start_building"]
 
 _MAX_LAZY = 10_000
 """States that no lazy rule exceeds; with lower limits all rules are built before the first token."""
@@ -91,3 +91,27 @@ def _check_eager_rules(builder: LazyBuilder) -> None:
         with builder.naming(key):
             dfa = builder.automata.of(node_of(rules, key))
         pending += [key for key in dfa.rules_called if not isinstance(key, str)]
+
+
+def build_called(automaton: Automaton, states: set[int]) -> bool:
+    """Build the rules that states call without a byte; return whether some were not built.
+
+    A walk over tokens enters them in any case, and begins anew when it meets a rule that is not built.
+
+    Raises:
+        LimitExceeded: An automaton would be too large.
+    """
+    is_new = False
+    pending = [*states]
+    for state in pending:
+        tables = automaton.tables
+        calls = slice(tables.call_first.item(state), tables.call_first.item(state + 1))
+        for rule in tables.call_rule[calls].tolist():
+            if rule < 0:
+                continue
+            is_new |= tables.start.item(rule) < 0
+            start = automaton.start_state(rule)
+            if start not in states:
+                states.add(start)
+                pending.append(start)
+    return is_new

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from structkit.automaton.core import jit
 from structkit.automaton.core.tables import Tables
+from structkit.automaton.link import build_called
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
@@ -109,7 +110,7 @@ class Index:
         children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
         below = subtrees.number, subtrees.below
         self._trie = (trie.depth, trie.end, trie.first, trie.token_ids, *children, *below)
-        self._simple_trie = (trie.byte, trie.depth, trie.end, trie.first, trie.token_ids)
+        self._simple_trie = (trie.byte, *self._trie[:4], *children[:3], *below)
         self._similar = SimilarRows(automaton, vocabulary)
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
         self._exit_numbers: dict[bytes, int] = {}
@@ -421,19 +422,25 @@ class Index:
             ):
                 found, worst, filled, others = walk_simple(
                     *self._simple_trie, tables.row, tables.targets, tables.classes, tables.rule, tables.final,
-                    tables.call_first, self.token_distances, nodes, frame.state, scratch.path_states, scratch.mask,
-                    scratch.words, scratch.exit_nodes, scratch.other_nodes, scratch.other_states,
+                    tables.has_moves, tables.call_first, tables.call_rule, tables.call_next, self.token_distances,
+                    nodes, frame.state, scratch.path_states, arena, scratch.mask, scratch.words, scratch.exit_nodes,
+                    scratch.other_nodes, scratch.other_states,
                 )  # fmt: skip
                 left, reached = scratch.other_nodes[:others], scratch.other_states[:others]
+            entered = {*reached.tolist()} if len(reached) or nodes is _ROOT else {frame.state}
+            if build_called(self.automaton, entered):
+                scratch.mask[:] = 0
+                continue
             starts = np.zeros(len(ends) if nested else 0, np.bool_)
             if nested:
                 starts[nodes] = True
             work.pay(room, "the search for the tokens of a mask")
-            found, worst, filled = walk_kernels.walk(
-                *self._trie, *tables, self.token_distances, left, starts, reached, frame.state, frame.count, remaining,
-                arena, salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes, signatures, missing,
-                _NO_BUDGET, found, worst, filled,
-            )  # fmt: skip
+            if found >= 0:
+                found, worst, filled = walk_kernels.walk(
+                    *self._trie, *tables, self.token_distances, left, starts, reached, frame.state, frame.count,
+                    remaining, arena, salt, scratch.mask, scratch.words, scratch.values, scratch.exit_nodes,
+                    signatures, missing, _NO_BUDGET, found, worst, filled,
+                )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
                 if len(nodes) > 1 or len(reached) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
@@ -459,15 +466,16 @@ class Index:
             signatures[:] = before
 
     def _is_simple(self, nodes: NDArray[np.int32], frame: Frame) -> bool:
-        """Whether a walk can begin with `walk_simple`: the rule has no counter, and the state no calls to enter.
+        """Whether a walk can begin with `walk_simple`: the rule has no counter, and the state calls no rule.
 
         At the start of a token, the frames of the rules that the state calls have rows of their own.
         """
         automaton = self.automaton
         if automaton.counter_bounds[automaton.rule_of[frame.state]] != (0, -1):
             return False
-        calls = automaton.tables.call_first
-        return nodes is _ROOT or calls.item(frame.state) == calls.item(frame.state + 1)
+        tables = automaton.tables
+        calls = slice(tables.call_first.item(frame.state), tables.call_first.item(frame.state + 1))
+        return nodes is _ROOT or bool((tables.call_rule[calls] < 0).all())
 
     def _tables(self, distinct_mode: str, frame: Frame) -> Tables:
         """The automaton's arrays without unique texts: those of an owner of openings."""

@@ -14,6 +14,8 @@ from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.rows import scratch
+from structkit.index.rows.row import Row
+from structkit.index.rows.walk_kernels import LABEL_SHIFT
 from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import (
     CharClass,
@@ -26,6 +28,8 @@ from structkit.regex.nodes import (
     Rules,
     seq,
 )
+from structkit.targets.grammar import Grammar
+from structkit.targets.targets import read_target
 from structkit.testing import small_vocabulary
 from tests.guide.reference import ReferenceCursor
 from tests.index import plain_twins as plain
@@ -33,6 +37,8 @@ from tests.languages import recursive_rules, texts, vocabulary
 
 V = vocabulary()
 SMALL = small_vocabulary()
+_LARGE = (1 << 40) - 1
+"""A budget that forbids no token: the walk is that of a budget."""
 _ANY = link(Rules(LiteralText("a"), {}))
 
 
@@ -67,6 +73,37 @@ def test_walk_equals_the_simple_one(rules: Rules, text: str) -> None:
             after = index.continuation_row(row.exit_nodes, below)
             mask, exits = plain.walk(automaton, V, row.exit_nodes, below)
             assert (after.mask.dense(len(mask)) == mask).all() and after.exit_nodes.tolist() == exits
+
+
+_LABELLED = r"""
+start: item ("," item)*
+item: NAME | "ab" | NUMBER | "[" item* "]" | NAME "(" item ")"
+NAME: /[^\W\d]\w*/
+NUMBER: /\d+(\.\d*)?/
+%ignore /[ "]+/
+"""
+
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+def test_rows_of_states_with_labels_equal_their_general_walk(lexer: str) -> None:
+    """The rows are walked in two parts, of which the first visits the states that call no rule."""
+    automaton = link(read_target(Grammar(_LABELLED, parser="lalr", lexer=lexer)).rules())
+    assert automaton.has_labels
+    index = Index(automaton, V)
+    for text in ["ab,éb0 ", "b0(ab)", "[ab aéb 00 ]", "a0,abb,  0"]:
+        for frame in dict.fromkeys(_reached(automaton, text)):
+            row, walked = index.row(frame), index.row_within_budget(None, frame, _LARGE, 0, None)
+            _assert_equal(row, walked)
+            nodes = np.unique(row.exit_nodes & ((1 << LABEL_SHIFT) - 1)).astype(np.int32)
+            if len(nodes):
+                after = index.continuation_row(nodes, frame)
+                _assert_equal(after, index.row_within_budget(nodes, frame, _LARGE, 0, None))
+
+
+def _assert_equal(row: Row, walked: Row) -> None:
+    assert (row.mask.dense(V.mask_words) == walked.mask.dense(V.mask_words)).all()
+    assert row.exit_nodes.tolist() == walked.exit_nodes.tolist()
+    assert row.max_cost_after == walked.max_cost_after or not row.mask.any()
 
 
 @pytest.mark.parametrize("max_words", [0, 1, 3])

@@ -148,7 +148,7 @@ def _lazy_rules(variants: Variants, *, is_nullable: bool) -> Rules:
     def lower(name: str) -> None:
         graph = variants.graph(name)
         callees = {variants.callee(name, callee) for callee in called_rules(graph)}
-        for callee in sorted(callees - examples.keys()):
+        for callee in sorted(callee for callee in callees if callee not in examples):
             deferred[callee] = None
             examples.update(variants.examples(callee))
         _, lowered[name] = nodes.setdefault(id(graph), (graph, _node(graph)))

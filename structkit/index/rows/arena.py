@@ -13,7 +13,7 @@ __all__ = [
     "ACTIVE", "ARENA_SIZE", "BELOW", "BUCKETS", "CHILD", "COLUMNS", "COUNT", "ENDED", "FOLLOWING", "HIGH", "KNOWN",
     "KNOWN_STATE", "LAST", "LOOP_STATE", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE",
     "TOP", "add_first", "any_may_end", "are_same", "group_by_signature", "intern", "is_loop",
-    "may_end", "may_follow", "mixed", "signature",
+    "may_end", "may_follow", "mixed", "only_loops", "signature",
 ]
 
 ARENA_SIZE = 1 << 11
@@ -165,18 +165,12 @@ def is_loop(
     Either each frame does, or those do that the last byte led to, and the bytes leave none of the others, which follow
     from these again. `low` and `high` have a bit for each ASCII byte of the set, below 64 and from 64.
     """
-    if arena[KNOWN, LOOP_STATE]:
-        arena[: KNOWN + 1, LOOP_STATE] = -1
-        arena[KNOWN, LOOP_STATE] = 0
     begin, loops, kinds = arena[depth, LOW], np.int64(0), np.int64(0)
     for i in range(begin, end):
-        frame = arena[i, ACTIVE]
-        state = arena[frame, STATE]
-        place = state & (KNOWN - 1)
-        if arena[place, LOOP_STATE] != state:
-            _describe_loop(
-                arena, place, state, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
-            )
+        place = _known_loop(
+            arena, arena[arena[i, ACTIVE], STATE], row, targets, classes, rule, final, has_moves,
+            call_first, call_rule, call_next,
+        )
         kinds |= arena[place, LOOP_KIND]
         if not (low & ~arena[place, LOOP_BYTES] or high & ~arena[place, LOOP_BYTES + 1]):
             loops += 1
@@ -200,6 +194,32 @@ def is_loop(
 
 _CAN_LEAVE, _HAS_LABELS = 1, 2
 """Bits of `LOOP_KIND`."""
+
+
+@helper
+def only_loops(
+    arena, state, low, high, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next,
+):
+    """Return whether a state goes on unchanged whatever bytes of a set are read, and cannot be left; see `is_loop`."""
+    place = _known_loop(
+        arena, state, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
+    )
+    is_left = arena[place, LOOP_KIND] & _CAN_LEAVE or low & ~arena[place, LOOP_BYTES]
+    return not (is_left or high & ~arena[place, LOOP_BYTES + 1])
+
+
+@helper
+def _known_loop(arena, state, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next):
+    """Return the row of the arena with what `is_loop` knows of a state."""
+    if arena[KNOWN, LOOP_STATE]:
+        arena[: KNOWN + 1, LOOP_STATE] = -1
+        arena[KNOWN, LOOP_STATE] = 0
+    place = state & (KNOWN - 1)
+    if arena[place, LOOP_STATE] != state:
+        _describe_loop(
+            arena, place, state, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
+        )
+    return place
 
 
 @helper

@@ -53,7 +53,7 @@ from structkit.index.rows.arena import (
 )
 from structkit.index.rows.subtrees import LEADS
 
-__all__ = ["LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "walk"]
+__all__ = ["LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "add_exits", "allow", "walk"]
 
 OVERFLOW = -1
 """What a kernel answers when the arena is full."""
@@ -225,8 +225,8 @@ def _min_tokens(arena, low, high, rule, min_count, token_distances):
     return needed
 
 
-@inlined
-def _allow(trie_ids, first, last, mask, words, filled):
+@helper
+def allow(trie_ids, first, last, mask, words, filled):
     """Mark the tokens `trie_ids[first:last]`; returns how many words are filled, of which the first are listed."""
     for i in range(first, last):
         word = trie_ids[i] >> 5
@@ -238,8 +238,8 @@ def _allow(trie_ids, first, last, mask, words, filled):
     return filled
 
 
-@inlined
-def _add_exits(
+@helper
+def add_exits(
     arena, node, ended, child_first, child_count, child_byte, row, targets, classes, rule, has_moves, exit_nodes, found
 ):
     """Add a trie node for each way in which the rule may have ended there; returns their number, or `OVERFLOW`."""
@@ -357,9 +357,9 @@ def walk(
             if trie_first[begin] < trie_first[begin + 1] and (first_high > 0 or at_end):
                 need = 0 if at_end else _min_tokens(arena, root, first_high, rule, min_count, token_distances)
                 worst = max(worst, need)
-                filled = _allow(trie_ids, trie_first[begin], trie_first[begin + 1], mask, words, filled)
+                filled = allow(trie_ids, trie_first[begin], trie_first[begin + 1], mask, words, filled)
         if at_end and child_count[begin] > 0:
-            found = _add_exits(
+            found = add_exits(
                 arena, np.int64(begin), at_end, child_first, child_count, child_byte,
                 row, targets, classes, rule, has_moves, exit_nodes, found,
             )
@@ -402,7 +402,7 @@ def walk(
                 if need <= remaining:
                     begun, ending = trie_first[node], trie_first[trie_end[node]]
                     worst = max(worst, need)
-                    filled = _allow(trie_ids, begun, ending, mask, words, filled)
+                    filled = allow(trie_ids, begun, ending, mask, words, filled)
                     if len(signatures) > 0:
                         _add_signatures(trie_ids, begun, ending, arena, arena[depth, LOW], low, root, salt, signatures)
                 continue
@@ -453,7 +453,7 @@ def walk(
             starting = len(starts) > 0 and starts[node]
             exits = ended | at_end if starting else ended
             if exits and child_count[node] > 0:
-                found = _add_exits(
+                found = add_exits(
                     arena, np.int64(node), exits, child_first, child_count, child_byte,
                     row, targets, classes, rule, has_moves, exit_nodes, found,
                 )
@@ -464,7 +464,7 @@ def walk(
                 if need <= remaining:
                     worst = max(worst, need)
                     begun, ending = trie_first[node], trie_first[node + 1]
-                    filled = _allow(trie_ids, begun, ending, mask, words, filled)
+                    filled = allow(trie_ids, begun, ending, mask, words, filled)
                     if len(signatures) > 0:
                         _add_signatures(trie_ids, begun, ending, arena, low, high, ended, salt, signatures)
             if starting:  # behind the tokens that end here, because the row's tokens go on
