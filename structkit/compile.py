@@ -81,7 +81,18 @@ def compile(
     b'alse'
     """
     if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(f"vocabulary must be a Vocabulary, such as model.vocabulary, not {vocabulary!r:.60}")
+        raise TypeError(
+            f"vocabulary must be a Vocabulary, not {vocabulary!r:.60}; "
+            + (
+                "write model.vocabulary"
+                if hasattr(vocabulary, "vocabulary")
+                else "write structkit.Vocabulary.from_tokenizer(tokenizer)"
+                if hasattr(vocabulary, "encode")
+                else "the order is target, vocabulary"
+                if isinstance(target, Vocabulary)
+                else "pass that of a model, model.vocabulary"
+            )
+        )
     style = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
     compilation = _Compilation(vocabulary, style, order, source, limits, precompute)
     try:

@@ -101,8 +101,8 @@ def _classify(
     texts = [member for member in members if isinstance(member, str)]
     if not texts or len(texts) < len(members):
         raise SchemaError(
-            f"{read.name} is not a finite set of values; give a Literal, an Enum, bool or structkit.Choice([...]), "
-            "or read the confidence of the fields of generate's result"
+            f"{read.name} is not a finite set of two values or more; give a Literal, an Enum, bool or "
+            "structkit.Choice([...]), or read the confidence of the fields of generate's result"
         )
     values = []
     for text in texts:

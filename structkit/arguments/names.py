@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
-__all__ = ["check_names", "names_arguments"]
+__all__ = ["check_names", "missing_attribute", "names_arguments"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -48,9 +48,10 @@ def check_names(
 
 
 def names_arguments(made: F) -> F:
-    """Make a function, or the constructor of a class, name the argument that an unknown one is close to.
+    """Make a function, or the constructor of a class, name the argument that a wrong one was meant for.
 
-    Python itself names it from version 3.13 on.
+    An unknown argument is close to it; an argument by position, of which there are too many, has no name. Python itself
+    names the former from version 3.13 on.
 
     >>> @names_arguments
     ... def greet(*, name: str) -> str:
@@ -60,22 +61,40 @@ def names_arguments(made: F) -> F:
     >>> greet(nam="Ana")
     Traceback (most recent call last):
     TypeError: greet() has no argument 'nam'; write name=...
+    >>> greet("Ana")
+    Traceback (most recent call last):
+    TypeError: greet() takes no argument by position; write name=...
     """
     function: Callable[..., Any] = made.__init__ if isinstance(made, type) else made  # type: ignore[misc]
-    parameters = [
-        each.name
-        for each in inspect.signature(made).parameters.values()
-        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-    ]
-    known = frozenset(parameters)
+    every = inspect.signature(made).parameters.values()
+    names = [each.name for each in every if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    by_position = [each for each in every if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    is_open = any(each.kind is each.VAR_POSITIONAL for each in every)
+    known, most = frozenset(names), len(by_position)
+    first = int(isinstance(made, type))  # `self`
 
     @wraps(function)
     def checked(*args: object, **options: object) -> object:
         if not options.keys() <= known:
-            check_names(made.__name__, options, parameters)
+            check_names(made.__name__, options, names)
+        if len(args) - first > most and not is_open:
+            count = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
+            remedy = f"write {names[most]}=..." if len(names) > most else "leave out the others"
+            raise TypeError(f"{made.__name__}() takes {count} by position; {remedy}")
         return function(*args, **options)
 
     if isinstance(made, type):
         made.__init__ = checked  # type: ignore[misc]
         return made
     return checked  # type: ignore[return-value]
+
+
+def missing_attribute(owner: object, name: str) -> AttributeError:
+    """Return the error of an attribute that an object with a `value` does not have; the value may have it.
+
+    >>> missing_attribute(slice(3), "real")
+    AttributeError("slice has no attribute 'real'")
+    """
+    value = None if name.startswith("_") else vars(owner).get("value") if hasattr(owner, "__dict__") else None
+    remedy = f"; write .value.{name}" if value is not None and hasattr(value, name) else ""
+    return AttributeError(f"{type(owner).__name__} has no attribute {name!r}{remedy}", name=name, obj=owner)

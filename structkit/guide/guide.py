@@ -311,8 +311,9 @@ class Cursor:
 
         Raises:
             ValueError: `out` has the wrong shape or dtype.
+            TypeError: `out` is no array of numpy.
         """
-        if out.dtype is not _UINT32 or out.shape != self.guide.eos_mask.shape:
+        if getattr(out, "dtype", None) is not _UINT32 or out.shape != self.guide.eos_mask.shape:
             self._check(out)
         mask = out if type(out) is np.ndarray and out.flags.carray else np.empty(np.shape(out), _UINT32)
         if self._terminated or (budget is not None and budget <= 0):
@@ -442,6 +443,8 @@ class Cursor:
 
     def _check(self, out: NDArray[np.uint32]) -> None:
         shape = self.guide.eos_mask.shape
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out must be an array of numpy, uint32[{shape[0]}], not {out!r:.60}")
         if out.shape != shape or out.dtype != _UINT32:
             raise ValueError(f"out must be uint32[{shape[0]}], not {out.dtype}{list(out.shape)}")
 

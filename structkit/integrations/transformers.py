@@ -81,6 +81,10 @@ class LogitsProcessor:
     """
 
     def __init__(self, guide: Guide, *, strict: bool = True) -> None:
+        if not isinstance(guide, Guide):
+            raise TypeError(
+                f"LogitsProcessor takes a guide, not {guide!r:.60}; write structkit.compile(target, vocabulary)"
+            )
         self.guide = guide
         self._strict = strict
         self._last: frozenset[tuple[int, ...]] = frozenset()

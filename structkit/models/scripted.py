@@ -169,6 +169,9 @@ class ScriptedModel(_WeightlessModel):
         if isinstance(replies, str):
             raise TypeError(f"replies is a list with one reply per generation; write [{replies!r:.40}]")
         self._replies = list(replies)
+        for number, reply in enumerate(self._replies):
+            if not (isinstance(reply, (str, np.ndarray)) or callable(reply)):
+                raise TypeError(f"replies[{number}] must be a text, not {reply!r:.60}; write json.dumps(...)")
         self._strict = strict
         self._started = 0
 

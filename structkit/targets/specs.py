@@ -134,7 +134,9 @@ class JsonSchema(TextTarget[object]):
     def __post_init__(self) -> None:
         for schema in (self.schema, self.resources, *self.resources.values()):
             if not isinstance(schema, (dict, Mapping)):
-                raise TypeError(f"JsonSchema requires schemas as dicts, not {type(schema).__name__}")
+                remedy = "; write json.loads(...)" if isinstance(schema, str) else ""
+                remedy = f"; pass {schema.__name__} itself" if isinstance(schema, type) else remedy
+                raise TypeError(f"JsonSchema requires schemas as dicts, not {type(schema).__name__}{remedy}")
         if self.additional not in ("open", "closed"):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")
 

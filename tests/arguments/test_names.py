@@ -6,9 +6,10 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from pydantic import BaseModel
 
 import structkit as sk
 from structkit.arguments.names import names_arguments
@@ -83,6 +84,73 @@ def test_all_arguments_are_listed_if_none_is_near() -> None:
     wrong: Any = sk.UsageLimits
     with pytest.raises(TypeError, match=r"it takes max_tokens, max_steps, max_tool_calls, timeout$"):
         wrong(colour=3)
+
+
+def test_arguments_by_position_have_a_name() -> None:
+    wrong: Any = sk
+    with pytest.raises(
+        TypeError, match=r"^Limits\(\) takes no argument by position; write schema_nodes=\.\.\.$"
+    ):
+        wrong.Limits(3)
+    with pytest.raises(
+        TypeError, match=r"^json_style\(\) takes no argument by position; write whitespace=\.\.\.$"
+    ):
+        wrong.json_style(int)
+    with pytest.raises(
+        TypeError, match=r"^load\(\) takes at most 1 argument by position; write device=\.\.\.$"
+    ):
+        wrong.load("a", "cuda")
+    assert sk.Choice(["a"]).options == ("a",)
+
+
+def test_an_attribute_of_the_value_is_named() -> None:
+    class Person(BaseModel):
+        name: str
+
+    wrong: Any = sk.generate(ScriptedModel(['{"name": "Ana"}']), "x", Person)
+    with pytest.raises(AttributeError, match=r"^Result has no attribute 'name'; write \.value\.name$"):
+        _ = wrong.name
+    with pytest.raises(AttributeError, match=r"^Result has no attribute 'nam'$"):
+        _ = wrong.nam
+    run: Any = sk.Agent(ScriptedModel(['{"name": "Ana"}']), output_type=Person).run("x")
+    with pytest.raises(AttributeError, match=r"^AgentResult has no attribute 'name'; write \.value\.name$"):
+        _ = run.name
+    for each in (wrong, run):
+        assert copy.copy(each).value == copy.deepcopy(each).value == each.value
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sk.Limits(states=cast("Any", "3")), "states must be an integer, not '3'"),
+        (lambda: sk.Limits(states=cast("Any", True)), "states must be an integer, not True"),
+        (lambda: sk.Limits(states=-3), "states must be at least 0, not -3"),
+        (lambda: sk.tool(cast("Any", 3)), "a tool is a function, not 3"),
+        (lambda: sk.LogitsProcessor(cast("Any", RandomModel())), "LogitsProcessor takes a guide, not <"),
+        (lambda: sk.JsonSchema(cast("Any", '{"type": "string"}')), r"not str; write json.loads\(...\)"),
+        (lambda: sk.JsonSchema(cast("Any", int)), "not type; pass int itself"),
+        (
+            lambda: ScriptedModel([cast("Any", {"a": 1})]),
+            r"replies\[0\] must be a text, not .*; write json.dumps",
+        ),
+        (lambda: sk.compile(int, cast("Any", RandomModel())), "; write model.vocabulary"),
+        (
+            lambda: sk.compile(cast("Any", sk.Vocabulary([b"1"], {1})), cast("Any", int)),
+            "the order is target, voc",
+        ),
+        (
+            lambda: sk.extract(RandomModel(), "x", int, examples=[(cast("Any", 1), "one")]),
+            "the text is the first",
+        ),
+        (
+            lambda: sk.compile(int, sk.Vocabulary([b"1"], {1})).cursor().fill_mask(cast("Any", [0])),
+            "an array of numpy",
+        ),
+    ],
+)
+def test_wrong_types_have_a_remedy(call: Callable[[], object], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
 
 
 def test_a_class_stays_as_it_is() -> None:

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol, cast
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, create_model
@@ -212,6 +212,33 @@ def test_fields_with_one_alias_are_both_named() -> None:
         sk.to_regex(model)
     assert raised.value.place == "$.x"
     assert raised.value.remedy == "give each an alias of its own"
+
+
+def test_a_grammar_without_its_first_rule_names_another() -> None:
+    for text, remedy in (
+        ('greeting: "hi"', "pass start='greeting', or write start: greeting"),
+        ('A: "hi"', "write start: ..."),
+        ("", "write start: ..."),
+    ):
+        for lexer in ("auto", "basic"):
+            parser: Any = "earley" if lexer == "auto" else "lalr"
+            with pytest.raises(sk.GrammarError, match="has no rule `start`, where texts start") as raised:
+                sk.Grammar(text, parser=parser, lexer=cast("Any", lexer))
+            assert raised.value.remedy == remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("start: feild\nfield: /a/", "write field"),
+        ("start: other", "define it"),
+        ("start: NUMBR\nNUMBER: /1/", "write NUMBER"),
+    ],
+)
+def test_an_undefined_rule_names_the_near_one(text: str, remedy: str) -> None:
+    with pytest.raises(sk.GrammarError, match="used but not defined") as raised:
+        sk.Grammar(text)
+    assert raised.value.remedy == remedy
 
 
 def test_a_grammar_of_another_syntax_and_a_missing_file_have_a_remedy(tmp_path: Path) -> None:

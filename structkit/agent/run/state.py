@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
+from structkit.arguments.names import missing_attribute
 from structkit.errors import AgentError, StructkitError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
@@ -245,6 +246,12 @@ class AgentResult(Generic[T_co]):
     `max_steps` or `max_tool_calls` was reached. `"budget"`: no tokens or no time were left for a call, or they
     shortened the result.
     """
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Say that an attribute is one of `value`."""
+            raise missing_attribute(self, name)
 
     def _repr_html_(self) -> str:
         """Draw the value, the calls and the trace of each step."""

@@ -88,6 +88,10 @@ class Tool(Generic[P, R_co]):
         return cast("Tool[..., R_co]", replace(self, function=bind(instance, owner)))
 
     def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(
+                f"a tool is a function, not {self.function!r:.60}; write structkit.tool(function)"
+            )
         for what, value, kind in (
             ("name", self.name, str),
             ("description", self.description, (str, NoneType)),

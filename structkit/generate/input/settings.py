@@ -316,7 +316,9 @@ def _examples(options: CommonOptions) -> tuple[tuple[str, object], ...]:
     for number, example in enumerate(examples):
         is_pair = isinstance(example, (tuple, list)) and len(example) == 2
         if not is_pair or not isinstance(example[0], str):
-            raise TypeError(f"examples[{number}] must be a (text, answer) pair, not {example!r:.60}")
+            is_swapped = is_pair and isinstance(example[1], str)
+            remedy = "; the text is the first of them" if is_swapped else ""
+            raise TypeError(f"examples[{number}] must be a (text, answer) pair, not {example!r:.60}{remedy}")
     return tuple((text, value) for text, value in examples)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
+from structkit.arguments.names import missing_attribute
 from structkit.generate.output.confidence import Confidence
 from structkit.generate.output.repaired import Repaired
 from structkit.generate.output.spans import Span
@@ -167,6 +168,12 @@ class Result(Generic[T_co]):
         """
         masked = [token.masked_probability for token in self.events if not token.forced]
         return sum(masked) / len(masked) if masked else 0.0
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Say that an attribute is one of `value`."""
+            raise missing_attribute(self, name)
 
     def _repr_html_(self) -> str:
         """Draw the value, the confidence in each of its parts, and the trace."""

@@ -78,7 +78,7 @@ class Reply:
         if isinstance(piece, StructkitError):
             raise piece
         if isinstance(piece, Exception):
-            message = f"the model failed: {type(piece).__name__}: {piece}"
+            message = f"the model failed: {type(piece).__name__}: {piece}; see its traceback above"
             raise ModelError(message, place=self._model.name) from piece
         return piece
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from structkit.errors import GrammarError
 
@@ -37,6 +38,21 @@ class GrammarErrors:
         place = found[-1 if last else 0].start("name") if found else 0
         return self._in(message, place)
 
+    def without_text(self, start: str, *, is_defined: bool) -> GrammarError:
+        """Return the error of a first rule that no text ends, or that does not exist."""
+        if is_defined:
+            return self.at_name(
+                f"no text ends the rule `{start}`: each of its alternatives needs itself", start
+            )
+        rules = [name for name in self._names() if not name.isupper()]
+        remedy = f"pass start={rules[0]!r}, or write {start}: {rules[0]}" if rules else f"write {start}: ..."
+        return self._in(f"the grammar has no rule `{start}`, where texts start; {remedy}", 0)
+
+    def _names(self) -> list[str]:
+        """Return the names of the rules and terminals that the grammar defines."""
+        definition = r"^[ \t]*[?!]*([A-Za-z_]\w*)(?:\.-?\d+|{[^}]*})*\s*:"
+        return re.findall(definition, self.text, re.MULTILINE)
+
     def at_text(self, message: str, text: str) -> GrammarError:
         """Return an error at the first place of a text in the grammar."""
         return self._in(message, max(self.text.find(text), 0))
@@ -56,6 +72,12 @@ class GrammarErrors:
         message = str(error).split("\n\n")[0].strip() or type(error).__name__
         if isinstance(error, RecursionError):
             return self.at("the grammar is nested too deeply", 1, 1)
+        if "Using an undefined rule: NonTerminal" in message:
+            return self.without_text(self.start, is_defined=self.start in self._names())
+        undefined = re.search(r"'(\w+)' used but not defined", message)
+        if undefined is not None:
+            close = get_close_matches(undefined[1], self._names(), 1)
+            message = f"{message}; {f'write {close[0]}' if close else 'define it'}"
         place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
         if place:
             message = message[: place.start()].strip()

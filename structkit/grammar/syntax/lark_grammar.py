@@ -253,7 +253,7 @@ class LarkGrammar:
             whole, {name: tuple(dict.fromkeys(found)) for name, found in rules.items()}, ignored, ending
         )
         if start not in cfg.productive:
-            raise self.error(f"no text ends the rule `{start}`: each of its alternatives needs itself", start)
+            raise self._errors.without_text(start, is_defined=any(r.origin.name == start for r in lark.rules))
         return cfg
 
     def _check_strictly(self) -> None:
@@ -330,7 +330,7 @@ class LarkGrammar:
         lexing = replace(lexing, first=entry)
         cfg = Cfg(whole, rules, ignored, "dynamic", lexing, indenting=indenting, blocks=blocks)
         if first not in cfg.productive:
-            raise self.error(f"no text ends the rule `{start}`: each of its alternatives needs itself", start)
+            raise self._errors.without_text(start, is_defined=any(r.origin.name == start for r in lark.rules))
         return cfg
 
     @cached_property
