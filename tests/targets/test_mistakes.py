@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 import math
 import re
+import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, cast
@@ -63,6 +66,15 @@ class Cat(BaseModel):
 
 class Dog(BaseModel):
     kind: Literal["dog"]
+
+
+class Pair(typing.TypedDict):
+    name: str
+
+
+class Abstract(BaseModel, abc.ABC):
+    @abc.abstractmethod
+    def size(self) -> int: ...
 
 
 class PlainOnly:
@@ -127,6 +139,13 @@ class Empty(BaseModel):
             "no key of the schema is a keyword of JSON Schema: 'json_schema'",
             "target['json_schema']['schema']",
         ),
+        pytest.param(
+            Pair,
+            "Pair has a TypedDict of typing, which pydantic reads from",
+            "from typing_extensions import TypedDict",
+            marks=pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic reads it"),
+        ),
+        (Abstract, "Abstract is an abstract class", "pass a class derived from it that defines size"),
         (Iterator[int], "pydantic cannot read Iterator[int]", "write list[...]"),
         (dict[str, bytearray], "dict[str, bytearray] has a part that pydantic cannot", "write bytes"),
         (LiteralString, "pydantic cannot read LiteralString", "write str"),

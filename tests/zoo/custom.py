@@ -179,5 +179,5 @@ CUSTOM: Kind = {
     "type": Specimen(type, error="has no JSON form"),
     "type[int]": Specimen(type[int], error="a class cannot be written as JSON"),
     "range": Specimen(range, error="range"),
-    "ModuleType": Specimen(types.ModuleType, error="a part that pydantic cannot read, the class module"),
+    "ModuleType": Specimen(types.ModuleType, error="pydantic cannot read the class module"),
 }

@@ -20,6 +20,7 @@ __all__ = [
     "ASCII",
     "HASHABLE",
     "JSON_SIDE",
+    "NO_JSON",
     "FieldAt",
     "base64_schema",
     "branches_of",
@@ -33,12 +34,16 @@ __all__ = [
     "is_readable",
     "key_schema",
     "name_of",
+    "plain_message",
     "shared_name",
     "url_schema",
     "with_flags",
 ]
 
 Core: TypeAlias = Mapping[str, object]
+
+NO_JSON = "has no JSON form"
+"""Part of the message about a type whose values no JSON represents, so that a union drops it."""
 
 FieldAt: TypeAlias = tuple[Sequence[str | int], bool, JsonObject]
 """The path where pydantic looks for a field, whether it is required, and its schema."""
@@ -372,6 +377,11 @@ def describe_error(name: str, error: Exception, undefined: str | None = None) ->
         return f"{name} has a part that pydantic cannot read, {_shown(unknown[1])}"
     if "`typing.Self` is invalid" in message:
         return f"{name} stands for a class that is not known here; write the class"
+    if "typing_extensions.TypedDict" in message:
+        return (
+            f"{name} has a TypedDict of typing, which pydantic reads from Python 3.12 on; "
+            "write from typing_extensions import TypedDict"
+        )
     constraint = re.match(r'Error building "[\w-]+" validator: (?:\w+: )?(.*)', message)
     if constraint is not None:
         return f"a constraint of {name} is not valid: {constraint[1]}; correct it"
@@ -382,6 +392,16 @@ def describe_error(name: str, error: Exception, undefined: str | None = None) ->
             "it, or name a field that all members have"
         )
     return f"pydantic cannot describe {name}: {message}; use a type that pydantic can validate from JSON"
+
+
+def plain_message(schema: Core) -> str:
+    """Return why a value that only a function makes has no JSON form, with a remedy."""
+    owner = getattr(function_of(schema), "__self__", None)
+    if hasattr(owner, "parse_obj") and hasattr(owner, "__fields__"):
+        return f"{name_of(owner)} is a model of pydantic 1, which {NO_JSON}; derive it from the BaseModel of pydantic 2"
+    return (
+        f"a plain validator {NO_JSON} that pydantic knows; define __get_pydantic_json_schema__ of its class"
+    )
 
 
 _WRITE: Mapping[str, str] = MappingProxyType(

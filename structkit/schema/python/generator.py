@@ -31,6 +31,7 @@ from structkit.schema.python.constraints import (
 from structkit.schema.python.core_schema import (
     ASCII,
     HASHABLE,
+    NO_JSON,
     FieldAt,
     base64_schema,
     decimal_schema,
@@ -40,6 +41,7 @@ from structkit.schema.python.core_schema import (
     is_readable,
     key_schema,
     name_of,
+    plain_message,
     shared_name,
     url_schema,
     with_flags,
@@ -62,8 +64,6 @@ JsonObject = dict[str, object]
 
 _DIGITS_AS_KEYS = "structkit:digits"
 """Private keyword: the values of an enum as strings, which pydantic accepts as keys."""
-
-_NO_JSON_MESSAGE = "has no JSON form"
 
 if TYPE_CHECKING:  # the oldest supported pydantic lacks some of these
     _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
@@ -121,10 +121,9 @@ class _PythonSchema(GenerateJsonSchema):
 
     def handle_invalid_for_json_schema(self, schema: Mapping[str, object], error_info: str) -> JsonObject:
         if schema["type"] == "function-plain":
-            remedy = "define __get_pydantic_json_schema__ of its class"
-            return unsupported(f"a plain validator {_NO_JSON_MESSAGE} that pydantic knows; {remedy}")
+            return unsupported(plain_message(schema))
         name = getattr(schema.get("cls"), "__name__", schema["type"])
-        return unsupported(f"{name} {_NO_JSON_MESSAGE}; use a type that can be written as JSON")
+        return unsupported(f"{name} {NO_JSON}; use a type that can be written as JSON")
 
     # Fields
 
@@ -369,7 +368,7 @@ class _PythonSchema(GenerateJsonSchema):
             schema = {**schema, "choices": hashable}
         described = super().union_schema(schema)
         branches: Any = described.get("anyOf", ())
-        possible = [each for each in branches if _NO_JSON_MESSAGE not in str(each.get(UNSUPPORTED))]
+        possible = [each for each in branches if NO_JSON not in str(each.get(UNSUPPORTED))]
         # No JSON is an instance of a class: drop such branches.
         return {**described, "anyOf": possible} if possible else described
 

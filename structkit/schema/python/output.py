@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from functools import cached_property
+from inspect import isabstract
 from typing import Generic, TypeVar, cast
 
 from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
@@ -160,6 +161,12 @@ def _reject_models(given: object) -> None:
     kind = given if isinstance(given, type) else type(given)
     if isinstance(given, BaseModel) or (is_dataclass(given) and given is not kind):
         raise SchemaError(f"{given!r:.60} is a value; pass its class {kind.__name__}", place="$")
+    if isabstract(kind) and given is kind and not getattr(kind, "_is_protocol", False):
+        missing = ", ".join(sorted(vars(kind)["__abstractmethods__"]))
+        raise SchemaError(
+            f"{kind.__name__} is an abstract class; pass a class derived from it that defines {missing}",
+            place="$",
+        )
     if not issubclass(kind, BaseModel) and hasattr(kind, "__fields__") and hasattr(kind, "parse_obj"):
         raise SchemaError(
             f"{kind.__name__} is a model of pydantic 1; derive it from the BaseModel of pydantic 2",

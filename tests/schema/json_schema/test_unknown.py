@@ -162,6 +162,10 @@ def test_a_model_of_pydantic_1_is_named() -> None:
         old = type("Old", (v1.BaseModel,), {"__annotations__": {"name": str}})
         with pytest.raises(sk.SchemaError, match="Old is a model of pydantic 1\n  derive it"):
             sk.to_regex(old)
+        with pytest.raises(
+            sk.SchemaError, match="Old is a model of pydantic 1, which has no JSON form\n  derive"
+        ):
+            sk.to_regex(list[old])  # type: ignore[valid-type]
 
 
 @pytest.mark.skipif(not (SHARED / "data/maskbench").exists(), reason="the schemas of MaskBench are not there")
