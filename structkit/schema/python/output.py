@@ -161,7 +161,8 @@ def _reject_models(given: object) -> None:
     kind = given if isinstance(given, type) else type(given)
     if isinstance(given, BaseModel) or (is_dataclass(given) and given is not kind):
         raise SchemaError(f"{given!r:.60} is a value; pass its class {kind.__name__}", place="$")
-    if isabstract(kind) and given is kind and not getattr(kind, "_is_protocol", False):
+    has_fields = issubclass(kind, BaseModel) or is_dataclass(kind)
+    if has_fields and isabstract(kind):
         missing = ", ".join(sorted(vars(kind)["__abstractmethods__"]))
         raise SchemaError(
             f"{kind.__name__} is an abstract class; pass a class derived from it that defines {missing}",
