@@ -178,41 +178,45 @@ class Grammar(TextTarget[T_co]):
             LimitExceeded: The grammar is too large.
             OSError: The file cannot be read.
         """
+        _check_values(syntax, value, uses_lark=bool(value == "tree" or transformer or holes), postlex=postlex)
         path = _path(text)
-        if value not in ("text", "tree"):
-            raise ValueError(f"value must be 'text' or 'tree', not {value!r}")
-        if syntax not in ("lark", "gbnf", "kbnf"):
-            raise ValueError(f"syntax must be 'lark', 'gbnf' or 'kbnf', not {syntax!r}")
-        if syntax != "lark" and (value == "tree" or transformer is not None or holes):
-            raise ValueError("only a Lark grammar has trees and holes; write syntax='lark'")
-        if postlex is not None and syntax != "lark":
-            raise ValueError("only a Lark grammar has a postlex; write syntax='lark'")
-        set_field = object.__setattr__
-        set_field(self, "text", str(text) if path is None else _read(path))
-        set_field(self, "limits", limits)
-        set_field(self, "path", path)
-        set_field(self, "syntax", syntax)
-        folders = tuple(os.fspath(folder) for folder in import_paths)
-        start = start or ("root" if syntax == "gbnf" else "start")
-        options = LarkOptions(
-            start,
-            parser,
-            lexer,
-            folders,
-            priority,
-            maybe_placeholders,
-            int(g_regex_flags),
-            strict,
-            None if postlex is None else read_indenter(postlex),
+        self._set(
+            text=str(text) if path is None else _read(path),
+            path=path,
+            syntax=syntax,
+            options=LarkOptions(
+                start or ("root" if syntax == "gbnf" else "start"),
+                parser,
+                lexer,
+                tuple(os.fspath(folder) for folder in import_paths),
+                priority,
+                maybe_placeholders,
+                int(g_regex_flags),
+                strict,
+                None if postlex is None else read_indenter(postlex),
+            ),
+            value=value,
+            transformer=transformer,
+            holes=tuple(holes.items()),
+            limits=limits,
         )
-        set_field(self, "options", options)
-        set_field(self, "value", value)
-        set_field(self, "transformer", transformer)
-        set_field(self, "holes", tuple(holes.items()))
+        self._check()
+
+    def _set(self, **fields: object) -> None:
+        """Set the fields of the new object."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def _check(self) -> None:
+        """Read the grammar, so that its errors belong to the line that creates it.
+
+        Raises:
+            GrammarError: See `__init__`; of a grammar in another syntax the error names the syntax.
+        """
         try:
-            _ = self.source.rules  # errors belong to the line that creates the grammar
+            _ = self.source.rules
         except GrammarError as error:
-            if syntax != "lark" or not re.search(r"^\s*[\w-]+\s*::=", self.text, re.MULTILINE):
+            if self.syntax != "lark" or not re.search(r"^\s*[\w-]+\s*::=", self.text, re.MULTILINE):
                 raise
             other = "kbnf" if self.text.rstrip().endswith(";") else "gbnf"
             raise GrammarError(
@@ -243,10 +247,16 @@ class Grammar(TextTarget[T_co]):
         """Return a grammar of its `parts`."""
         text, path, syntax, options = parts
         grammar: Grammar[str] = cls.__new__(Grammar)
-        read = LarkOptions.of(options)
-        fields = {"text": text, "path": path, "syntax": syntax, "options": read, "value": "text"}
-        for name, value in (fields | {"transformer": None, "holes": (), "limits": _LIMITS}).items():
-            object.__setattr__(grammar, name, value)
+        grammar._set(
+            text=text,
+            path=path,
+            syntax=syntax,
+            options=LarkOptions.of(options),
+            value="text",
+            transformer=None,
+            holes=(),
+            limits=_LIMITS,
+        )
         return grammar
 
     def __getstate__(self) -> dict[str, object]:
@@ -264,6 +274,22 @@ class Grammar(TextTarget[T_co]):
         if self.source.named_tokens:
             raise SchemaError("a JSON string is text; remove the terminals that are tokens from the grammar")
         return described_with(handler(core_schema), self.parts)
+
+
+def _check_values(syntax: str, value: str, *, uses_lark: bool, postlex: object) -> None:
+    """Check the arguments that have few values.
+
+    Raises:
+        ValueError: One has another value, or is for Lark's syntax alone.
+    """
+    if value not in ("text", "tree"):
+        raise ValueError(f"value must be 'text' or 'tree', not {value!r}")
+    if syntax not in ("lark", "gbnf", "kbnf"):
+        raise ValueError(f"syntax must be 'lark', 'gbnf' or 'kbnf', not {syntax!r}")
+    if syntax != "lark" and uses_lark:
+        raise ValueError("only a Lark grammar has trees and holes; write syntax='lark'")
+    if syntax != "lark" and postlex is not None:
+        raise ValueError("only a Lark grammar has a postlex; write syntax='lark'")
 
 
 def _read(path: str) -> str:
