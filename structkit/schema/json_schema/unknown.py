@@ -28,11 +28,10 @@ __all__ = [
 _KNOWN: frozenset[str] = IMPLEMENTED | ANNOTATIONS
 """The keywords of the specification, of its drafts and of OpenAPI."""
 
-_SHORT = 6
-"""Length below which a slip adds, omits or swaps letters; another letter makes another word: `then` and `when`."""
-
-_LONG = 9
-"""Length from which a slip can have two letters; `minimal` is another word than `minimum`."""
+_EDITS = ((9, 2), (6, 1), (0, 0))
+"""By the minimum length of a keyword, how many letters a slip adds, omits or replaces. Every slip may add or omit one, or
+swap two neighbours; another letter makes another word of a short one (`then` and `when`), two make one of `minimum`
+(`minimal`)."""
 
 _MAX_REPORTED = 512
 """Maximum number of unknown keywords and formats that are logged."""
@@ -250,8 +249,8 @@ def _is_near(key: str, keyword: str) -> bool:
         return False
     if _without_one(key, keyword) or _without_one(keyword, key) or _is_swapped(key, keyword):
         return True
-    distance = _distance(key.lower(), keyword.lower())
-    return distance <= (0 if len(keyword) < _SHORT else 1 if len(keyword) < _LONG else 2)
+    edits = next(edits for length, edits in _EDITS if len(keyword) >= length)
+    return _distance(key.lower(), keyword.lower()) <= edits
 
 
 def _without_one(longer: str, shorter: str) -> bool:
