@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import structkit
-from structkit.cli.parser import Parser, not_negative, positive_float, positive_int, reason_of
+from structkit.cli.parser import Parser, not_negative, port, positive_float, positive_int, reason_of
 from structkit.cli.start import init, print_completion
 
 __all__ = ["main"]
@@ -302,7 +302,7 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--host", default="127.0.0.1", metavar="HOST", help="the address, 127.0.0.1 by default"
     )
-    command.add_argument("--port", type=int, default=8000, metavar="N", help="the port, 8000 by default")
+    command.add_argument("--port", type=port, default=8000, metavar="N", help="the port, 8000 by default")
     command.add_argument(
         "--name", metavar="NAME", help="the name of the model in requests; by default its own"
     )

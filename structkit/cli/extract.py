@@ -63,8 +63,9 @@ def read_grammar(path: Path, syntax: Syntax, start: str | None) -> Grammar[str]:
     try:
         return Grammar(path, start, syntax=syntax)
     except (OSError, UnicodeDecodeError) as error:
+        cause, _, remedy = reason_of(error).partition("; ")
         raise SchemaError(
-            f"the grammar cannot be read: {reason_of(error)}; give a file of UTF-8 text", place=str(path)
+            f"the grammar cannot be read: {cause}; {remedy or 'give a file of UTF-8 text'}", place=str(path)
         ) from error
 
 

@@ -36,6 +36,8 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
     """
     source = Path(arguments.input)
     sink = None if arguments.output in (None, "-") else Path(arguments.output)
+    if sink is not None and sink.resolve() == source.resolve():
+        raise StructkitError("the input and the output are one file; give another --output", place=str(sink))
     if sink is not None and sink.exists() and not arguments.resume:
         raise StructkitError("the file already exists; pass --resume to continue it", place=str(sink))
     model, failed, written = load(arguments.model), 0, 0

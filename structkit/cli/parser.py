@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-__all__ = ["Parser", "not_negative", "positive_float", "positive_int", "reason_of"]
+__all__ = ["Parser", "not_negative", "port", "positive_float", "positive_int", "reason_of"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -64,6 +64,14 @@ def positive_int(text: str) -> int:
     if count < 1:
         raise argparse.ArgumentTypeError(f"must be an integer of at least 1, not {text!r}")
     return count
+
+
+def port(text: str) -> int:
+    """Read the number of a port; 0 is a free one."""
+    number = int(text) if re.fullmatch(r"\d{1,5}", text) else -1
+    if not 0 <= number <= 65_535:
+        raise argparse.ArgumentTypeError(f"must be an integer from 0 to 65535, not {text!r}")
+    return number
 
 
 def positive_float(text: str) -> float:

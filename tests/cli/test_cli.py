@@ -86,6 +86,36 @@ def test_extract_says_that_a_limit_changed_the_value(
     assert "structkit: at `name`:\n  max_tokens is 24" in capsys.readouterr().err
 
 
+def test_the_output_is_not_the_input(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = file.parent / "lines.jsonl"
+    lines.write_text('"Ana is 34."\n')
+    given = [
+        "extract",
+        "--type",
+        f"{file}:Person",
+        "--input",
+        str(lines),
+        "--output",
+        "lines.jsonl",
+        "--resume",
+    ]
+    assert main(given) == 1
+    assert "the input and the output are one file\n  give another --output" in capsys.readouterr().err
+    assert lines.read_text() == '"Ana is 34."\n'
+
+
+def test_a_missing_grammar_has_one_remedy(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["extract", "x", "--grammar", "none.lark"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "  give the path of a grammar, or its text"
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http"])
+def test_a_port_is_checked_before_the_model_is_loaded(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", f"--port={port}"])
+    assert f"must be an integer from 0 to 65535, not '{port}'" in capsys.readouterr().err
+
+
 def test_extract_quotes_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -260,6 +260,12 @@ def test_an_undefined_rule_names_the_near_one(text: str, remedy: str) -> None:
     assert raised.value.remedy == remedy
 
 
+def test_text_that_is_no_grammar_has_a_remedy() -> None:
+    with pytest.raises(sk.GrammarError, match="Unexpected input") as raised:
+        sk.Grammar('start: "a')
+    assert raised.value.remedy is not None and "close a quotation mark" in raised.value.remedy
+
+
 def test_a_grammar_of_another_syntax_and_a_missing_file_have_a_remedy(tmp_path: Path) -> None:
     for text, syntax in (('root ::= "a"', "gbnf"), ("start ::= 'a';", "kbnf")):
         with pytest.raises(sk.GrammarError, match=f"pass syntax='{syntax}'") as raised:

@@ -81,6 +81,8 @@ class GrammarErrors:
         place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
         if place:
             message = message[: place.start()].strip()
+            if message == "Unexpected input":
+                message += "; close a quotation mark or a pattern before it, or write this in quotation marks"
             return self.at(message, int(place[1]), int(place[2]))
         if isinstance(error, FileNotFoundError):
             message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"

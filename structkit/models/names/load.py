@@ -44,6 +44,15 @@ _HOSTED: Mapping[str, Callable[[str], HostedModel]] = MappingProxyType(
     }
 )
 
+_HOSTED_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "openai": r"(chatgpt-|gpt-[3-9]|o[1-9](-|\Z))(?!.*/)",
+        "anthropic": r"claude-(?!.*/)",
+        "google": r"gemini-(?!.*/)",
+    }
+)
+"""The beginnings of names that no model on the Hub has."""
+
 _SERVERS: Mapping[str, _Server] = MappingProxyType(
     {
         "ollama": _Server(
@@ -209,6 +218,7 @@ def _split(name: str | Path) -> tuple[str, str] | None:
     # One letter before the colon is a drive of Windows.
     found = re.fullmatch(r"([A-Za-z][\w.-]+):(.*)", name) if isinstance(name, str) else None
     if found is None:
+        _check_hosted(name)
         return None
     provider = found[1].lower()
     if provider in _HOSTED or provider in _SERVERS:
@@ -223,6 +233,13 @@ def _split(name: str | Path) -> tuple[str, str] | None:
     close = get_close_matches(provider, known, 1)
     meant = f"write {close[0]}:{found[2]}" if close else f"it is one of {', '.join(known)}"
     raise ModelError(f"the provider {found[1]!r} is unknown; {meant}", place=found[0])
+
+
+def _check_hosted(name: str | Path) -> None:
+    """Raise `ModelError` for the name of a hosted model without its provider, which the Hub would be asked for."""
+    for provider, names in _HOSTED_NAMES.items():
+        if isinstance(name, str) and re.match(names, name) and not Path(name).exists():
+            raise ModelError(f"{name} is the name of a hosted model; write {provider}:{name}", place=name)
 
 
 def _connect(provider: str, model: str) -> ServerModel:

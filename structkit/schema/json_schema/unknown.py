@@ -29,9 +29,10 @@ _KNOWN: frozenset[str] = IMPLEMENTED | ANNOTATIONS
 """The keywords of the specification, of its drafts and of OpenAPI."""
 
 _EDITS = ((9, 2), (6, 1), (0, 0))
-"""By the minimum length of a keyword, how many letters a slip adds, omits or replaces. Every slip may add or omit one, or
-swap two neighbours; another letter makes another word of a short one (`then` and `when`), two make one of `minimum`
-(`minimal`)."""
+"""By the minimum length of a keyword, how many letters a slip adds, omits or replaces.
+
+Every slip may add or omit one, or swap two neighbours. Another letter makes another word of a short keyword (`then` and
+`when`), and two make another one of `minimum` (`minimal`)."""
 
 _MAX_REPORTED = 512
 """Maximum number of unknown keywords and formats that are logged."""

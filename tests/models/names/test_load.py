@@ -158,7 +158,7 @@ def test_paths_stay_paths(name: str) -> None:
 @pytest.mark.parametrize("name", ["org/name", "gpt2", "openai", "openai/gpt-oss-20b"])
 def test_names_on_the_hub_stay_names_on_the_hub(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
-    with pytest.raises(ModelError, match="downloads from the Hub are disabled"):
+    with pytest.raises(ModelError, match=r"downloads from the Hub are disabled"):
         sk.load(name)
 
 
@@ -203,3 +203,29 @@ def test_names_import_no_client() -> None:
     code = "import structkit, sys; structkit.load; print({'openai', 'anthropic', 'google.genai'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gpt-4o", "openai:gpt-4o"),
+        ("gpt-5-mini", "openai:gpt-5-mini"),
+        ("chatgpt-4o-latest", "openai:chatgpt-4o-latest"),
+        ("o3", "openai:o3"),
+        ("o4-mini", "openai:o4-mini"),
+        ("claude-sonnet-5", "anthropic:claude-sonnet-5"),
+        ("gemini-3.5-flash", "google:gemini-3.5-flash"),
+    ],
+)
+def test_the_name_of_a_hosted_model_has_a_provider(name: str, meant: str) -> None:
+    with pytest.raises(ModelError, match=f"{name} is the name of a hosted model\n  write {meant}$"):
+        sk.load(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt2", "openai/gpt-oss-20b", "org/claude-like", "o3-org/model", "./gpt-4o"]
+)
+def test_other_names_are_those_of_the_hub(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
+    with pytest.raises(ModelError, match="downloads from the Hub are disabled|the folder does not exist"):
+        sk.load(name)
