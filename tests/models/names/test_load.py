@@ -227,5 +227,5 @@ def test_the_name_of_a_hosted_model_has_a_provider(name: str, meant: str) -> Non
 )
 def test_other_names_are_those_of_the_hub(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
-    with pytest.raises(ModelError, match="downloads from the Hub are disabled|the folder does not exist"):
+    with pytest.raises(ModelError, match=r"downloads from the Hub are disabled|the folder does not exist"):
         sk.load(name)
