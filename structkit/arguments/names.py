@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 
 __all__ = ["check_names", "missing_attribute", "names_arguments"]
 
+_VALUES = frozenset({"data", "instance", "output", "parsed"})
+"""What other libraries call the value of a result."""
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -95,6 +98,11 @@ def missing_attribute(owner: object, name: str) -> AttributeError:
     >>> missing_attribute(slice(3), "real")
     AttributeError("slice has no attribute 'real'")
     """
-    value = None if name.startswith("_") else vars(owner).get("value") if hasattr(owner, "__dict__") else None
-    remedy = f"; write .value.{name}" if value is not None and hasattr(value, name) else ""
+    if name.startswith("_"):
+        return AttributeError(f"{type(owner).__name__} has no attribute {name!r}", name=name, obj=owner)
+    value = vars(owner).get("value") if hasattr(owner, "__dict__") else None
+    if value is not None and hasattr(value, name):
+        remedy = f"; write .value.{name}"
+    else:
+        remedy = "; write .value" if name in _VALUES else ""
     return AttributeError(f"{type(owner).__name__} has no attribute {name!r}{remedy}", name=name, obj=owner)

@@ -226,6 +226,10 @@ def _read(tokenizer: object) -> _TokenizerData:
         return _read_slow_sentencepiece(tokenizer)
     if isinstance(tokenizer, _MistralCommon):
         return _read_mistral_common(tokenizer)
+    if hasattr(getattr(tokenizer, "vocabulary", None), "eos_token_ids"):
+        raise VocabularyError(
+            f"{type(tokenizer).__name__} is a model, not a tokenizer; write model.vocabulary"
+        )
     raise VocabularyError(
         f"unsupported tokenizer {type(tokenizer).__module__}.{type(tokenizer).__qualname__}; pass a tokenizer of "
         "transformers, tokenizers, tiktoken or sentencepiece, or write Vocabulary(tokens, eos_token_ids)"

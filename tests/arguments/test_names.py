@@ -112,6 +112,8 @@ def test_an_attribute_of_the_value_is_named() -> None:
         _ = wrong.name
     with pytest.raises(AttributeError, match=r"^Result has no attribute 'nam'$"):
         _ = wrong.nam
+    with pytest.raises(AttributeError, match=r"^Result has no attribute 'output'; write \.value$"):
+        _ = wrong.output
     run: Any = sk.Agent(ScriptedModel(['{"name": "Ana"}']), output_type=Person).run("x")
     with pytest.raises(AttributeError, match=r"^AgentResult has no attribute 'name'; write \.value\.name$"):
         _ = run.name
@@ -124,6 +126,20 @@ def test_an_attribute_of_the_value_is_named() -> None:
     [
         (lambda: sk.Limits(states=cast("Any", "3")), "states must be an integer, not '3'"),
         (lambda: sk.Limits(states=cast("Any", True)), "states must be an integer, not True"),
+        (
+            lambda: sk.Vocabulary.from_tokenizer(RandomModel()),
+            "RandomModel is a model, not a tokenizer\n  write",
+        ),
+        (
+            lambda: sk.Agent(RandomModel()).run(
+                "x", messages=[cast("Any", {"role": "user", "content": "x"})]
+            ),
+            r"write structkit.messages.User\(content=",
+        ),
+        (
+            lambda: sk.extract(RandomModel(), "x", int, processors=[cast("Any", lambda ids, row: None)]),
+            "it returned None, and must return the scores",
+        ),
         (lambda: sk.Limits(states=-3), "states must be at least 0, not -3"),
         (lambda: sk.tool(cast("Any", 3)), "a tool is a function, not 3"),
         (lambda: sk.LogitsProcessor(cast("Any", RandomModel())), "LogitsProcessor takes a guide, not <"),
@@ -149,7 +165,7 @@ def test_an_attribute_of_the_value_is_named() -> None:
     ],
 )
 def test_wrong_types_have_a_remedy(call: Callable[[], object], message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises((TypeError, ValueError, sk.StructkitError), match=message):
         call()
 
 

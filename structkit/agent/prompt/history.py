@@ -88,7 +88,8 @@ def check_history(
     for message in messages:
         if not isinstance(message, (User, Calls, Output, Answer)):
             raise TypeError(
-                f"{place} must be instances of the classes in structkit.messages, not {message!r:.60}"
+                f"{place} must be instances of the classes in structkit.messages, not {message!r:.60}; pass the "
+                "messages of a result, or write structkit.messages.User(content='...')"
             )
         known.append(message)
     waiting = check_messages(known, place)

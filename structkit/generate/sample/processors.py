@@ -205,6 +205,8 @@ def _from_transformers(processor: Callable[[Any, Any], Any]) -> LogitsStep:
         import torch
 
         scores = processor(torch.tensor([list(token_ids)]), torch.from_numpy(row)[None])
+        if scores is None:
+            raise TypeError("it returned None, and must return the scores")
         changed: LogitsRow = scores[0].float().numpy()
         return changed
 
