@@ -234,9 +234,8 @@ class ChatStructkit(BaseChatModel):
                 deps_type=str,
                 instructions=_instructions,
                 max_steps=_NO_LIMIT,
-                on_limit="answer",
                 max_parallel_calls=self.max_parallel_calls,
-                **cast("Any", options),
+                **cast("Any", {"on_limit": "answer", **options}),
             )
             self._agents.put(key, agent)
         return agent, [] if choice == "none" else tools

@@ -198,3 +198,14 @@ def test_parts_of_text_are_read() -> None:
 def test_the_name_of_a_model_is_refused_at_once() -> None:
     with pytest.raises(TypeError, match=r"the model is a string, 'demo'; write structkit\.load\('demo'\)"):
         ChatStructkit(model="demo")
+
+
+def test_a_limit_is_an_error_where_that_is_asked_for() -> None:
+    long = "a long name that has no end within the limit"
+    replies = [long, ANA.replace("Ana", long)]
+    model = ScriptedModel(replies, strict=False)
+    limited = ChatStructkit(model=model, options={"max_tokens": 16, "on_limit": "raise"})
+    with pytest.raises(sk.UsageLimitExceeded):
+        limited.invoke("x", max_tokens=5)
+    with pytest.raises(sk.BudgetExceeded):
+        limited.with_structured_output(Person).invoke("x")
