@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from structkit.arguments.names import names_arguments
 from structkit.errors import LimitExceeded
@@ -105,12 +105,12 @@ class Limits:
     """States searched to decide whether a vocabulary without some byte tokens can complete a value."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for name in self.__slots__:
+            value = getattr(self, name)
             if type(value) is not int:
-                raise TypeError(f"{each.name} must be an integer, not {value!r:.60}")
-            if value < 0 and each.name != "integer_digits":
-                raise ValueError(f"{each.name} must be at least 0, not {value}")
+                raise TypeError(f"{name} must be an integer, not {value!r:.60}")
+            if value < 0 and name != "integer_digits":
+                raise ValueError(f"{name} must be at least 0, not {value}")
         if not 1 <= self.integer_digits <= _MAX_INTEGER_DIGITS:
             raise ValueError(
                 f"integer_digits must be from 1 to {_MAX_INTEGER_DIGITS}, not {self.integer_digits}"

@@ -55,6 +55,8 @@ _HINTS: Mapping[str, str] = MappingProxyType(
 _DEFAULT_THINKING_TOKENS = 1_024
 """Thinking tokens with `thinking=True`."""
 
+_LIMITS = Limits()
+
 _MAX_SAMPLES = 100_000
 """All samples stay in memory until the last is complete; a larger number is probably a mistake."""
 
@@ -297,7 +299,7 @@ def _compile_settings(options: CommonOptions) -> CompileSettings:
         defaults=options.get("defaults"),
         order=options.get("order"),
         null=options.get("null"),
-        limits=options.get("limits", Limits()),
+        limits=options.get("limits", _LIMITS),
     )
 
 
