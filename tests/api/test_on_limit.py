@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator, BaseModel
+from typing_extensions import TypeAliasType
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
@@ -70,6 +71,14 @@ def test_a_full_context_is_named() -> None:
     with pytest.raises(sk.BudgetExceeded, match="shorten the prompt") as raised:
         sk.extract(model, prompt, list[str], include_schema=False, on_limit="raise")
     assert raised.value.limit == "context"
+
+
+def test_a_depth_that_pydantic_does_not_read_is_named() -> None:
+    nested: Any = TypeAliasType("nested", "list[nested]")  # type: ignore[misc]
+    model = ScriptedModel(["[" * 300 + "]" * 300], strict=False)
+    with pytest.raises(sk.BudgetExceeded, match="190 levels are open") as raised:
+        sk.extract(model, "x", nested, max_tokens=900, on_limit="raise")
+    assert (raised.value.limit, raised.value.text) == ("depth", "[" * 190)
 
 
 def test_a_limit_is_not_hidden_by_an_earlier_rejection() -> None:
