@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -101,6 +102,28 @@ def test_in_a_batch_only_the_long_answer_is_an_error() -> None:
     with pytest.raises(sk.BudgetExceeded, match=r"prompts\[0\]"):
         sk.extract_many(ScriptedModel(['"Ana Souza de Almeida"', '"Al"'], strict=False), ["a", "b"], str,
                         max_tokens=6, on_limit="raise")  # fmt: skip
+
+
+def test_a_stored_value_that_a_limit_changed_is_generated_again(tmp_path: Path) -> None:
+    path, prompts = tmp_path / "results.jsonl", ["a", "b"]
+    replies = ['"Ana Souza de Almeida"', '"Al"']
+    kept = sk.extract_many(
+        ScriptedModel(replies, strict=False), prompts, str, max_tokens=6, results_file=path
+    )
+    assert kept[1] == "Al" and replies[0].startswith(f'"{kept[0]}'[:4])
+    with pytest.raises(sk.BudgetExceeded):
+        sk.extract_many(
+            ScriptedModel(replies[:1], strict=False),
+            prompts,
+            str,
+            max_tokens=6,
+            results_file=path,
+            on_limit="raise",
+        )
+    again = sk.extract_many(ScriptedModel(replies[:1]), prompts, str, results_file=path, on_limit="raise")
+    assert again == ["Ana Souza de Almeida", "Al"]
+    # The last line of a prompt counts.
+    assert sk.extract_many(ScriptedModel([]), prompts, str, results_file=path, on_limit="raise") == again
 
 
 def test_a_stream_ends_with_the_error() -> None:

@@ -214,7 +214,7 @@ def run_as_completed(
     with ResultFile(batch.results_file) as file:
         # What is at the start of the file need not wait for anything; the rest is found as prompts are read.
         for request in requests:
-            if not file.has(request.number):
+            if not file.has(request):
                 requests = chain([request], requests)
                 break
             yield request.number, file.read(request)
@@ -251,7 +251,7 @@ def _with_targets(
 def _without_found(requests: Iterable[Request], file: ResultFile, found: deque[Request]) -> Iterator[Request]:
     """Yield the requests without a result in a file; the others are added to `found`."""
     for request in requests:
-        if file.has(request.number):
+        if file.has(request):
             found.append(request)
         else:
             yield request

@@ -48,9 +48,12 @@ class ResultFile:
             self._file.close()
             raise
 
-    def has(self, number: int) -> bool:
-        """Whether the file has the result of a prompt."""
-        return number in self._offsets
+    def has(self, request: Request) -> bool:
+        """Whether the file has the result of a prompt; one that a limit changed is none with `on_limit="raise"`."""
+        offset = self._offsets.get(request.number)
+        if offset is None or request.settings.on_limit == "answer":
+            return offset is not None
+        return self._line(offset).get("finish_reason") != "budget"
 
     def read(self, request: Request) -> Result[object]:
         """Return the result of a prompt. The validators of its type run again; the details of tokens are not stored.
