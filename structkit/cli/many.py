@@ -29,7 +29,8 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
     """Run the command; return its output, and the exit status: 1 if an answer is an error.
 
     Every line of the input is a prompt: a JSON string, or an object with a `prompt` (a string or messages) and an
-    optional `id`. The same line of the output is an object with the `value` or the `error`, and the `id`.
+    optional `id`. The same line of the output is an object with the `value` or the `error`, and the `id`. A value that
+    a limit changed has the `finish_reason` `"budget"`.
 
     Raises:
         StructkitError: A file cannot be read or written, the output already exists, or the target is invalid.
@@ -219,6 +220,8 @@ def _answers(
 def _answer(result: Result[object] | Exception, line_id: object, *, is_json: bool) -> dict[str, object]:
     if isinstance(result, Result):
         answer: dict[str, object] = {"value": json.loads(result.text) if is_json else result.text}
+        if result.finish_reason == "budget":
+            answer["finish_reason"] = "budget"
     else:
         answer = {"error": f"{type(result).__name__}: {result}"}
     return answer if line_id is None else {"id": line_id, **answer}

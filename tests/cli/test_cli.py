@@ -86,6 +86,21 @@ def test_extract_says_that_a_limit_changed_the_value(
     assert "structkit: at `name`:\n  max_tokens is 24" in capsys.readouterr().err
 
 
+def test_a_line_says_that_a_limit_changed_its_value(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = ANA.replace("Ana", "Ana Souza de Almeida Prado")
+    monkeypatch.setattr("structkit.cli.many.load", lambda name: ScriptedModel([long, ANA], strict=False))
+    (file.parent / "lines.jsonl").write_text('"a"\n"b"\n')
+    given = ["extract", "--type", f"{file}:Person", "--input", "lines.jsonl", "--max-tokens", "24"]
+    assert main(given) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["finish_reason"] == "budget" and "finish_reason" not in second
+    assert main([*given, "--on-limit", "raise"]) == 1
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["error"].startswith("BudgetExceeded: ") and second["value"]["name"] == "Ana"
+
+
 def test_the_output_is_not_the_input(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = file.parent / "lines.jsonl"
     lines.write_text('"Ana is 34."\n')
