@@ -364,7 +364,7 @@ class BudgetExceeded(GenerationError):
 
     def __init__(self, message: str, *, limit: ExceededLimit, text: str, place: str | None = None) -> None:
         super().__init__(message, place=place)
-        self.limit = limit
+        self.limit: ExceededLimit = limit
         self.text = text
 
 

@@ -404,3 +404,17 @@ def mistakes(model: sk.testing.ScriptedModel) -> None:
     sk.check(Person, n="many")  # type: ignore[arg-type]
     wrong: str = sk.extract(model, "x", Person)  # type: ignore[assignment]
     del wrong
+
+
+def limits(model: sk.testing.ScriptedModel) -> None:
+    assert_type(sk.extract(model, "x", Person, on_limit="raise"), Person)
+    assert_type(sk.extract_many(model, ["x"], Person, on_limit="answer"), list[Person])
+    sk.extract(model, "x", Person, on_limit="stop")  # type: ignore[call-overload]
+    sk.Limits(state=3)  # type: ignore[call-arg]
+    sk.load(devise="cpu")  # type: ignore[call-overload]
+    try:
+        sk.generate(model, "x", Person)
+    except sk.BudgetExceeded as error:
+        assert_type(error.text, str)
+        assert_type(error.limit, Literal["max_tokens", "timeout", "context", "depth"])
+    _ = sk.generate(model, "x", Person).name  # type: ignore[attr-defined]
