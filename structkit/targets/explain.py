@@ -233,7 +233,10 @@ def _rows(
         elif reason is None and keyword == "format" and is_json_schema and value not in FORMATS:
             yield KeywordRow(keyword_path(pointer), keyword, "unknown", _unknown_format(value))
         elif reason is None:
-            status = "enforced" if keyword in constraints else keyword_status(keyword)
+            is_enforced = keyword in constraints or keyword.startswith(
+                "x-structkit-"
+            )  # a marker, such as a quote
+            status = "enforced" if is_enforced else keyword_status(keyword)
             yield KeywordRow(keyword_path(pointer), keyword, status, _REASONS.get(status, ""))
         else:
             reported.add(reason)

@@ -79,8 +79,10 @@ class PythonCall(TextTarget[Call[R_co]]):
         found: dict[str, None] = {}
         for function in self.functions:
             if not is_function(function):
+                given: object = function
+                remedy = "PythonCall(*functions)" if isinstance(given, (list, tuple)) else "PythonCall(f)"
                 raise SchemaError(
-                    f"PythonCall takes functions, not {short_text(repr(function))}; write PythonCall([f])"
+                    f"PythonCall takes functions, not {short_text(repr(function))}; write {remedy}"
                 )
             name = read_signature(function).name
             if not is_keyword(name):
@@ -92,7 +94,7 @@ class PythonCall(TextTarget[Call[R_co]]):
                 raise SchemaError(f"two functions are named {name}; names must differ", place=name)
             found[name] = None
         if not found:
-            raise SchemaError("PythonCall needs at least one function; write PythonCall([f])")
+            raise SchemaError("PythonCall needs at least one function; write PythonCall(f)")
         return tuple(found)
 
     def __repr__(self) -> str:

@@ -140,6 +140,8 @@ def test_an_attribute_of_the_value_is_named() -> None:
             lambda: sk.extract(RandomModel(), "x", int, processors=[cast("Any", lambda ids, row: None)]),
             "it returned None, and must return the scores",
         ),
+        (lambda: sk.PythonCall(cast("Any", [abs])), r"write PythonCall\(\*functions\)"),
+        (lambda: sk.PythonCall(cast("Any", "abs")), r"write PythonCall\(f\)"),
         (lambda: sk.Limits(states=-3), "states must be at least 0, not -3"),
         (lambda: sk.tool(cast("Any", 3)), "a tool is a function, not 3"),
         (lambda: sk.LogitsProcessor(cast("Any", RandomModel())), "LogitsProcessor takes a guide, not <"),

@@ -81,6 +81,17 @@ class Owner(BaseModel):
         return self
 
 
+def test_markers_are_enforced() -> None:
+    class Marked(BaseModel):
+        quote: Annotated[str, sk.Quote()]
+        text: Annotated[str, sk.Grammar('start: "a" | "b"')]
+        short: Annotated[str, sk.MaxTokens(3)]
+
+    found = sk.explain(Marked, source="x")
+    markers = {row.keyword: row.how for row in found.rows if row.keyword.startswith("x-structkit-")}
+    assert len(markers) == 3 and set(markers.values()) == {"enforced"} and found.enforced
+
+
 def tag_of(value: object) -> str:
     return "a"
 
