@@ -1,4 +1,4 @@
-"""Keyword arguments that a function does not have: the error names the one that was probably meant."""
+"""Arguments and attributes that do not exist: the error names the one that was probably meant."""
 
 from __future__ import annotations
 
