@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import structkit as sk
 from structkit.compile import compile
-from structkit.generate.decode.decode import _text_mask
 from structkit.regex.nodes import LiteralText, Node, Repeat, RuleRef, Rules, choice, seq
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import Target, read_target
@@ -17,6 +16,7 @@ from structkit.testing import byte_vocabulary, small_vocabulary
 from structkit.vocabulary.control_tokens import (
     control_text,
     display_text,
+    text_mask,
     to_bytes,
     to_text,
     with_control_tokens,
@@ -101,9 +101,7 @@ def test_no_text_spells_a_control_token() -> None:
 
 
 def test_thinking_has_no_control_tokens() -> None:
-    allowed = set(
-        np.flatnonzero(np.unpackbits(_text_mask(MARKED).view(np.uint8), bitorder="little")).tolist()
-    )
+    allowed = set(np.flatnonzero(np.unpackbits(text_mask(MARKED).view(np.uint8), bitorder="little")).tolist())
     assert {FIRST, FIRST + 1} & allowed == set()
     assert len(allowed) > 300
 
