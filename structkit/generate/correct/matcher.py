@@ -73,6 +73,7 @@ class ReplyMatcher:
 
     def __init__(self, cursor: Cursor, text: bytes, shown: int, budget: int, *, continues: bool) -> None:
         self.data = bytearray()
+        self._half = ""
         self._cursor = cursor
         self._text = text
         self._hidden = text[shown:]
@@ -92,10 +93,15 @@ class ReplyMatcher:
 
     def feed(self, piece: str) -> bool:
         """Read the next piece; return whether the rest of the reply is not needed."""
+        piece = self._half + piece
+        # A server that counts characters in UTF-16 can send the halves of one in two pieces.
+        self._half = piece[-1:] if "\ud800" <= piece[-1:] < "\udc00" else ""
+        piece = piece[: len(piece) - len(self._half)]
         return any(self._feed(piece[start : start + _CHUNK]) for start in range(0, len(piece), _CHUNK))
 
     def finish(self) -> None:
         """Read the end of the reply."""
+        self.data += self._half.encode(errors="surrogatepass")
         self._read(is_last=True)
 
     @property
@@ -122,7 +128,7 @@ class ReplyMatcher:
         return None
 
     def _feed(self, piece: str) -> bool:
-        self.data += piece.encode(errors="surrogatepass")
+        self.data += _utf8(piece)
         return self._read(is_last=False)
 
     def _read(self, *, is_last: bool) -> bool:
@@ -236,3 +242,16 @@ class ReplyMatcher:
 
     def _add(self, rank: int, reading: Reading) -> None:
         self._live.append(_Ranked(rank, reading))
+
+
+def _utf8(piece: str) -> bytes:
+    r"""Return a text as UTF-8, with the halves of a character joined.
+
+    >>> _utf8("\ud83d\ude00").decode()
+    '😀'
+    """
+    try:
+        return piece.encode()
+    except UnicodeEncodeError:
+        joined = piece.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return joined.encode(errors="surrogatepass")

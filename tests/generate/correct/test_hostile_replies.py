@@ -122,7 +122,43 @@ REPLIES: dict[str, Reply] = {
     "long string": lambda rng, answer, text: rest_of(answer, text)[:-1] + "x" * 50_000,
     "upper": lambda rng, answer, text: answer.upper(),
     "quoted": lambda rng, answer, text: json.dumps(answer),
+    "marks": lambda rng, answer, text: (
+        rng.choice(["\ufeff", "\u200b", "\u202e", "**", "1. ", "Answer: "]) + answer
+    ),
+    "table": lambda rng, answer, text: f"| key | value |\n|---|---|\n| a | {answer} |\n\n{answer}",
+    "fences": lambda rng, answer, text: f"````markdown\n```json\n{answer}\n```\n````",
+    "two fences": lambda rng, answer, text: f"```json\n{answer[:5]}\n```\nRather:\n```json\n{answer}\n```",
+    "comments": lambda rng, answer, text: re.sub(
+        r"([,{\[])", rng.choice(["\\1 // x\n", "\\1 /* x */ "]), answer
+    ),
+    "commas": lambda rng, answer, text: re.sub(r"([}\]])", r",\1", answer),
+    "numbers": lambda rng, answer, text: re.sub(
+        r"\d+", lambda match: rng.choice([*NUMBERS, match[0] * 400]), answer
+    ),
+    "quotes": lambda rng, answer, text: answer.translate(
+        {ord('"'): rng.choice(["'", "”", "＂", "&quot;", "\\'"])}
+    ),
+    "Python": lambda rng, answer, text: answer.replace("true", "True").replace("null", "None"),
+    "escapes": lambda rng, answer, text: "".join(
+        f"\\u{ord(each):04x}" if each.isalpha() else each for each in answer
+    ),
+    "pairs": lambda rng, answer, text: answer.replace(rng.choice("aey "), "\ud83d\ude00", 1),
+    "halves": lambda rng, answer, text: answer.replace("a", rng.choice(["\ud83d", "\ude00", r"\ud83d"]), 1),
+    "other case": lambda rng, answer, text: text[-rng.randrange(1, 40) :].swapcase() + rest_of(answer, text),
+    "control": lambda rng, answer, text: answer.replace(" ", rng.choice(["\0", "\x1b[0m", "\u00a0", "\r\n"])),
+    "closing tag": lambda rng, answer, text: f"hm</think>{answer}<|im_end|>\n<|im_start|>user\n{answer}",
+    "call": lambda rng, answer, text: rng.choice(CALLS).replace("ANSWER", answer),
 }
+
+NUMBERS = ["NaN", "-Infinity", "1e999", "0x1F", "007", "+1", ".5", "1.", "-0"]
+CALLS = [
+    '<tool_call>\n{"name": "answer", "arguments": ANSWER}\n</tool_call>',
+    '[TOOL_CALLS][{"name": "answer", "arguments": ANSWER}]',
+    '<|python_tag|>{"name": "answer", "parameters": ANSWER}<|eom_id|>',
+    "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>ANSWER<|return|>",
+    "[answer(value=ANSWER)]",
+    "<function=answer><parameter=value>ANSWER</parameter></function>",
+]
 
 
 def ranked(rng: random.Random, answer: str, piece: str) -> str:
@@ -247,6 +283,16 @@ def check_text(target: AnyTarget, result: sk.Result[object]) -> None:
         assert len(draft.skipped + draft.refused + draft.rest) <= len(draft.reply)
     lines = str(result.trace).split("\n")
     assert all(line.isprintable() and len(line) <= 100 for line in lines)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [["\ud83d\ude00"], ["\ud83d", "\ude00"], ["a\ud83d", "", "\ude00"], ["é", "\ud83d", "\ude00b"]],
+)
+def test_the_halves_of_a_character_are_joined(pieces: list[str]) -> None:
+    model = sk.from_function(lambda text: iter(['"', *pieces, '"']))
+    expected = "".join(pieces).replace("\ud83d\ude00", "😀")
+    assert sk.extract(model, "Answer.", str) == expected
 
 
 @pytest.mark.parametrize("start", range(0, RUNS, 50))

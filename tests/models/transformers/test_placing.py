@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 pytest.importorskip("tokenizers", reason="needs tokenizers")
 
-from structkit.models.transformers.forward import forward_parameters  # noqa: E402
+from structkit.models.transformers.forward import forward_parameters, is_compiled  # noqa: E402
 from structkit.models.transformers.model import TransformersModel, from_transformers  # noqa: E402
 from tests.models.tiny import byte_level  # noqa: E402
 
@@ -31,9 +31,10 @@ def tokenizer():
     )
 
 
-def tiny(kind: str, size: int):
+def tiny(kind: str, size: int, **changes: int):
     torch.manual_seed(0)
     shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    shape |= changes
     ends = {"bos_token_id": 0, "eos_token_id": 1}
     config = transformers.AutoConfig.for_model(
         kind, vocab_size=size, max_position_embeddings=128, **shape, **ends
@@ -130,6 +131,41 @@ def test_device_map_is_handed_to_transformers(folder: Path) -> None:
 def test_other_models_refuse_the_settings(name: str, setting: str) -> None:
     with pytest.raises(ModelError, match=f"{setting} is a setting of models .*\n  leave it out"):
         sk.load(name, **{setting: "auto"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("way", ["wrapper", "in place", "forward"])
+def test_a_compiled_model_is_recognized(tokenizer, way: str) -> None:
+    model = tiny("llama", len(tokenizer))
+    assert not is_compiled(model)
+    if way == "wrapper":
+        model = torch.compile(model, backend="eager")
+    elif way == "in place":
+        model.compile(backend="eager")
+    else:
+        model.forward = torch.compile(model.forward, backend="eager")
+    assert is_compiled(model)
+    assert "position_ids" in forward_parameters(model)
+
+
+def test_a_batch_of_a_compiled_model_is_that_of_the_model(tokenizer) -> None:
+    # This backend fails where those that write code fail, and takes seconds, not minutes.
+    plain = tiny("llama", len(tokenizer), num_hidden_layers=1)
+    compiled = torch.compile(plain, backend="aot_eager", dynamic=True)
+    batches = [from_transformers(model, tokenizer).batch() for model in (plain, compiled)]
+    for work in (
+        lambda batch: batch.add([[5, 6, 7], [8]]),
+        lambda batch: batch.feed([[9], [10, 11]]),
+        lambda batch: batch.rollback(0, 2) or batch.feed([[12, 13], [14]]),
+    ):
+        expected, found = map(work, batches)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_static_cache_changes_nothing(tokenizer) -> None:
+    model = tiny("llama", len(tokenizer))
+    expected = texts(from_transformers(model, tokenizer))
+    model.generation_config.cache_implementation = "static"
+    assert texts(from_transformers(model, tokenizer)) == expected
 
 
 def test_a_step_of_a_model_that_is_traced(tokenizer) -> None:
