@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["forward_parameters", "input_device"]
+__all__ = ["forward_parameters", "input_device", "is_compiled"]
 
 
 def forward_parameters(model: PreTrainedModel) -> Collection[str]:
@@ -20,6 +20,15 @@ def forward_parameters(model: PreTrainedModel) -> Collection[str]:
     """
     original: PreTrainedModel = getattr(model, "_orig_mod", model)
     return inspect.signature(original.forward).parameters
+
+
+def is_compiled(model: PreTrainedModel) -> bool:
+    """Whether `torch.compile` traces the model: a wrapper, `model.compile()`, or a compiled `forward`."""
+    return (
+        hasattr(model, "_orig_mod")
+        or getattr(model, "_compiled_call_impl", None) is not None
+        or hasattr(model.forward, "_torchdynamo_orig_callable")
+    )
 
 
 def input_device(model: PreTrainedModel) -> torch.device:

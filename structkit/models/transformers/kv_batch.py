@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicS
 
 from structkit.errors import ModelError
 from structkit.models.protocols import Batch, Logits
-from structkit.models.transformers.forward import forward_parameters, input_device
+from structkit.models.transformers.forward import forward_parameters, input_device, is_compiled
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -134,10 +135,24 @@ class _Cache(Cache):
     def select(self, rows: Sequence[int], start: int) -> _Cache:
         """Return some rows, from token `start` on, as a new cache."""
         if not self.batch_layers:
-            return _Cache()
+            return type(self)()
         index = torch.tensor(list(rows), dtype=torch.long, device=self.batch_layers[0].device)
         # With `device_map`, layers are on several devices.
-        return _Cache(layer.select(index.to(layer.device), start) for layer in self.batch_layers)
+        return type(self)(layer.select(index.to(layer.device), start) for layer in self.batch_layers)
+
+
+@lru_cache(maxsize=1)
+def _untraced_cache() -> type[_Cache]:
+    """Return the cache of a compiled model, into which `torch.compile` does not trace.
+
+    Its compilers fail on views of buffers that live longer than a step, and would make a graph for each combination of
+    rows with padding. `torch.compiler` is imported here, because that takes a second.
+    """
+
+    class UntracedCache(_Cache):
+        update = torch.compiler.disable(_Cache.update)  # type: ignore[no-untyped-call]
+
+    return UntracedCache
 
 
 class TransformersBatch:
@@ -167,14 +182,15 @@ class TransformersBatch:
         self._device = input_device(model)
         # A CPU computes a few tokens in the time in which it reads the weights, an accelerator some hundreds.
         self.overhead = 24 if self._device.type == "cpu" else 256
-        self._cache = _Cache()
+        self._new_cache = _untraced_cache() if is_compiled(model) else _Cache
+        self._cache = self._new_cache()
         self._lengths: list[int] = []
         self._surplus: list[int] = []
 
     @torch.inference_mode()
     def add(self, sequences: Sequence[Sequence[int]]) -> Logits:
         """Append rows; see `Batch.add`."""
-        cache, lengths = _Cache(), [0] * len(sequences)
+        cache, lengths = self._new_cache(), [0] * len(sequences)
         logits = self._forward(cache, lengths, sequences, 1)[:, -1]
         self.merge(self._new_batch(cache, lengths))
         return _to_host(logits)
@@ -231,7 +247,7 @@ class TransformersBatch:
         self._lengths = [self._lengths[row] for row in rows]
         self._surplus = [self._surplus[row] for row in rows]
         if not rows:
-            self._cache = _Cache()
+            self._cache = self._new_cache()
             return
         cached_lengths = map(sum, zip(self._lengths, self._surplus, strict=True))
         self._cache = self._cache.select(rows, total - max(cached_lengths))
@@ -270,7 +286,7 @@ class TransformersBatch:
         cache = other._cache
         if self._lengths:
             self._apply_rollbacks()
-            cache = _Cache(
+            cache = self._new_cache(
                 present.concat(added)
                 for present, added in zip(self._cache.batch_layers, cache.batch_layers, strict=True)
             )
