@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["TransformersBatch", "can_batch"]
 
 
+_ROOM = 64
+"""Tokens by which rows can grow before they are copied again."""
+
+
 def can_batch(model: PreTrainedModel) -> bool:
     """Whether the cache of a model can be cropped, shifted and joined by row; false for recurrent models."""
     if not {"attention_mask", "past_key_values"} <= {*forward_parameters(model)}:
@@ -46,11 +50,11 @@ class _Layer(DynamicLayer):
         views: The views; transformers reads them as `keys` and `values`.
     """
 
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor, length: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
         self.buffers = keys, values
-        self.set_length(keys.shape[-2])
+        self.set_length(length)
 
     def set_length(self, length: int) -> None:
         """Set the views to the first `length` tokens of the buffers."""
@@ -71,7 +75,7 @@ class _Layer(DynamicLayer):
         """Append keys and values of new tokens, and move their padding to the left of the row."""
         old, length = self.length, self.length + keys.shape[-2]
         if self.buffers[0].shape[-2] < length:
-            larger = _allocate(keys, 2 * length), _allocate(values, 2 * length)
+            larger = _reserve(keys, len(keys), 2 * length), _reserve(values, len(values), 2 * length)
             for buffer, view in zip(larger, self.views, strict=True):
                 buffer[:, :, :old] = view
             self.buffers = larger
@@ -87,15 +91,18 @@ class _Layer(DynamicLayer):
             view[row, :, distance : distance + length] = view[row, :, :length].clone()
 
     def select(self, rows: torch.Tensor, start: int) -> _Layer:
-        """Return some rows, from token `start` on, as a new layer."""
-        keys, values = self.views
-        return _Layer(keys[rows, :, start:], values[rows, :, start:])
+        """Return some rows, from token `start` on, as a new layer with room for the next tokens."""
+        length = self.length - start
+        keys, values = (_reserve(view, len(rows), length + _ROOM) for view in self.views)
+        for view, made in zip(self.views, (keys, values), strict=True):
+            torch.index_select(view[:, :, start:], 0, rows, out=made[:, :, :length])
+        return _Layer(keys, values, length)
 
     def concat(self, other: _Layer) -> _Layer:
         """Return this layer with the rows of another one appended; shorter rows are padded at the left."""
         length = max(self.length, other.length)
         keys, values = (_concat(a, b, length) for a, b in zip(self.views, other.views, strict=True))
-        return _Layer(keys, values)
+        return _Layer(keys, values, length)
 
 
 class _Cache(Cache):
@@ -126,7 +133,8 @@ class _Cache(Cache):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Append the keys and values of new tokens."""
         while len(self.batch_layers) <= layer_idx:
-            self.batch_layers.append(_Layer(_allocate(key_states, 0), _allocate(value_states, 0)))
+            empty = (_reserve(states, len(states), 0) for states in (key_states, value_states))
+            self.batch_layers.append(_Layer(*empty, 0))
             self.layers.append(self.batch_layers[-1])
         layer = self.batch_layers[layer_idx]
         layer.extend(key_states, value_states, self.padding_moves)
@@ -355,15 +363,18 @@ class TransformersBatch:
         return cast("torch.Tensor", output.logits)
 
 
-def _allocate(like: torch.Tensor, length: int) -> torch.Tensor:
-    rows, heads, _, size = like.shape
-    return like.new_zeros((rows, heads, length, size))
+def _reserve(like: torch.Tensor, rows: int, length: int) -> torch.Tensor:
+    """Return a buffer whose content is undefined: all that a view shows is written before."""
+    return like.new_empty((rows, like.shape[1], length, like.shape[3]))
 
 
 def _concat(first: torch.Tensor, second: torch.Tensor, length: int) -> torch.Tensor:
-    rows = first.new_zeros((len(first) + len(second), first.shape[1], length, first.shape[3]))
-    rows[: len(first), :, length - first.shape[2] :] = first
-    rows[len(first) :, :, length - second.shape[2] :] = second
+    """Return a buffer whose first `length` tokens are the rows of both, with zeros at the left of shorter ones."""
+    rows = _reserve(first, len(first) + len(second), length + _ROOM)
+    for part, given in ((rows[: len(first)], first), (rows[len(first) :], second)):
+        start = length - given.shape[2]
+        part[:, :, :start] = 0  # the mask hides it, but it may not be infinite
+        part[:, :, start:length] = given
     return rows
 
 
