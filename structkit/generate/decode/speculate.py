@@ -29,6 +29,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = [
     "AcceptanceRate",
     "AssistantDrafter",
+    "DraftPace",
     "Drafter",
     "DrafterFactory",
     "PromptLookup",
@@ -343,6 +344,33 @@ class AcceptanceRate:
         """Whether a typical draft saves time in a batch of `rows` rows."""
         return (1 + _TYPICAL_DRAFT * self.rate) * (overhead + rows) > overhead + (1 + _TYPICAL_DRAFT) * rows
 
+
+class DraftPace:
+    """How often a batch of many rows drafts guesses: less often while it reads none, for each row takes its time.
+
+    >>> pace = DraftPace()
+    >>> pace.update(32, is_read=False)
+    >>> [pace.is_due(rows) for rows in (32, 32)], pace.is_due(2)
+    ([False, True], True)
+    """
+
+    def __init__(self) -> None:
+        self._interval = 1
+        self._steps = 0
+
+    def is_due(self, rows: int) -> bool:
+        """Whether to draft at this step of a batch."""
+        self._steps += 1
+        return self._steps >= min(self._interval, rows // _ROWS_PER_STEP)
+
+    def update(self, rows: int, *, is_read: bool) -> None:
+        """Note whether the batch read a guess at a step that drafted."""
+        self._interval = 1 if is_read else max(2, min(2 * self._interval, rows // _ROWS_PER_STEP))
+        self._steps = 0
+
+
+_ROWS_PER_STEP = 4
+"""Rows for each step from one that drafts to the next, at most: a few rows draft at each step."""
 
 _PRIOR_ACCEPTED, _PRIOR_TOTAL = 1.2, 2.0
 """Prior acceptance rate of guesses: 1.2 of 2."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from structkit.errors import ModelError, StructkitError
 from structkit.generate.decode.config import FlowRequest, ScoreRequest, TextEnd
 from structkit.generate.decode.decode import common_length
-from structkit.generate.decode.speculate import AcceptanceRate, best_width
+from structkit.generate.decode.speculate import AcceptanceRate, DraftPace, best_width
 from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.sample.select import select_tokens
 from structkit.generate.sample.step import Draft, SampleRequest
@@ -69,6 +69,7 @@ class Rows:
         self._entering: list[AnyRow] = []
         self._has_entered = False
         self._acceptance = AcceptanceRate()
+        self._pace = DraftPace()
         self._prefix: tuple[list[int], Batch] | None = None
         self._ended: list[tuple[AnyRow, FlowResult[Any]]] = []
         self._asked: list[AnyRow] = []
@@ -278,7 +279,7 @@ class Rows:
 
     def _step(self) -> None:
         """Run one step of the model, and send the chosen tokens to the flows whose tokens were all read."""
-        self._draft()
+        has_drafted = self._draft()
         while len(self.active) > 1 and self._count_tokens(self.active) > _most_tokens(self.active):
             self._displace(self.active[-1:])
         if not self.active:
@@ -290,6 +291,8 @@ class Rows:
         width = best_width(worths, self._batch.overhead)
         begin = time.perf_counter()
         token_ids = [row.next_tokens(width) for row in self.active]
+        if has_drafted:
+            self._pace.update(len(self.active), is_read=any(any(row.is_guess) for row in self.active))
         try:
             logits = self._feed(token_ids, max(len(row.draft_ids) for row in self.active))
         except StructkitError as error:
@@ -302,11 +305,12 @@ class Rows:
         self._sample_all(self.active, logits)
         self._drop_ended()
 
-    def _draft(self) -> None:
-        """Draft tokens for the rows: forced text always, guesses if they pay off."""
+    def _draft(self) -> bool:
+        """Draft tokens for the rows: forced text always, guesses if they pay off; return whether they do."""
         if self._lookahead is None:
-            return
-        pays_off = self._acceptance.pays_off(len(self.active), self._batch.overhead)
+            return False
+        rows = len(self.active)
+        pays_off = self._acceptance.pays_off(rows, self._batch.overhead) and self._pace.is_due(rows)
         for row in self.active:
             ask = row.request
             if ask is None or row.draft is not None or not (pays_off or ask.forced_ids):
@@ -319,6 +323,7 @@ class Rows:
             row.draft = row.draft or _forced_draft(ask)
             row.seconds += 0.0 if row.draft is None else row.draft.seconds
         self._drop_ended()
+        return pays_off
 
     def _feed(self, token_ids: Sequence[Sequence[int]], ahead: int) -> Logits:
         """Return float[rows, 1 + ahead, width], the logits after the last tokens of each row."""

@@ -133,8 +133,8 @@ class _Cache(Cache):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Append the keys and values of new tokens."""
         while len(self.batch_layers) <= layer_idx:
-            empty = (_reserve(states, len(states), 0) for states in (key_states, value_states))
-            self.batch_layers.append(_Layer(*empty, 0))
+            keys, values = (_reserve(states, len(states), 0) for states in (key_states, value_states))
+            self.batch_layers.append(_Layer(keys, values, 0))
             self.layers.append(self.batch_layers[-1])
         layer = self.batch_layers[layer_idx]
         layer.extend(key_states, value_states, self.padding_moves)
