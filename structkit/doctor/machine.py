@@ -27,6 +27,7 @@ _EXTRAS = {
     "otel": ("opentelemetry-api",),
     "pydantic-ai": ("pydantic-ai-slim",),
     "langchain": ("langchain-core",),
+    "ray": ("ray",),
     "serve": ("prometheus-client", "starlette", "uvicorn"),
     "progress": ("tqdm",),
     "completion": ("shtab",),

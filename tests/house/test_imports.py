@@ -167,6 +167,7 @@ IMPORTERS = {
         "automaton/core/object_code.py",
         "automaton/compile_notice.py",
     },
+    "ray": {"integrations/ray.py"},
     "starlette": {"serve/__init__.py", "serve/app.py", "serve/transport.py"},
     "torch": {
         "generate/sample/select_torch.py",
