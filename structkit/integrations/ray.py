@@ -16,7 +16,8 @@ import numpy as np
 from typing_extensions import Unpack
 
 from structkit.errors import MissingExtra
-from structkit.generate.input.options import BatchSettings, ResultOptions, Settings
+from structkit.generate.input.options import ResultOptions
+from structkit.generate.input.settings import BatchSettings, Settings
 from structkit.generate.run.batch import run_many
 from structkit.models.names.load import load
 from structkit.targets.specs import JsonSchema

@@ -131,6 +131,7 @@ _PROBES = [
     ("/props", "default_generation_settings", _LLAMA_CPP),
     ("/api/version", "version", _OLLAMA),
     ("/api/v0/models", "data", _LM_STUDIO),
+    ("/api/v1/models", "models", _LM_STUDIO),  # since 0.4, which advises against v0
     ("/model_info", "model_path", _SGLANG),
     ("/version", "version", _VLLM),
     ("/openapi.json", "paths /load_model", _TRANSFORMERS),
@@ -150,6 +151,8 @@ def recognize(root: str, get: Get, owners: set[str]) -> Dialect:
     'llama.cpp'
     >>> recognize("https://api.openai.com", {}.get, set()).name
     'OpenAI'
+    >>> recognize("http://localhost:1234", {"/api/v1/models": {"models": []}}.get, set()).name
+    'LM Studio'
     """
     host = urlsplit(root).hostname or ""
     if host in _HOSTS:
