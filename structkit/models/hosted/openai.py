@@ -120,9 +120,8 @@ def _dialect(base_url: str, *, is_azure: bool) -> Dialect:
     >>> _dialect("http://localhost:8000/v1", is_azure=False).name
     'an OpenAI-compatible server'
     """
-    host = urlsplit(base_url).hostname or ""
-    is_openai = is_azure or host.endswith((".api.openai.com", ".openai.azure.com"))
-    return recognize("https://api.openai.com" if is_openai else base_url, lambda path: None, set())
+    is_azure = is_azure or (urlsplit(base_url).hostname or "").endswith(".openai.azure.com")
+    return recognize("https://api.openai.com" if is_azure else base_url, lambda path: None, set())
 
 
 class _OpenAIClient(HostedClient):

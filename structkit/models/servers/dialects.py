@@ -149,14 +149,15 @@ def recognize(root: str, get: Get, owners: set[str]) -> Dialect:
 
     >>> recognize("http://localhost:8080", {"/props": {"default_generation_settings": {}}}.get, set()).name
     'llama.cpp'
-    >>> recognize("https://api.openai.com", {}.get, set()).name
+    >>> recognize("https://eu.api.openai.com", {}.get, set()).name
     'OpenAI'
     >>> recognize("http://localhost:1234", {"/api/v1/models": {"models": []}}.get, set()).name
     'LM Studio'
     """
     host = urlsplit(root).hostname or ""
-    if host in _HOSTS:
-        return _HOSTS[host]
+    for known, dialect in _HOSTS.items():
+        if host == known or host.endswith(f".{known}"):  # OpenAI has one for each region
+            return dialect
     for owner, dialect in (("vllm", _VLLM), ("sglang", _SGLANG), ("structkit", _STRUCTKIT)):
         if owner in owners:
             return dialect
