@@ -31,6 +31,7 @@ from structkit.regex.nodes import (
 from structkit.targets.grammar import Grammar
 from structkit.targets.targets import read_target
 from structkit.testing import small_vocabulary
+from structkit.vocabulary.vocabulary import Vocabulary
 from tests.guide.reference import ReferenceCursor
 from tests.index import plain_twins as plain
 from tests.languages import recursive_rules, texts, vocabulary
@@ -104,6 +105,29 @@ def _assert_equal(row: Row, walked: Row) -> None:
     assert (row.mask.dense(V.mask_words) == walked.mask.dense(V.mask_words)).all()
     assert row.exit_nodes.tolist() == walked.exit_nodes.tolist()
     assert row.max_cost_after == walked.max_cost_after or not row.mask.any()
+
+
+def test_a_row_derived_from_one_with_labels_keeps_its_labels() -> None:
+    """In a string with escapes, the states of free text have nearly equal rows, whose exits have labels."""
+    grammar = Grammar(
+        'start: "{" [pair ("," pair)*] "}"\npair: ESCAPED_STRING ":" ESCAPED_STRING\n%import common.ESCAPED_STRING',
+        parser="lalr",
+        lexer="contextual",
+    )
+    tokens = [bytes((byte,)) for byte in range(256)]
+    tokens += [b'"}', b'":', b'","', b'\\"', b'\\"}', b'a"}', b'""', b'":"']
+    size = Vocabulary([*tokens, b""], {len(tokens)})
+    automaton = link(read_target(grammar).rules())
+    guide = Guide(automaton, size)
+    cursor, reference = guide.cursor(), ReferenceCursor(automaton, size)
+    actual, expected = np.empty((2, size.mask_words), np.uint32)
+    for byte in b'{"a\\"b":"\\\\","":"\\\\\\\\a"}':
+        cursor.fill_mask(actual)
+        reference.fill_mask(expected)
+        assert (actual == expected).all()
+        cursor.advance(byte)
+        reference.advance(byte)
+    assert cursor.is_accepting
 
 
 @pytest.mark.parametrize("max_words", [0, 1, 3])

@@ -246,15 +246,19 @@ def _frequent_successor(context, state):
 
 @helper
 def _step(context, state, byte):
-    """Return the state after a byte, -1 if there is none, and -2 if the state after it has calls."""
+    """Return the state after a byte, -1 if there is none."""
     if state < 0:
         return np.int64(-1)
-    rule, call_first = int32_array(context, RULE)[state], int32_array(context, CALL_FIRST)
-    target = int32_array(context, TARGETS)[
-        int32_array(context, ROW)[state] + uint8_matrix(context, CLASSES)[rule, byte]
-    ]
-    after = np.int64(target >> OPERATION_BITS)
-    return np.int64(-2) if after >= 0 and call_first[after] < call_first[after + 1] else after
+    rule, targets = int32_array(context, RULE)[state], int32_array(context, TARGETS)
+    place = int32_array(context, ROW)[state] + uint8_matrix(context, CLASSES)[rule, byte]
+    return np.int64(targets[place] >> OPERATION_BITS)
+
+
+@helper
+def _has_calls(context, state):
+    """Return whether a state calls a rule or ends with a label; false for no state."""
+    call_first = int32_array(context, CALL_FIRST)
+    return state >= 0 and call_first[state] < call_first[state + 1]
 
 
 @helper
@@ -294,7 +298,7 @@ def _write_difference(context, base_row, state, other):
             node = np.int64(ends[node])
             continue
         arena[depth, _LEFT], arena[depth, _RIGHT] = left, right
-        failed = left < -1 or right < -1
+        failed = _has_calls(context, left) or _has_calls(context, right)
         if ends[node] > node + 1 and (left >= 0 and final[left]) != (right >= 0 and final[right]):
             failed = failed or changed == len(arena)
             arena[min(changed, np.int64(len(arena) - 1)), _CHANGED] = node
@@ -360,6 +364,8 @@ def derive_row(context, state):
         frame = intern_frame(context, other, np.int64(0), np.int64(NO_FRAME))
         int32_array(context, REQUESTS)[REQUEST_FRAME] = frame
         return np.int64(ROW_NEEDED) if frame >= 0 else frame
+    if int32_array(context, ROWS)[base_row * ROW_COLUMNS + EXITS] < NO_EXITS:
+        return np.int64(ROW_NEEDED)  # exits with labels
     count, exit_count, cost = _write_difference(context, base_row, state, other)
     if count < 0:
         return np.int64(ROW_NEEDED)
