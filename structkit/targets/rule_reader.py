@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structkit.errors import LimitExceeded
+from structkit.grammar.incremental import Boundary, Derivations, IncrementalParser
 from structkit.grammar.read import GrammarSource
-from structkit.grammar.rules.incremental import Boundary, Derivations, IncrementalParser
 from structkit.grammar.syntax.derivation import Derivation
 from structkit.regex.nodes import Rules
 

@@ -252,9 +252,9 @@ class _Product:
             names = frozenset("$END" if each is None else each.name for each in terminals)
             before = self.known[context]
             never = frozenset(
-                (number, state)
-                for number, state in before.never
-                if self.ahead.can_match(number, self.contexts.threads(number), state, terminals)
+                running
+                for running in before.never
+                if self.ahead.can_match(self.contexts.futures, running, terminals)
             )
             reduced = self.contexts.relevant(
                 before._replace(never=never), self.ahead.class_of(terminals), names

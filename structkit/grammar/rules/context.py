@@ -7,10 +7,12 @@ this is finite: a `Context` is a state of an automaton over code points that rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from functools import cached_property
+from typing import NamedTuple
 
+from structkit.grammar.rules.futures import Futures, Running
 from structkit.limits import Work
 from structkit.regex.charset import ANY, char_class, complement, contains, intersection, union
 from structkit.regex.nodes import CharClass
@@ -27,16 +29,10 @@ from structkit.regex.pattern.threads import (
 
 __all__ = ["CLOSED", "DEDENT", "INDENT", "NONE", "Context", "Contexts", "Exit", "Layout", "exits", "overlap"]
 
-Running: TypeAlias = "tuple[int, State]"
-"""A terminal, by its number, and threads of it that continue behind its end."""
-
 _NONE = char_class([])
 
-_MAX_FUTURE = 200
-"""Maximum states of threads whose futures are compared."""
-
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
-"""The work of a class of characters with which a requirement is tried, and of each thread there; see `Limits.work`."""
+"""The work of a class of characters with which a lookahead is tried, and of each thread there; see `Limits.work`."""
 
 
 NONE, INDENT, DEDENT, CLOSED = range(4)
@@ -85,7 +81,7 @@ class Context(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a requirement says of the next character.
+    """What a lookahead says of the next character.
 
     Attributes:
         forbidden: The characters that break it.
@@ -142,9 +138,12 @@ class Contexts:
     automata: tuple[TerminalAutomaton, ...]
     behind: tuple[int, ...]
     work: Work
-    _effects: dict[tuple[int, State | Condition], Effect] = field(default_factory=dict)
-    _classes: dict[Running, Running] = field(default_factory=dict)
-    _known: dict[object, Running] = field(default_factory=dict)
+    _effects: dict[tuple[int, Condition], Effect] = field(default_factory=dict)
+
+    @cached_property
+    def futures(self) -> Futures:
+        """What the threads that must not match say of the text behind a terminal."""
+        return Futures(self.threads, self.work)
 
     @staticmethod
     def size(context: Context) -> int:
@@ -167,12 +166,12 @@ class Contexts:
         if contains(context.forbidden, code_point):
             return None
         never = set()
-        for number, state in context.never:
-            after = self.threads(number).step_or_match(state, code_point)
-            if after is None:
+        for running in context.never:
+            moved = self.futures.step(running, code_point)
+            if moved is None:
                 return None
-            if after.threads:
-                never.add((number, after))
+            if moved[1].threads:
+                never.add(moved)
         must = set()
         for number, state in context.must:
             after = self.threads(number).step_or_match(state, code_point)
@@ -232,91 +231,46 @@ class Contexts:
         """
         if not (context.never or context.looks or context.forbidden.ranges or context.cannot_end):
             return context
-        requirements: list[tuple[int, State | Condition]] = [*context.never, *context.looks]
-        effects = {each: self._effect(*each) for each in requirements}
-        forbidden = union([context.forbidden, *(effect.forbidden for effect in effects.values())])
+        futures = {each: self.futures.of(each) for each in context.never}
+        effects = {each: self._effect(*each) for each in context.looks}
+        forbidden = union(
+            [
+                context.forbidden,
+                *(future.matched for future in futures.values()),
+                *(effect.forbidden for effect in effects.values()),
+            ]
+        )
         allowed = intersection(following, complement(forbidden))
-        kept = {each for each, effect in effects.items() if overlap([effect.open], allowed)}
+        never = frozenset(each for each, future in futures.items() if overlap([future.open], allowed))
+        cannot_end = any(future.at_end for future in futures.values())
         return context._replace(
-            never=frozenset(self._first_equal(each) for each in context.never & kept),
-            looks=context.looks & kept,
+            never=self.futures.reduced(never, allowed) if never else never,
+            looks=frozenset(each for each, effect in effects.items() if overlap([effect.open], allowed)),
             forbidden=intersection(forbidden, following),
-            cannot_end=may_end and (context.cannot_end or any(e.cannot_end for e in effects.values())),
+            cannot_end=may_end
+            and (context.cannot_end or cannot_end or any(e.cannot_end for e in effects.values())),
         )
 
-    def _effect(self, number: int, requirement: State | Condition) -> Effect:
-        key = number, requirement
+    def _effect(self, number: int, condition: Condition) -> Effect:
+        key = number, condition
         if key not in self._effects:
-            self._effects[key] = self._effect_of(self.threads(number), requirement)
-        return self._effects[key]
-
-    def _effect_of(self, threads: Threads, requirement: State | Condition) -> Effect:
-        broken, still_open = [], []
-        if isinstance(requirement, Condition):
-            look = State((Thread(ENDED, frozenset([requirement])),))
-            for charset in self._tried(threads, look):
-                left = threads.look_step(frozenset([requirement]), charset.ranges[0][0])
+            threads = self.threads(number)
+            broken, still_open = [], []
+            for charset in self._tried(threads, State((Thread(ENDED, frozenset([condition])),))):
+                left = threads.look_step(frozenset([condition]), charset.ranges[0][0])
                 if left is None:
                     broken.append(charset)
                 elif left:
                     still_open.append(charset)
-            return Effect(union(broken), union(still_open), not requirement.holds_at_end)
-        for charset in self._tried(threads, requirement):
-            after = threads.step_or_match(requirement, charset.ranges[0][0])
-            if after is None:
-                broken.append(charset)
-            elif after.threads:
-                still_open.append(charset)
-        return Effect(union(broken), union(still_open), requirement.can_match_at_end)
+            self._effects[key] = Effect(union(broken), union(still_open), not condition.holds_at_end)
+        return self._effects[key]
 
     def _tried(self, threads: Threads, state: State) -> list[CharClass]:
-        """Return the classes of characters with which threads are tried, any other character included."""
+        """Return the classes of characters with which a lookahead is tried, any other character included."""
         classes = partition([*threads.classes_at(state), ANY])
         steps = len(classes) * (_STEPS_PER_CLASS + _STEPS_PER_THREAD * state.size)
         self.work.pay(steps, "what the terminals of a grammar require of the text behind them")
         return classes
-
-    def _first_equal(self, running: Running) -> Running:
-        """Return the first known threads that match in the same texts as these: fewer contexts then differ."""
-        if running not in self._classes:
-            if (key := self._future(running)) is None:
-                return running
-            self._classes[running] = self._known.setdefault(key, running)
-        return self._classes[running]
-
-    def _future(self, running: Running) -> object | None:
-        """Return a value that is equal for threads that match in the same texts; `None` if it would be large.
-
-        The value is the minimal automaton of the texts in which they match (Moore 1956).
-        """
-        number, first = running
-        threads = self.threads(number)
-        states = [first]
-        numbers = {first: 0}
-        moves: list[list[tuple[CharClass, int]]] = []
-        for state in states:
-            found = []
-            for charset in self._tried(threads, state):
-                after = threads.step_or_match(state, charset.ranges[0][0])
-                target = -1
-                if after is not None:
-                    if not after.threads:
-                        continue
-                    target = numbers.setdefault(after, len(states))
-                    if target == len(states):
-                        if target > _MAX_FUTURE:
-                            return None
-                        states.append(after)
-                found.append((charset, target))
-            moves.append(found)
-        blocks = [int(state.can_match_at_end) for state in states]
-        while True:
-            keys = [(block, _joined(found, blocks)) for block, found in zip(blocks, moves, strict=True)]
-            refined = dict[object, int]()
-            after_blocks = [refined.setdefault(key, len(refined)) for key in keys]
-            if len(refined) == len(set(blocks)):
-                return blocks[0], frozenset(keys)
-            blocks = after_blocks
 
     def relevant(self, context: Context, following: CharClass, names: frozenset[str]) -> Context:
         """Return the context with only what matters to the terminals that can come next.
@@ -342,22 +296,16 @@ class Contexts:
     def classes(self, context: Context) -> Iterator[CharClass]:
         """Yield the classes that decide on the next step."""
         yield context.forbidden
-        for number, state in (*context.never, *context.must):
+        for running in context.never:
+            future = self.futures.of(running)
+            yield future.matched
+            yield from (charset for charset, _ in future.moves)
+        for number, state in context.must:
             yield from self.threads(number).classes_at(state)
         for number, condition in context.looks:
             yield from self.threads(number).classes_at(State((Thread(ENDED, frozenset([condition])),)))
         for number, progress in zip(self.behind, context.behind, strict=False):
             yield from self.threads(number).classes_at(State((), progress))
-
-
-def _joined(
-    moves: Iterable[tuple[CharClass, int]], blocks: Sequence[int]
-) -> frozenset[tuple[int, CharClass]]:
-    """Return the characters that lead to each block of states; -1 is a match."""
-    found: dict[int, list[CharClass]] = {}
-    for charset, target in moves:
-        found.setdefault(blocks[target] if target >= 0 else -1, []).append(charset)
-    return frozenset((block, union(charsets)) for block, charsets in found.items())
 
 
 def overlap(classes: Iterable[CharClass], following: CharClass) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
+from structkit.grammar.rules.futures import Futures, Running
 from structkit.grammar.rules.graph import Graph
 from structkit.limits import Work
-from structkit.regex.charset import ANY, contains, union
+from structkit.regex.charset import ANY, intersection, union
 from structkit.regex.nodes import EMPTY, CharClass
-from structkit.regex.pattern.threads import State, Threads, partition
+from structkit.regex.pattern.threads import State, partition
 
 __all__ = ["Following", "outgoing_moves"]
 
@@ -19,11 +21,14 @@ _MAX_BEHIND = 200
 _BUILDING = "the terminals that can follow each other in a grammar"
 """What takes the work of a search."""
 
-_STEPS_PER_MOVE, _STEPS_PER_PLACE = 10, 200
+_STEPS_PER_MOVE, _STEPS_PER_PLACE = 10, 100
 """The work of a move of a rule, and of a place in which threads are looked at; see `Limits.work`."""
 
-_MAX_SEARCHED = 500
+_MAX_SEARCHED = 5_000
 """Maximum places that are looked at to see whether threads can match."""
+
+_Place: TypeAlias = "tuple[int, Terminal | None, int]"
+"""Threads by number, a terminal, and a state of its automaton."""
 
 
 class Following:
@@ -54,7 +59,8 @@ class Following:
         self._follow: dict[Terminal, int] = {}
         self._known: dict[tuple[str, int], tuple[int, bool]] = {}
         self._sets: dict[int, frozenset[Terminal | None]] = {}
-        self._breakable: dict[tuple[int, State, frozenset[Terminal | None]], bool] = {}
+        self._breakable: dict[tuple[Running, frozenset[Terminal | None]], bool] = {}
+        self._matching: dict[_Place, bool] = {}
         self._find_first(graphs)
         self._find_following(graphs)
         self._classes = {terminal: _first_class(terminal) for terminal in self._follow}
@@ -109,49 +115,63 @@ class Following:
             )
         return self._sets[found]
 
-    def can_match(
-        self, number: int, threads: Threads, running: State, terminals: frozenset[Terminal | None]
-    ) -> bool:
+    def can_match(self, futures: Futures, running: Running, terminals: frozenset[Terminal | None]) -> bool:
         """Return whether threads can match in a text that begins with one of some terminals.
 
         The terminals behind these are taken to be any that can follow them anywhere; a search that takes long is
         answered with true.
         """
-        key = number, running, terminals
+        key = running, terminals
         if key not in self._breakable:
-            self._breakable[key] = self._can_match(threads, running, terminals)
+            number = futures.number(running)
+            found = any(self._can_match(futures, (number, each, 0)) for each in terminals)
+            self._breakable[key] = found
         return self._breakable[key]
 
-    def _can_match(self, threads: Threads, running: State, terminals: Iterable[Terminal | None]) -> bool:
-        seen: set[tuple[State, Terminal | None, int]] = {(running, each, 0) for each in terminals}
-        pending = list(seen)
+    def _can_match(self, futures: Futures, first: _Place) -> bool:
+        """Return what `can_match` does for threads at a place in a terminal."""
+        if first in self._matching:
+            return self._matching[first]
+        before: dict[_Place, _Place | None] = {first: None}
+        pending = [first]
         while pending:
-            if len(seen) > _MAX_SEARCHED:
+            place = pending.pop()
+            found = self._matching.get(place)
+            if found is None and len(before) <= _MAX_SEARCHED:
+                found, after = self._read_on(futures, place)
+                for each in after:
+                    if each not in before and self._matching.get(each) is not False:
+                        before[each] = place
+                        pending.append(each)
+            if found is not False:
+                step: _Place | None = place
+                while step is not None:
+                    self._matching[step] = True
+                    step = before[step]
                 return True
-            self._work.pay(_STEPS_PER_PLACE, _BUILDING)
-            state, terminal, place = pending.pop()
-            if terminal is None:
-                if state.can_match_at_end:
-                    return True
-                continue
-            automaton = terminal.edges
-            if automaton is None or automaton.looks_behind:
-                return True
-            for charset, target in automaton.outgoing.get(place, ()):
-                for part in partition([*threads.classes_at(state), charset]):
-                    if not contains(charset, code_point := part.ranges[0][0]):
-                        continue
-                    after = threads.step_or_match(state, code_point)
-                    if after is None:
-                        return True
-                    if not after.threads:
-                        continue
-                    found: list[tuple[State, Terminal | None, int]] = [(after, terminal, target)]
-                    if target in automaton.accepting:
-                        found += [(after, each, 0) for each in self._set(self._follow.get(terminal, 0))]
-                    pending += [each for each in found if each not in seen]
-                    seen.update(found)
+        self._matching.update(dict.fromkeys(before, False))
         return False
+
+    def _read_on(self, futures: Futures, place: _Place) -> tuple[bool, list[_Place]]:
+        """Return whether threads certainly match after a character of a terminal, and the places after the others."""
+        self._work.pay(_STEPS_PER_PLACE, _BUILDING)
+        number, terminal, state = place
+        future = futures.at(number)
+        if terminal is None:
+            return future.at_end, []
+        automaton = terminal.edges
+        if automaton is None or automaton.looks_behind:
+            return True, []
+        found: list[_Place] = []
+        for charset, target in automaton.outgoing.get(state, ()):
+            if intersection(charset, future.matched).ranges:
+                return True, []
+            for running_on, after in future.moves:
+                if intersection(charset, running_on).ranges:
+                    found.append((after, terminal, target))
+                    if target in automaton.accepting:
+                        found += ((after, each, 0) for each in self._set(self._follow.get(terminal, 0)))
+        return False, found
 
     def _ahead(self, name: str, state: int) -> tuple[int, bool]:
         """Return the terminals that can come next at a state, and whether the rule can end there."""
