@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heappop, heappush
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -46,6 +47,44 @@ _Move: TypeAlias = "tuple[int, Node | int, int]"
 """A state, the node or its bound, and the state after it."""
 
 
+class _Open(NamedTuple):
+    """A part of an automaton that waits for bounds: the bytes before it, the rule, and the state after it."""
+
+    distance: int
+    rule: str
+    part: Node
+    target: int
+
+
+@dataclass(slots=True)
+class _Search:
+    """The search for the bounds of rules that are automata.
+
+    Attributes:
+        pending: The rules that are needed.
+        moves: The moves of each state of an automaton: the bound of a part or the part, and the state after it.
+        ends: The names of an automaton, with the label with which it ends, for each state.
+        distances: The bytes that are enough to reach each state from the start of its rule.
+        queue: The states that are looked at next, those with the fewest bytes first.
+        waiting: What waits for the bound of each rule: parts of automata, and rules that are none.
+        tried: The rules that were begun.
+    """
+
+    pending: list[str]
+    moves: dict[str, dict[int, list[tuple[Node | int, int]]]] = field(default_factory=dict)
+    ends: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+    distances: dict[tuple[str, int], int] = field(default_factory=dict)
+    queue: list[tuple[int, str, int]] = field(default_factory=list)
+    waiting: dict[str, list[_Open | str]] = field(default_factory=dict)
+    tried: set[str] = field(default_factory=set)
+
+    def reach(self, distance: int, rule: str, state: int) -> None:
+        """Note that some bytes are enough to reach a state."""
+        if distance < self.distances.get((rule, state), UNREACHABLE):
+            self.distances[rule, state] = distance
+            heappush(self.queue, (distance, rule, state))
+
+
 class LengthBounds:
     """For each rule, a number of bytes that is enough for one of its texts; `UNREACHABLE` if it has none.
 
@@ -77,12 +116,15 @@ class LengthBounds:
         self._owners: dict[
             str, tuple[str, int]
         ] = {}  # what the names of rules that end with a label stand for
+        self._measured: set[str] = set()  # the automata of which all labels with texts have bounds
         self._networks: dict[Network, int] = {}  # those that need no rule: a grammar repeats its terminals
 
     def of(self, key: RuleKey) -> int:
         """Return the bytes that are enough for a text of a callee."""
         missing: set[str] = set()
         if isinstance(key, str):
+            if key not in self._lengths and self._network(key) is not None:
+                self._measure([key])
             if key not in self._lengths:
                 node = self._node(key)
                 common = None if key.startswith("#") else _common_length(node)
@@ -119,7 +161,6 @@ class LengthBounds:
     def _resolve(self, rules: Iterable[str]) -> None:
         """Compute the bounds of rules and of the rules they need; a rule is retried once other bounds are known."""
         unresolved: dict[str, int] = {}  # numbered in the order in which they were tried
-        moves: dict[str, list[_Move]] = {}  # of the automata of rules that are tried again
         waiting: dict[str, list[str]] = {}
         pending, tried = list(rules), 0
         while pending:
@@ -129,13 +170,16 @@ class LengthBounds:
                 if current in unresolved or current in self._lengths:
                     continue
                 missing: set[str] = set()
-                length = self._of_rule(current, moves, missing)
+                if self._network(current) is not None:
+                    self._measure([current])
+                    resolved.append(current)
+                    continue
+                length = self._of_node(self._node(current), missing)
                 if length < UNREACHABLE and self._has_shortage(current):
                     length = UNREACHABLE
                     missing.clear()
                 if length < UNREACHABLE:
                     self._lengths[current] = length
-                    moves.pop(current, None)
                     resolved.append(current)
                 else:
                     tried += 1
@@ -150,15 +194,116 @@ class LengthBounds:
         # The remaining rules depend on each other, so none has a text.
         self._lengths.update(dict.fromkeys(unresolved, UNREACHABLE))
 
-    def _of_rule(self, rule: str, moves: dict[str, list[_Move]], missing: set[str]) -> int:
-        """Return the bound of a rule, as `_of_node` does; `moves` receives those of its automaton for another try."""
-        found = moves.get(rule)
+    def _network(self, name: str) -> tuple[str, Network] | None:
+        """Return the rule of a name and its automaton; `None` if the rule is none, or has a bound without it."""
+        rules = self._rules.rules
+        if isinstance(rules, LazyRules) and rules.example(name) is not None:
+            return None
+        rule = self._owners[name][0] if name in self._owners else name
+        node = rules[rule]
+        return (rule, node) if isinstance(node, Network) else None
+
+    def _measure(self, names: list[str]) -> None:
+        """Compute the bounds of rules that are automata, and of what they need, the least first (Knuth 1977).
+
+        All labels of a rule are measured together.
+        """
+        search = _Search(names)
+        while search.pending or search.queue:
+            while search.pending:
+                self._begin(search, search.pending.pop())
+            if not search.queue:
+                break
+            distance, rule, state = heappop(search.queue)
+            if distance > search.distances[rule, state]:
+                continue
+            for name in search.ends[rule].get(state, ()):
+                self._settle(search, name, distance)
+            for part, target in search.moves[rule].get(state, ()):
+                if isinstance(part, int):
+                    search.reach(_sum((distance, part)), rule, target)
+                else:
+                    self._continue(search, _Open(distance, rule, part, target))
+        self._measured |= search.moves.keys()
+        unknown = [name for name in (*search.waiting, *search.tried) if name not in self._lengths]
+        self._lengths.update(dict.fromkeys(unknown, UNREACHABLE))
+
+    def _begin(self, search: _Search, name: str) -> None:
+        """Begin with a rule that is needed."""
+        if name in self._lengths or name in search.tried:
+            return
+        search.tried.add(name)
+        found = self._network(name)
         if found is None:
-            node = self._node(rule)
-            if not isinstance(node, Network):
-                return self._of_node(node, missing)
-            found = moves[rule] = self._moves_of(node)
-        return self._shortest_path(found, missing)
+            self._try(search, name)
+            return
+        rule, network = found
+        if rule in self._measured:
+            self._lengths[name] = UNREACHABLE  # the bounds of all its labels with texts are known
+        elif rule not in search.moves:
+            search.moves[rule], search.ends[rule] = {}, {}
+            if not self._has_shortage(rule):
+                self._add_moves(rule, network, search.moves[rule], search.ends[rule])
+                search.reach(0, rule, 0)
+
+    def _add_moves(
+        self,
+        rule: str,
+        network: Network,
+        moves: dict[int, list[tuple[Node | int, int]]],
+        ends: dict[int, list[str]],
+    ) -> None:
+        """Add the moves of an automaton, with the bounds of the parts that need no rule, and its ends."""
+        ends[1] = [rule]
+        returns: dict[int, list[tuple[int, int]]] = {}
+        for source, node, target in network.moves:
+            if isinstance(node, ReturnLabel) and node.is_return:
+                returns.setdefault(source, []).append((node.number, target))
+            elif isinstance(node, ReturnLabel):
+                ends.setdefault(source, []).append(labelled_name(rule, node.number))
+        for source, node, target in network.moves:
+            found = moves.setdefault(source, [])
+            if isinstance(node, RuleRef) and target in returns:
+                for number, after in returns[target]:
+                    name = labelled_name(node.rule, number)
+                    self._owners[name] = node.rule, number
+                    found.append((RuleRef(name), after))
+            elif isinstance(node, RuleRef):
+                found.append((node, target))
+            elif not isinstance(node, ReturnLabel):
+                needed: set[str] = set()
+                length = self._of_node(node, needed)
+                found.append((node if needed else length, target))
+
+    def _continue(self, search: _Search, part: _Open) -> None:
+        """Go on behind a part of an automaton, when the rules that it needs have bounds."""
+        missing: set[str] = set()
+        length = self._of_node(part.part, missing)
+        if length < UNREACHABLE:
+            search.reach(_sum((part.distance, length)), part.rule, part.target)
+        for name in sorted(missing) if length >= UNREACHABLE else ():
+            search.waiting.setdefault(name, []).append(part)
+            search.pending.append(name)
+
+    def _try(self, search: _Search, name: str) -> None:
+        """Compute the bound of a rule that is no automaton, as far as those of the rules that it needs are known."""
+        missing: set[str] = set()
+        length = self._of_node(self._node(name), missing)
+        if length < UNREACHABLE and not self._has_shortage(name):
+            self._settle(search, name, length)
+        for needed in sorted(missing) if length >= UNREACHABLE else ():
+            search.waiting.setdefault(needed, []).append(name)
+            search.pending.append(needed)
+
+    def _settle(self, search: _Search, name: str, length: int) -> None:
+        """Note the bound of a rule, and go on with what waits for it."""
+        if name not in self._lengths:
+            self._lengths[name] = length
+            for each in search.waiting.pop(name, ()):
+                if isinstance(each, str):
+                    self._try(search, each)
+                else:
+                    self._continue(search, each)
 
     def _moves_of(self, network: Network) -> list[_Move]:
         """Return the moves of an automaton, with the bounds of the parts that need no rule."""
@@ -175,7 +320,10 @@ class LengthBounds:
 
     def _has_shortage(self, rule: str) -> bool:
         """Return whether a rule needs more distinct texts than it has."""
-        found = None if self._counts is None else find_shortage(self._node(rule), self._counts)
+        if self._counts is None:
+            return False
+        network = self._network(rule)
+        found = find_shortage(self._node(rule) if network is None else network[1], self._counts)
         if found is not None:
             self.shortage = self.shortage or (rule, *found)
         return found is not None
