@@ -11,6 +11,7 @@ import pytest
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.rules.graph import coarsest
 from structkit.grammar.syntax.lark_grammar import LarkOptions
+from structkit.regex.nodes import Network
 
 
 def calls(grammar: str, lexer: str) -> int:
@@ -73,3 +74,13 @@ def test_states_are_divided_in_linear_work(size: int) -> None:
         return counted(lambda: coarsest(kinds, moves))
 
     assert divide(2 * size) < 2.5 * divide(size)
+
+
+def test_levels_of_expressions_do_not_multiply_what_strings_require() -> None:
+    levels = "".join(f'e{n}: e{n + 1} (("o{n}" | "p{n}") e{n + 1})*\n' for n in range(12))
+    last = 'e12: NAME | STRING | "(" e0 ")" | "[" e0 ("," e0)* "]" | NAME "." NAME\n'
+    string = r"""STRING: /"(\\.|.)*?"/ | /'(\\.|.)*?'/"""
+    terminals = f"NAME: /[a-z]+/\n{string}\n%ignore /\\s+/\n"
+    grammar = f'start: "do" e0 ("," e0)* ("if" e0)?\n{levels}{last}{terminals}'
+    rules = GrammarSource(grammar).rules.rules  # within the default `Limits.work`
+    assert sum(len(rule.moves) for rule in rules.values() if isinstance(rule, Network)) < 10_000

@@ -81,9 +81,9 @@ def constrain_tokens(
         False,
         limits,
         work,
+        ahead,
         lexing,
         reader,
-        ahead,
         indenting,
     )
     return product.run(start, blocks)
@@ -112,7 +112,8 @@ def constrain(
         UnseparatedTerminals: A large terminal may be longer than its text so far shows.
     """
     work = work or Work(limits.work)
-    following = Following(graphs, start, work).characters
+    ahead = Following(graphs, start, work)
+    following = ahead.characters
     terminals = [terminal for terminal in following if terminal.edges is not None]
     automata = tuple(terminal.edges for terminal in terminals if terminal.edges is not None)
     behind = tuple(number for number, automaton in enumerate(automata) if automaton.looks_behind)
@@ -130,6 +131,7 @@ def constrain(
         complete,
         limits,
         work,
+        ahead,
     )
     if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
@@ -150,9 +152,9 @@ class _Product:
     complete: bool
     limits: Limits
     work: Work
+    ahead: Following
     lexing: Lexing | None = None
     reader: TokenReader | None = None
-    ahead: Following | None = None
     indenting: Indenting | None = None
     next_at: dict[tuple[str, int], frozenset[Terminal | None]] = field(default_factory=dict)
     relevant: dict[tuple[int, frozenset[Terminal | None]], int] = field(default_factory=dict)
@@ -241,8 +243,6 @@ class _Product:
 
     def reduce(self, rule: str, state: int, context: int) -> int:
         """Return the context with only what matters to the terminals that can come next."""
-        if self.ahead is None or self.lexing is None:
-            return context
         place = rule, state
         terminals = self.next_at.get(place)
         if terminals is None:
@@ -259,8 +259,9 @@ class _Product:
             reduced = self.contexts.relevant(
                 before._replace(never=never), self.ahead.class_of(terminals), names
             )
-            lexer = self.lexing.canonical(reduced.lexer, names)
-            self.relevant[key] = self.number(reduced._replace(lexer=lexer))
+            if self.lexing is not None:
+                reduced = reduced._replace(lexer=self.lexing.canonical(reduced.lexer, names))
+            self.relevant[key] = self.number(reduced)
         return self.relevant[key]
 
     def follow(self, owner: Entry, state: int, context: int, symbol: Symbol | None, target: int) -> None:
@@ -355,7 +356,7 @@ class _Product:
         rule = self.explored[owner]
         if context not in rule.ends:
             rule.ends[context] = self.reached[owner][1, context]
-            if self.ahead is not None and self.lexing is not None:
+            if self.lexing is not None:
                 first = self.ahead.class_of(self.ahead.at(owner[0], 1))
                 rule.following[context] = self.allowed(first, context)
             for caller in list(self.callers.get(owner, ())):

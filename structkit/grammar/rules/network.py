@@ -51,8 +51,8 @@ _MAX_COST = 400_000
 _MAX_ATTEMPTS = 4
 """Attempts to inline; afterwards every rule that others call stays a rule."""
 
-_MAX_SEARCHED = 1_000_000
-"""Calls followed in the search for rules on cycles; afterwards all rules that are left stay rules."""
+_MAX_MULTIPLIED = 1_000
+"""Maximum moves of all rules with what is inlined into them that are multiplied with what terminals require."""
 
 _MAX_RANGES = 300
 """Maximum number of ranges of characters of a terminal of a lexer that is inlined."""
@@ -100,7 +100,14 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
         product, entry = inlined, first
         if cfg.ending != "any":
             complete = cfg.ending == "dynamic_complete"
-            product, entry = constrain(inlined, first, complete=complete, limits=limits, work=budget)
+            is_large = sum(len(graph.moves) for graph in inlined.values()) > _MAX_MULTIPLIED
+            multiplied = small_graphs(cfg) if is_large else inlined
+            product, entry = constrain(multiplied, first, complete=complete, limits=limits, work=budget)
+            if is_large and entry != first:
+                rules = {name: _node(trim(graph)) for name, graph in _merged(product, entry).items()}
+                _check_work(rules, limits)
+                return _from(cfg, entry, rules)
+            product = inlined if entry == first else product
         tokens: dict[Node, str] = {}
         rules = {name: _node(trim(graph), tokens) for name, graph in product.items()}
         merged = {
@@ -114,11 +121,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
         kept |= set().union(*(merged[name] for name in split)) if attempt < _MAX_ATTEMPTS - 2 else set(graphs)
     rules |= {name: node for node, name in tokens.items() if isinstance(node, Network)}
     _check_work(rules, limits)
-    first = entry
-    if not rules[first].moves:
-        return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
-    start: Node = RuleRef(first)
-    return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
+    return _from(cfg, entry, rules)
 
 
 def _lexed_rules(cfg: Cfg, limits: Limits) -> Rules:
@@ -130,10 +133,13 @@ def _lexed_rules(cfg: Cfg, limits: Limits) -> Rules:
     first = variants.start
     if cfg.indenting is not None:
         return _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable)
-    found = _merged(variants.run(), first)
-    if not found[first].moves:
+    return _from(cfg, first, {name: _node(graph) for name, graph in _merged(variants.run(), first).items()})
+
+
+def _from(cfg: Cfg, first: str, rules: Mapping[str, Network]) -> Rules:
+    """Return the language of a grammar, from the rules of its texts of at least one character."""
+    if not rules[first].moves:
         return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
-    rules: dict[str, Node] = {name: _node(graph) for name, graph in found.items()}
     start = RuleRef(first)
     return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
 
