@@ -21,6 +21,7 @@ from structkit.grammar.syntax.kbnf import read_kbnf
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.limits import Limits
 from structkit.regex.nodes import Network
+from structkit.testing import byte_vocabulary
 
 MAX_WORK = 12_000_000
 """States of subsets, which take about 0.1 µs each."""
@@ -232,3 +233,20 @@ def test_the_grammar_of_a_json_schema_reads_no_file(tmp_path: Path) -> None:
 def test_a_grammar_keyword_of_another_shape_is_refused(value: object) -> None:
     with pytest.raises(sk.SchemaError, match="must be text, path, syntax and options"):
         sk.to_regex({"type": "string", "x-structkit-grammar": value})
+
+
+def test_too_many_parses_name_the_rule() -> None:
+    rules = [f'r{n}: r{(n + 1) % 30} "a" r{(n * 7 + 3) % 30} |' for n in range(30)]
+    vocabulary = byte_vocabulary()
+    guide = sk.compile(sk.Grammar("start: r0\n" + "\n".join(rules)), vocabulary, cache=False)
+    mask = np.zeros(vocabulary.mask_words, np.uint32)
+    cursor = guide.cursor()
+
+    def read() -> None:
+        for _ in range(20):
+            cursor.advance(ord("a"))
+            cursor.fill_mask(mask)
+
+    with pytest.raises(LimitExceeded, match="most of them in this rule") as caught:
+        read()
+    assert (caught.value.place or "").strip("0123456789") == "r"

@@ -249,7 +249,7 @@ class Automaton:
             pending = self.merge_frames(self._with_returns(pending, found, buffer))
             found += pending
             if len(found) > self.limits.parse_states:
-                raise LimitExceeded("parse_states", self.limits.parse_states, "the ways to read one text")
+                raise self.builder.too_many_parses(self.rule_of[frame.state] for frame in found)
             entered: list[Frame] = []
             for frame in pending:
                 for start, back in self._calls_from(frame, buffer):
@@ -301,7 +301,7 @@ class Automaton:
                 continue
             settled.add(frame)
             if len(settled) > self.limits.parse_states:
-                raise LimitExceeded("parse_states", self.limits.parse_states, "the ways to read one text")
+                raise self.builder.too_many_parses(self.rule_of[frame.state] for frame in settled)
             if frame.below is not None and self._is_final(frame):
                 backs = [self._return_frame(below, buffer) for below in return_frames(frame)]
                 pending += [back for back in backs if back is not None]
@@ -359,7 +359,7 @@ class Automaton:
         """The frame that returns to wherever one of these does."""
         below = {frame for each in group for frame in return_frames(each)}
         if len(below) > self.limits.parse_states:
-            raise LimitExceeded("parse_states", self.limits.parse_states, "the ways to read one text")
+            raise self.builder.too_many_parses(self.rule_of[frame.state] for frame in below)
         return self.frame(group[0].state, group[0].count, self.frame_set(below), group[0].seen_texts)
 
     def _below(self, frames: Collection[Frame]) -> Below:

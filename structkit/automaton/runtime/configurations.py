@@ -19,7 +19,6 @@ from structkit.automaton.runtime import frame_kernels as kernels
 from structkit.automaton.runtime import parse_kernels
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet
-from structkit.errors import LimitExceeded
 
 __all__ = ["Configurations", "Outdated"]
 
@@ -221,8 +220,12 @@ class Configurations:
             self._automaton.build(rules)
             self.bind_new_tables()
         else:
-            limit = self._automaton.limits.parse_states
-            raise LimitExceeded("parse_states", limit, "the ways to read one text")
+            # The frames that were made last are those of the text.
+            states = self.memory[kernels.FRAMES][kernels.STATE :: kernels.FRAME_COLUMNS]
+            last = int(counters[kernels.FRAME_COUNT])
+            first = max(0, last - self._automaton.limits.parse_states)
+            rules = [self._automaton.rule_of[state] for state in states[first:last].tolist()]
+            raise self._automaton.builder.too_many_parses(rules)
 
     def bind_new_tables(self) -> None:
         """Let the kernels enter the rules that were built since the last call."""

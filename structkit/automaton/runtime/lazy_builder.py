@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -21,7 +22,10 @@ from structkit.limits import Limits, Work
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import Node, ReturnLabel, Rules
 
-__all__ = ["LazyBuilder", "place_of"]
+__all__ = ["LazyBuilder", "place_of", "written_name"]
+
+_SUFFIX_OF_RULE = re.compile(r"[#/~@].*")
+"""What follows the name of a rule of a grammar: its context."""
 
 _RULE_NUMBER = re.compile(r"('\d+)?'*$")
 """The end of a name by which the rules of one place differ."""
@@ -187,6 +191,16 @@ class LazyBuilder:
                 "regex_nodes", depth, "the nesting of a regex", place=self._place(key), is_fixed=True
             ) from None
 
+    def too_many_parses(self, rules: Iterable[int]) -> LimitExceeded:
+        """Return the error for a text with too many parses: its place is the rule in which most of them are."""
+        (rule, _), *_ = Counter(rules).most_common(1)
+        key = self.keys[rule]
+        place = self._place(key)
+        if place is None and isinstance(key, str):
+            place = written_name(key)
+        what = "the ways to read one text, most of them in this rule,"
+        return LimitExceeded("parse_states", self.limits.parse_states, what, place=place)
+
     def _place(self, key: RuleKey | None) -> str | None:
         """Return the place of a rule: its own, or that of its first caller; rules of grammars have none."""
         if isinstance(key, str) and key.startswith("#"):
@@ -238,3 +252,12 @@ def place_of(name: str) -> str:
     ('$.a', '$.a')
     """
     return _RULE_NUMBER.sub("", name.removeprefix("#"))
+
+
+def written_name(rule: str) -> str:
+    """Return the name that a grammar gives a rule.
+
+    >>> written_name("sum#12/3/1"), written_name("$NAME/7")
+    ('sum', 'NAME')
+    """
+    return _SUFFIX_OF_RULE.sub("", rule.removeprefix("$"))

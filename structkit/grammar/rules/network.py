@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from structkit.automaton.construct.compile_rule import rule_dfa
 from structkit.automaton.core.dfa import Dfa
+from structkit.automaton.runtime.lazy_builder import written_name
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
 from structkit.grammar.rules.constrain import constrain, constrain_tokens
@@ -225,19 +226,14 @@ def _check_work(rules: Mapping[str, Node], limits: Limits) -> None:
         try:
             cost = _cost(rule_dfa(node, bounds))
         except LimitExceeded as error:
-            error.place = error.place or _written(name)
+            error.place = error.place or written_name(name)
             raise
         if cost > most:
-            largest, most = _written(name), cost
+            largest, most = written_name(name), cost
         work -= cost
         if work < 0:
             what = f"the automata of the rules, the largest that of `{largest}`,"
             raise LimitExceeded("states", limits.states, what, place=largest)
-
-
-def _written(rule: str) -> str:
-    """Return the name that the grammar gives a rule: that of a terminal for the rule of a large one."""
-    return rule.removeprefix("$").partition("/")[0]
 
 
 def _sizes(
