@@ -26,7 +26,7 @@ _MAX_COMPARED = 400
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
 """The work of a class of characters with which threads are tried, and of each thread there; see `Limits.work`."""
 
-_STEPS_PER_PAIR = 100
+_STEPS_PER_PAIR = 15
 """The work of a comparison of the moves of two threads."""
 
 
