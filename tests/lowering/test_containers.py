@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -96,3 +97,36 @@ def test_the_states_of_a_long_array_that_contains_an_item_do_not_nest() -> None:
         mask = np.zeros(guide.vocabulary.mask_words, np.uint32)
         cursor.fill_mask(mask)
         assert bool(mask[end >> 5] >> (end & 31) & 1) == is_valid
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"maxProperties": 1},
+        {"maxProperties": 2},
+        {"minProperties": 3},
+        {"minProperties": 2, "maxProperties": 3},
+    ],
+)
+@pytest.mark.parametrize("required", [[], ["b"], ["a", "b"]])
+@pytest.mark.parametrize("is_unique", [False, True])
+def test_counts_of_keys_beside_a_required_undeclared_key(
+    counts: dict[str, int], required: list[str], is_unique: bool
+) -> None:
+    """An object has a key besides those declared; in unique items it has at most one."""
+    names = {"enum": ["a", "b"]}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"const": 1}, "b": {"const": 1}},
+        "required": required,
+        "not": {"propertyNames": names},
+        **counts,
+    }
+    reader = Reader(link(read_target({"type": "array", "uniqueItems": is_unique, "items": schema}).rules()))
+    validator = Draft202012Validator(schema)
+    for chosen in product((False, True), repeat=4):
+        value = {name: 1 for name, is_written in zip("abcd", chosen, strict=True) if is_written}
+        is_lost = is_unique and {"c", "d"} <= value.keys()
+        assert reader.accepts(json.dumps([value]).encode()) == (validator.is_valid(value) and not is_lost), (
+            value
+        )

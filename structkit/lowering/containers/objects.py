@@ -105,6 +105,7 @@ class ObjectLowerer:
                 *count,
                 max_additional=max_additional,
                 comma=lowering.comma,
+                rule=lowering.rule,
                 path=path,
             )
         else:

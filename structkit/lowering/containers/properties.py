@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
+from typing import Protocol
 
 from structkit.errors import UnsupportedKeyword
 from structkit.lowering.containers.contains import interleave
@@ -73,7 +74,11 @@ def entries(
     elif min_count <= needed and (max_count is None or (additional is NEVER and max_count >= total)):
         low, high = 0, None
     else:
-        return _counted_entries(declared, additional, min_count, max_count, comma, rule, path, max_additional)
+
+        def rest(low: int, high: int | None, *, started: bool) -> Node:
+            return _rest(additional, low, min_defined(high, max_additional), comma, started=started)
+
+        return _counted_entries(declared, rest, min_count, max_count, comma, rule, path)
     high = min_defined(high, max_additional)
     if high is not None and high < low:
         return NEVER
@@ -84,15 +89,21 @@ def entries(
     return seq(*[piece for part in declared for piece in (LiteralText(comma), part.node)][1:])
 
 
+class _Rest(Protocol):
+    """Lowers the additional entries, after the declared ones."""
+
+    def __call__(self, low: int, high: int | None, *, started: bool) -> Node:
+        """Return from `low` to `high` entries."""
+
+
 def _counted_entries(
     declared: Sequence[ListPart],
-    additional: Node,
+    rest: _Rest,
     min_count: int,
     max_count: int | None,
     comma: str,
     rule: Callable[[Node, str], Node],
     path: str,
-    max_additional: int | None,
 ) -> Node:
     """Return a rule for each declared entry and number of entries before it.
 
@@ -118,10 +129,8 @@ def _counted_entries(
                 if declared[next_index].min_count:
                     break
             else:
-                remaining = min_defined(None if max_count is None else max_count - written, max_additional)
-                options.append(
-                    _rest(additional, max(min_count - written, 0), remaining, comma, started=written > 0)
-                )
+                remaining = None if max_count is None else max_count - written
+                options.append(rest(max(min_count - written, 0), remaining, started=written > 0))
             node = choice(options)
             after[index, written] = rule(node, f"{path}/{index}/{written}") if exceeds_size(node, 1) else node
     return after[0, 0]
@@ -155,12 +164,14 @@ def entries_with_required(
     max_count: int | None,
     *,
     comma: str,
+    rule: Callable[[Node, str], Node],
     path: str,
     max_additional: int | None = None,
 ) -> Node:
     """Return entries as `entries` does, with a distinct additional entry of each required kind.
 
-    >>> entries_with_required([], NEVER, [LiteralText("a")], 0, None, comma=",", path="$")
+    >>> kinds = [LiteralText("a")]
+    >>> entries_with_required([], NEVER, kinds, 0, None, comma=",", rule=lambda node, name: node, path="$")
     LiteralText(value='a')
 
     Raises:
@@ -168,19 +179,26 @@ def entries_with_required(
     """
     if NEVER in required or any(part.node is NEVER for part in declared):
         return NEVER
-    needed = sum(part.min_count for part in declared)
-    min_count, max_count = max(min_count - needed, 0), None if max_count is None else max_count - needed
-    if max_additional is not None or (
-        needed < len(declared) and (min_count > len(required) or max_count is not None)
-    ):
-        message = "a required additional key together with a count of keys cannot be enforced; drop one"
+    if max_additional is not None and len(required) > max_additional:
+        message = (
+            f"{len(required)} required additional keys inside `uniqueItems` cannot be enforced; drop one"
+        )
         raise UnsupportedKeyword("minProperties", message, place=path)
+
+    def rest(low: int, high: int | None, *, started: bool) -> Node:
+        high = min_defined(high, max_additional)
+        if high is not None and high < max(low, len(required)):
+            return NEVER
+        # In a rule of its own, an additional key would not see those before it, from which it must differ.
+        return interleave(required, additional, low, high, comma=comma, rule=None, path=path, started=started)
+
+    needed = sum(part.min_count for part in declared)
+    least, most = max(min_count - needed, 0), None if max_count is None else max_count - needed
     if needed == len(declared):
         written = [piece for part in declared for piece in (LiteralText(comma), part.node)][1:]
-        inner = interleave(
-            required, additional, min_count, max_count, comma=comma, rule=None, path=path, started=needed > 0
-        )
-        return seq(*written, inner)
+        return seq(*written, rest(least, most, started=needed > 0))
+    if least > len(required) or most is not None or max_additional is not None:
+        return _counted_entries(declared, rest, min_count, max_count, comma, rule, path)
     others = () if additional is NEVER else (ListPart(additional, 0, None),)
     return choice(
         SeparatedList(

@@ -99,7 +99,9 @@ def object_(node: Object) -> Schema:
 
 def _check_counts(node: Object) -> Schema:
     """Return the object, or `Never` if its bounds on the number of keys contradict each other."""
-    min_keys = max(node.min_properties, sum(key.required for key in node.properties))
+    # One additional key can satisfy several choices.
+    needed = sum(key.required for key in node.properties) + bool(node.required_groups)
+    min_keys = max(node.min_properties, needed)
     max_keys = (
         math.inf if node.additional else sum(not isinstance(key.value, Never) for key in node.properties)
     )
