@@ -50,16 +50,16 @@ _MAX_STEPS = 100_000
 
 
 def pairwise_disjoint(
-    branches: Sequence[Schema], definitions: Mapping[str, Schema], oracle: StringOracle = UNDECIDED
+    branches: Sequence[Schema], lookup: Callable[[str], Schema | None], oracle: StringOracle = UNDECIDED
 ) -> bool:
     """Return whether the branches are provably pairwise disjoint.
 
-    >>> pairwise_disjoint([String(), Integer(maximum=3), Integer(minimum=4)], {})
+    >>> pairwise_disjoint([String(), Integer(maximum=3), Integer(minimum=4)], {}.get)
     True
-    >>> pairwise_disjoint([String(min_length=1), String(patterns=("a",))], {})
+    >>> pairwise_disjoint([String(min_length=1), String(patterns=("a",))], {}.get)
     False
     """
-    return _Proof(definitions.get, oracle).pairwise(branches)
+    return _Proof(lookup, oracle).pairwise(branches)
 
 
 def disjoint_before_definitions(

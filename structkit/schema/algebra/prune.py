@@ -18,6 +18,7 @@ from structkit.schema.ir.nodes import (
     Additional,
     Array,
     Boolean,
+    Combined,
     Const,
     Document,
     Integer,
@@ -36,10 +37,10 @@ from structkit.schema.ir.product_search import possible_product
 from structkit.schema.ir.rebuild import in_array, in_object, in_product
 from structkit.schema.ir.unsatisfiable import unsatisfiable
 
-__all__ = ["prune", "topological_order"]
+__all__ = ["prune", "referenced_names", "topological_order"]
 
 Definitions = Mapping[str, Schema]
-_COMPOSITE = (Ref, Union, String, Array, Object, ObjectProduct)
+_COMPOSITE = (Ref, Union, String, Array, Object, Combined, ObjectProduct)
 """Node types that may contain unsatisfiable parts."""
 
 _WITH_PARTS = frozenset({*_COMPOSITE, Never})
@@ -91,7 +92,7 @@ def _prune_reachable(root: str, definitions: Definitions) -> _Pruned:
     Raises:
         UnsatisfiableSchema: No value satisfies the root.
     """
-    references = {name: dict.fromkeys(_references(node)) for name, node in definitions.items()}
+    references = {name: dict.fromkeys(referenced_names(node)) for name, node in definitions.items()}
     satisfiable, final = _satisfiable_definitions(definitions, references)
     if root not in satisfiable:
         path, reason = _unsatisfiable_reason(definitions, satisfiable, root)
@@ -102,7 +103,7 @@ def _prune_reachable(root: str, definitions: Definitions) -> _Pruned:
     }
     for name, node in pruned.items():
         if node is not definitions[name]:
-            references[name] = dict.fromkeys(_references(node))
+            references[name] = dict.fromkeys(referenced_names(node))
     return pruned, references
 
 
@@ -116,7 +117,7 @@ def _prune_satisfiable(definitions: Definitions) -> _Pruned | None:
             node = _clean(node, definitions.keys(), definitions)
             if isinstance(node, Never):
                 return None
-            names = dict.fromkeys(_references(node))
+            names = dict.fromkeys(referenced_names(node))
         pruned[name], references[name] = node, names
     return (pruned, references) if _are_satisfiable(pruned, references) else None
 
@@ -175,10 +176,10 @@ def _required_references(node: Schema) -> list[str]:
         case Ref(name):
             return [name]
         case ObjectProduct() | Object(required_groups=(_, *_)) | Array(contains=(_, *_)):
-            return list(_references(node))
+            return list(referenced_names(node))
         case Object(properties, min_properties=min_properties):
             if min_properties > sum(prop.required for prop in properties):
-                return list(_references(node))
+                return list(referenced_names(node))
             values = [prop.value for prop in properties if prop.required and type(prop.value) in _WITH_PARTS]
         case Array(prefix, items, min_items):
             values = [*prefix, items][:min_items]
@@ -191,7 +192,7 @@ def _required_references(node: Schema) -> list[str]:
     return [name for value in values for name in _required_references(value)]
 
 
-def _references(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
+def referenced_names(node: Schema, *, unguarded: bool = False) -> Iterator[str]:
     """Iterate over the names that a node refers to; `unguarded`: outside arrays and objects only."""
     stack = [node]
     while stack:
@@ -232,7 +233,7 @@ def topological_order(definitions: Definitions) -> list[str]:
 
 
 def _unguarded(node: Schema) -> Iterator[str]:
-    return iter((node.name,)) if isinstance(node, Ref) else _references(node, unguarded=True)
+    return iter((node.name,)) if isinstance(node, Ref) else referenced_names(node, unguarded=True)
 
 
 def _without_aliases(definitions: Definitions, order: Iterable[str]) -> dict[str, Schema]:

@@ -6,7 +6,7 @@ A reference gets its name immediately and its schema later, so long chains of re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.nodes import Ref, Schema
@@ -70,6 +70,26 @@ class Definitions:
             self.resolve(next(iter(self._pending)), SchemaPath())
         return {name: self._done[name] for name in self._names.values()}
 
+    def resolve_reached(
+        self,
+        root: str,
+        references: Callable[[Schema], Iterable[str]],
+        change: Callable[[Schema], Schema] = lambda node: node,
+    ) -> dict[str, Schema]:
+        """Return the definitions that one reaches; others, such as intermediate results, are not built.
+
+        Args:
+            root: The name of the first definition.
+            references: Returns the names to which a node refers.
+            change: Is applied to each definition before its references are followed.
+        """
+        found: dict[str, Schema] = {}
+        reached = {root: None}
+        for name in _growing(reached):
+            found[name] = change(self.resolve(name, SchemaPath()))
+            reached.update(dict.fromkeys(references(found[name])))
+        return found
+
     def _fresh(self, stem: str) -> str:
         stem = _INVALID_NAME_CHARACTERS.sub("_", stem)[:100].strip() or "Definition"
         name = stem
@@ -78,3 +98,12 @@ class Definitions:
             name = f"{stem}_{self._uses[stem]}"
         self._uses[name] = 1
         return name
+
+
+def _growing(names: Mapping[str, object]) -> Iterator[str]:
+    """Iterate over keys to which others are added meanwhile."""
+    done = 0
+    while done < len(names):
+        new = list(names)[done:]
+        done += len(new)
+        yield from new

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from enum import Enum
 from typing import TypeAlias, TypeVar
 
-from structkit.schema.ir.nodes import Array, Object, ObjectProduct, Ref, Schema, String, Union
+from structkit.schema.ir.nodes import Array, Combined, Object, ObjectProduct, Ref, Schema, String, Union
 from structkit.schema.ir.path import path_step
 
 __all__ = ["Step", "Within", "children", "descend", "format_step", "make_resolver"]
@@ -61,6 +61,8 @@ def children(node: Schema) -> list[tuple[Step, Schema]]:
                 found += [(Within.ITEM, contains.matching), (Within.ITEM, contains.others)]
         case Union():
             found += [(Within.SAME, branch) for branch in node.branches]
+        case Combined():
+            found += [(Within.SAME, part) for part in node.parts]
         case ObjectProduct():
             found += [(key.name, case.value) for key in node.keys for case in key.cases]
             found += [(Within.KEY, case.value) for group in node.additional for case in group.cases]

@@ -18,7 +18,7 @@ from structkit.limits import Limits
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
-from structkit.schema.algebra.prune import prune, topological_order
+from structkit.schema.algebra.prune import prune, referenced_names, topological_order
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
 from structkit.schema.ir.constructors import union, with_note
 from structkit.schema.ir.definitions import Definitions
@@ -207,13 +207,15 @@ class _Parser:
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
         """Return the root, all definitions and their order; sets `overlapping_paths`, where `oneOf` is not `anyOf`."""
         root = self._definition(self._references.root, SchemaPath(python=self.python))
-        parsed = self._definitions.resolve_all()
-        definitions = parsed if self._intersector.combine is None else tabulate_all(self._intersector)
+        if self._intersector.combine is None:
+            definitions = self._definitions.resolve_reached(root.name, referenced_names)
+        else:
+            definitions = tabulate_all(root.name, self._intersector)
         order = topological_order(definitions)
         disjoint: dict[tuple[Schema, ...], bool] = {}  # equal branches often occur in many places
         for branches, path in self._exclusive:
             if branches not in disjoint:
-                disjoint[branches] = pairwise_disjoint(branches, parsed, self.oracle)
+                disjoint[branches] = pairwise_disjoint(branches, self._definitions.find, self.oracle)
             if not disjoint[branches]:
                 self.overlapping_paths.add(path.text)
         return root, definitions, order

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.prune import referenced_names
 from structkit.schema.algebra.string_oracle import is_restricted
 from structkit.schema.ir.constructors import array, object_, union, with_note
 from structkit.schema.ir.descend import children
@@ -30,6 +31,7 @@ from structkit.schema.ir.nodes import (
     ObjectProduct,
     ProductGroup,
     ProductKey,
+    Ref,
     Schema,
     String,
     Union,
@@ -52,21 +54,16 @@ _CONDITIONS = 10
 _OPEN = (Additional(String(), Anything()),)
 
 
-def tabulate_all(intersector: Intersector) -> dict[str, Schema]:
-    """Return the definitions of a document with products of objects, and those of the values of their keys.
+def tabulate_all(root: str, intersector: Intersector) -> dict[str, Schema]:
+    """Return the definitions that a root reaches, with products of objects, and those of the values of their keys.
 
     Raises:
         UnsupportedKeyword: Values that a condition excludes cannot be represented exactly.
         LimitExceeded: The conditions tell too many values apart, or count keys.
     """
-    found: dict[str, Schema] = {}
-    definitions = intersector.definitions.resolve_all()
-    while len(found) < len(definitions):
-        for name, node in definitions.items():
-            if name not in found:
-                found[name] = _tabulate(node, intersector, SchemaPath())
-        definitions = intersector.definitions.resolve_all()
-    return {name: found[name] for name in definitions}
+    return intersector.definitions.resolve_reached(
+        root, referenced_names, lambda node: _tabulate(node, intersector, SchemaPath())
+    )
 
 
 def has_products(document: Document) -> bool:
@@ -297,10 +294,13 @@ class _Table:
         for cell, violated in cells:
             if not self._is_empty(cell):
                 merged.setdefault(violated, []).append(cell)
-        return tuple(
-            Case(_tabulate(union(values), self._intersector, path), violated)
-            for violated, values in merged.items()
-        )
+        return tuple(Case(self._named(union(values), path), violated) for violated, values in merged.items())
+
+    def _named(self, value: Schema, path: SchemaPath) -> Schema:
+        """Return a value; one with combinations becomes a definition, because it may contain itself."""
+        if not _has_combinations(value):
+            return value
+        return self._intersector.definitions.reference(("case", value), str(path.part or ""), lambda: value)
 
     def _contains(self, other: Schema, cell: Schema, *, is_listed: bool) -> bool | None:
         """Return whether a schema allows all values of a cell, or none; `None` if this is not known."""
@@ -313,6 +313,8 @@ class _Table:
         return False if is_listed else None
 
     def _is_empty(self, cell: Schema) -> bool:
+        if isinstance(cell, Ref):
+            cell = self._intersector.definitions.resolve(cell.name, self._path)
         return isinstance(cell, Never) or (
             isinstance(cell, String)
             and is_restricted(cell)
@@ -323,6 +325,10 @@ class _Table:
         self._intersector.charge(cases, self._path)
         if cases > _MAX_CASES:
             raise _NoProductError
+
+
+def _has_combinations(node: Schema) -> bool:
+    return isinstance(node, Combined) or any(_has_combinations(inner) for _, inner in children(node))
 
 
 def _counts_keys(node: Object) -> bool:

@@ -58,7 +58,7 @@ def test_a_difference_has_the_values_of_the_left_only(is_combined: bool, pair: t
     path = SchemaPath()
     try:
         found = definitions.reference("root", "root", lambda: difference(left, right, intersector, path))
-        known = tabulate_all(intersector) if is_combined else definitions.resolve_all()
+        known = tabulate_all("root", intersector) if is_combined else definitions.resolve_all()
     except (UnsupportedKeyword, LimitExceeded):
         return
     for value in POOL:

@@ -1,0 +1,92 @@
+"""Products of objects whose values are references, which exclude each other or lead back to the product."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
+from structkit.limits import Limits
+from structkit.lowering.lower import lower
+from tests.schema.reading import read
+
+
+def test_references_that_exclude_each_other_are_found_at_once() -> None:
+    """Otherwise the values of `mode` would have a case for each set of conditions."""
+    conditions = [
+        {
+            "if": {"properties": {"type": {"const": f"t{number}"}}},
+            "then": {"properties": {"mode": {"$ref": f"#/$defs/mode{number}"}}},
+        }
+        for number in range(12)
+    ]
+    modes = {f"mode{number}": {"type": "string", "pattern": f"^(any|m{number})$"} for number in range(12)}
+    keys = {"type": {"type": "string"}, "mode": {"type": "string"}}
+    schema = {"type": "object", "properties": keys, "allOf": conditions, "$defs": modes}
+    document = read(schema, products="always", limits=Limits(schema_nodes=20_000))
+    reader, validator = Reader(link(lower(document))), jsonschema.Draft202012Validator(schema)
+    for kind in ("t1", "t11", "other"):
+        for mode in ("any", "m1", "m11", "other"):
+            value = {"type": kind, "mode": mode}
+            assert reader.accepts(json.dumps(value).encode()) == validator.is_valid(value), value
+
+
+ARGUMENT = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "type": {"enum": ["string", "locator", "element", "function"]},
+        "value": {},
+        "predicate": {"type": "array"},
+        "args": {"type": "array", "items": {"$ref": "#/$defs/argument"}},
+    },
+    "additionalProperties": False,
+    "oneOf": [
+        {"properties": {"type": {"enum": ["string", "locator"]}}, "required": ["type", "name"]},
+        {
+            "properties": {
+                "type": {"enum": ["locator", "element"]},
+                "value": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/argument"}]},
+            },
+            "required": ["value"],
+        },
+        {
+            "properties": {
+                "type": {"const": "function"},
+                "predicate": {"items": {"$ref": "#/$defs/argument"}},
+            },
+            "required": ["type", "predicate"],
+        },
+    ],
+}
+
+TEXT = {"name": "a", "type": "string"}
+ELEMENT = {"type": "element", "value": "x"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TEXT,
+        ELEMENT,
+        {"type": "string"},
+        {"name": "a", "type": "locator", "value": 1},
+        {"name": "a", "type": "locator", "value": "x"},
+        {"type": "locator", "value": {**TEXT, "value": ELEMENT}},
+        {"type": "locator", "value": {**TEXT, "value": ELEMENT, "args": [TEXT, ELEMENT]}},
+        {"type": "locator", "value": {**TEXT, "value": ELEMENT, "args": [TEXT, {"type": "element"}]}},
+        {"type": "function", "value": ELEMENT, "predicate": [TEXT]},
+        {"type": "function", "value": 1, "predicate": [TEXT, {"value": {"value": TEXT}}]},
+        {"value": {"value": {"value": {"value": {"type": "string"}}}}},
+        {"value": {"value": {"value": {"value": {"type": "element"}}}}},
+    ],
+)
+def test_a_combination_may_be_a_value_of_its_own_key(value: object) -> None:
+    schema = {"$ref": "#/$defs/argument", "$defs": {"argument": ARGUMENT}}
+    reader = Reader(link(lower(read(schema, products="always"))))
+    assert reader.accepts(json.dumps(value).encode()) == jsonschema.Draft202012Validator(schema).is_valid(
+        value
+    )
