@@ -109,9 +109,7 @@ def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
     while pending:
         current = pending.pop()
         if isinstance(current, Anything | Number) or (
-            isinstance(current, String)
-            and current.format is not None
-            and has_multiple_spellings(current.format)
+            isinstance(current, String) and any(map(has_multiple_spellings, current.formats))
         ):
             return True
         if isinstance(current, ObjectProduct) and current.additional:

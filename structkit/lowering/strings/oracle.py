@@ -59,8 +59,9 @@ class AutomatonOracle:
             )
         # One automaton per part, without lengths, is smaller than the product.
         required = [String(patterns=(pattern,)) for pattern in allowed]
-        if node.format is not None or not text.isascii():  # half of a surrogate pair is no text
-            required.append(String(format=node.format))
+        if not text.isascii():  # half of a surrogate pair is no text
+            required.append(String())
+        required += [String(format=each) for each in node.formats]
         forbidden = (
             *(String(patterns=(pattern,)) for pattern in patterns),
             *(String(format=each) for each in node.forbidden_formats),
@@ -85,9 +86,7 @@ class AutomatonOracle:
 
     def _answer(self, node: String, query: Callable[[Dfa], bool | None]) -> bool | None:
         """Return the answer of the automaton; `False` only if the automaton of the widened language agrees."""
-        if (node.format is not None and needs_source(node.format)) or any(
-            map(needs_source, node.forbidden_formats)
-        ):
+        if any(map(needs_source, (*node.formats, *node.forbidden_formats))):
             return None
         answer = self._query(node, query, widened=False)
         if answer is False and uncertain_formats(node):

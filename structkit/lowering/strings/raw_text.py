@@ -62,9 +62,7 @@ def uncertain_formats(schema: String) -> list[Format]:
     >>> uncertain_formats(String(format=Format("date"))), uncertain_formats(String(format=Format("hostname")))
     ([], [Format(name='hostname', arguments=())])
     """
-    formats = (
-        schema.forbidden_formats if schema.format is None else (schema.format, *schema.forbidden_formats)
-    )
+    formats = (*schema.formats, *schema.forbidden_formats)
     return [each for each in formats if PERMISSIVE_FORMATS.get(each.name) is not KNOWN_FORMATS.get(each.name)]
 
 
@@ -75,9 +73,9 @@ def _languages(
         return parse(pattern, search=True, unicode=python, rust=python, limits=limits, path=path)
 
     yield from map(parse_pattern, schema.patterns)
-    if schema.format is not None and is_known(schema.format):
-        wider = PERMISSIVE_FORMATS.get(schema.format.name, _every_text)
-        yield wider() if widened else language(schema.format, canonical=canonical)
+    for each in filter(is_known, schema.formats):
+        wider = PERMISSIVE_FORMATS.get(each.name, _every_text)
+        yield wider() if widened else language(each, canonical=canonical)
     forbidden = [parse_pattern(pattern) for pattern in schema.forbidden]
     for each in schema.forbidden_formats:
         if not (can_exclude(each) or widened):

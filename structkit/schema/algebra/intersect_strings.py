@@ -9,7 +9,7 @@ from math import prod
 
 from structkit.errors import UnsupportedKeyword
 from structkit.schema.algebra.ranges import min_defined
-from structkit.schema.ir.nodes import Schema, String, Union
+from structkit.schema.ir.nodes import Format, Schema, String, Union
 from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["alternation", "combine_alternatives", "intersect_strings", "literal_pattern", "literal_text"]
@@ -32,7 +32,7 @@ def combine_alternatives(parts: tuple[Schema, ...]) -> tuple[Schema, ...]:
     True
     >>> combine_alternatives(tuple(both) * 2)[0]
     String(note=None, min_length=0, max_length=None, patterns=('(?:a)|(?:b)',), format=None, forbidden=(), \
-forbidden_formats=(), content=None)
+forbidden_formats=(), content=None, more_formats=())
     """
     unions = [part for part in parts if isinstance(part, Union)]
     if len(unions) < 2 or prod([len(part.branches) for part in unions]) <= _MAX_PAIRS:
@@ -70,12 +70,13 @@ def alternation(patterns: Sequence[str]) -> str | None:
 
 
 def intersect_strings(left: String, right: String, path: SchemaPath) -> String:
-    """Return the strings in both nodes: the narrower lengths, all patterns, and the format.
+    """Return the strings in both nodes: the narrower lengths, all patterns, and all formats.
 
     Raises:
-        UnsupportedKeyword: The nodes have two different formats, or two different contents.
+        UnsupportedKeyword: The nodes have two different formats of Python types, or two different contents.
     """
-    if left.format is not None and right.format is not None and left.format != right.format:
+    formats = left.formats if left.formats == right.formats else _both_formats(left, right)
+    if len(formats) > 1 and any(":" in each.name for each in formats):
         raise UnsupportedKeyword(
             "format",
             f"the combination of the formats '{left.format}' and '{right.format}' is not supported; keep one",
@@ -89,10 +90,28 @@ def intersect_strings(left: String, right: String, path: SchemaPath) -> String:
         min_length=max(left.min_length, right.min_length),
         max_length=min_defined((left.max_length, right.max_length)),
         patterns=tuple(dict.fromkeys((*left.patterns, *right.patterns))),
-        format=left.format or right.format,
+        format=formats[0] if formats else None,
+        more_formats=formats[1:],
         forbidden=tuple(dict.fromkeys((*left.forbidden, *right.forbidden))),
         forbidden_formats=tuple(dict.fromkeys((*left.forbidden_formats, *right.forbidden_formats))),
     )
+
+
+def _both_formats(left: String, right: String) -> tuple[Format, ...]:
+    """Return the formats of two strings, without those that follow from others."""
+    found = {*left.formats, *right.formats}
+    names = {each.name for each in found}
+    needed = (each for each in found if names.isdisjoint(_NARROWER.get(each.name, ())))
+    return tuple(sorted(needed, key=lambda each: (each.name, each.arguments)))
+
+
+_NARROWER = {
+    "uri-reference": ("uri",),
+    "iri": ("uri",),
+    "iri-reference": ("uri", "iri", "uri-reference"),
+    "idn-email": ("email",),
+}
+"""Formats of which every string has another format."""
 
 
 def literal_pattern(text: str) -> str:

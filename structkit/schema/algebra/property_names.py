@@ -56,10 +56,10 @@ def complement_strings(node: String) -> list[String]:
     for pattern in node.forbidden:
         found.append(replace(allowed, patterns=(*allowed.patterns, pattern)))
         allowed = replace(allowed, forbidden=(*allowed.forbidden, pattern))
-    if node.format is not None:
-        found.append(replace(allowed, forbidden_formats=(node.format,)))
-        allowed = replace(allowed, format=node.format)
+    for index, each in enumerate(node.formats):
+        found.append(replace(allowed, forbidden_formats=(each,)))
+        allowed = replace(allowed, format=node.format, more_formats=node.more_formats[:index])
     for each in node.forbidden_formats:
-        found.append(replace(allowed, format=each))
+        found.append(replace(allowed, format=each, more_formats=()))
         allowed = replace(allowed, forbidden_formats=(*allowed.forbidden_formats, each))
     return found

@@ -35,7 +35,7 @@ def string(node: String) -> Schema:
     """Return the node, or `Never` if its lengths, patterns or formats contradict each other."""
     if node.max_length is not None and node.min_length > node.max_length:
         return Never(f"no string has at least {node.min_length} and at most {node.max_length} characters")
-    if set(node.patterns) & set(node.forbidden) or node.format in node.forbidden_formats:
+    if set(node.patterns) & set(node.forbidden) or set(node.formats) & set(node.forbidden_formats):
         return Never("no string both matches and does not match the same pattern or format")
     return node
 

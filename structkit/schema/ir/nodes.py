@@ -155,7 +155,7 @@ class Format:
 @cached_hash
 @frozen
 class String(_Node):
-    """Strings that match all patterns and the format, and none of the forbidden ones; lengths are in code points."""
+    """Strings that match all patterns and formats, and none of the forbidden ones; lengths are in code points."""
 
     min_length: int = 0
     max_length: int | None = None
@@ -167,6 +167,13 @@ class String(_Node):
     """Formats that the string must not have."""
     content: Schema | None = None
     """The schema of the JSON document inside the string."""
+    more_formats: tuple[Format, ...] = ()
+    """Formats that the string has besides `format`, in the order of their names."""
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """All formats that the string has."""
+        return () if self.format is None else (self.format, *self.more_formats)
 
 
 FREE_STRING = String()

@@ -49,8 +49,7 @@ def no_string_reason(schema: String) -> str:
     """
     parts = [f"matches the pattern {pattern!r:.80}" for pattern in schema.patterns[:3]]
     parts += [f"does not match the pattern {pattern!r:.80}" for pattern in schema.forbidden[:3]]
-    if schema.format is not None:
-        parts.append(f"has the format {schema.format.name.removeprefix('python:')}")
+    parts += [f"has the format {one.name.removeprefix('python:')}" for one in schema.formats[:3]]
     parts += [f"does not have the format {one.name}" for one in schema.forbidden_formats[:3]]
     if schema.min_length:
         parts.append(f"has at least {schema.min_length} characters")

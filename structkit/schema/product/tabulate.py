@@ -101,7 +101,7 @@ def _tabulate(node: Schema, intersector: Intersector, path: SchemaPath) -> Schem
 def _may_be_empty(node: String) -> bool:
     """Return whether a string has several restrictions, which may exclude each other, and a small automaton."""
     negative = len(node.forbidden) + len(node.forbidden_formats)
-    return len(node.patterns) + negative + (node.format is not None) > 1 and negative <= _MAX_FORBIDDEN
+    return len(node.patterns) + negative + len(node.formats) > 1 and negative <= _MAX_FORBIDDEN
 
 
 _MAX_FORBIDDEN = 8

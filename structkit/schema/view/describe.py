@@ -305,6 +305,7 @@ def _range(low: int | None, high: int | None, unit: str = "") -> str | None:
 
 def _string(node: String) -> str:
     name, *details = ["string"] if node.format is None else _format(node.format)
+    details += [f"also {_format(other)[0]}" for other in node.more_formats]
     parts = details + [
         "no space at the ends"
         if pattern == STRIPPED_PATTERN
