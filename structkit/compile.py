@@ -13,6 +13,7 @@ from structkit.automaton.link import link, start_building
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.error_notes import report_fault, shrink
+from structkit.errors import LimitExceeded, StructkitError
 from structkit.guide.guide import Guide
 from structkit.index.disk.store import Addresses, may_contain
 from structkit.index.guide_file import DiskKey, load_guide
@@ -22,7 +23,7 @@ from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields,
 from structkit.targets.fingerprint import fingerprint_of
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import TextTarget
-from structkit.targets.targets import AnyTarget, Target, read_target, spec_of
+from structkit.targets.targets import AnyTarget, Target, read_target, spec_of, with_products
 from structkit.vocabulary.control_tokens import with_named_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -142,9 +143,20 @@ class _Compilation:
         vocabulary, source, order, limits = self.vocabulary, self.source, self.order, self.limits
         whitespace, json_style = self.style.whitespace, self.style
 
-        def rules(target: AnyTarget) -> Rules:
-            parsed = read_target(target, policy=json_style, limits=limits, notes=False)
-            return parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
+        def read(target: AnyTarget) -> Target[object]:
+            return read_target(target, policy=json_style, limits=limits, notes=False)
+
+        def rules_of(target: Target[object]) -> Rules:
+            return target.rules(whitespace=whitespace, order=order, source=source, limits=limits)
+
+        def automaton_of(target: Target[object]) -> Automaton:
+            try:
+                return link(rules_of(target), limits)
+            except LimitExceeded:
+                with suppress(StructkitError):
+                    if order != "any" and (other := with_products(target)) is not None:
+                        return link(rules_of(other), limits)
+                raise
 
         if source is not None:
             target = read_target(target, policy=json_style, limits=limits)
@@ -163,10 +175,10 @@ class _Compilation:
             key = DiskKey(address, fingerprint.serialize)
             if may_contain(fingerprint.text):
                 guide = _load_guide(
-                    key, vocabulary, limits, lambda source: rules(fingerprint.deserialize(source))
+                    key, vocabulary, limits, lambda source: rules_of(read(fingerprint.deserialize(source)))
                 )
         if guide is None:
-            automaton = link(rules(target), limits)
+            automaton = automaton_of(read(target))
             # Rules without end are not stored: a guide that was read would look for their end.
             guide = Guide(automaton, vocabulary, disk_key=None if automaton.is_unbounded else key)
         if self.precompute:

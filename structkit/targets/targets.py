@@ -58,6 +58,7 @@ __all__ = [
     "Target",
     "read_target",
     "spec_of",
+    "with_products",
 ]
 
 Function: TypeAlias = "Callable[..., object]"
@@ -157,6 +158,27 @@ def spec_of(target: AnyTarget) -> Regex | Choice[object] | Grammar[object] | Jso
     if isinstance(target, Mapping):
         return JsonSchema(target)
     return target if isinstance(target, (Regex, Choice, Grammar, JsonSchema)) else None
+
+
+def with_products(target: Target[object]) -> Target[object] | None:
+    """Return a JSON Schema with products for all combinations of objects; `None` if it has none that were listed.
+
+    A union of alternatives that overlap can have an automaton that is far larger than the states of a product.
+
+    >>> one = {"type": "object", "properties": {"a": {"type": "null"}}}
+    >>> found = with_products(read_target({"oneOf": [one, {"type": "object", "required": ["b"]}]}))
+    >>> found is not None and found == with_products(found)
+    False
+
+    Raises:
+        StructkitError: Products cannot represent the combinations.
+    """
+    if not isinstance(target, _SchemaTarget) or has_products(target.document):
+        return None
+    document = target.parse_again(products="always")
+    if not has_products(document):
+        return None
+    return replace(target, document=replace(document, bounded_numbers=target.document.bounded_numbers))
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ ENFORCED = [
     {"contains": {"type": "null"}, "prefixItems": [True]}, {"contains": {"type": "null"}, "maxContains": 2},
     {"contains": {"type": "null"}, "maxContains": 2, "maxItems": 9}, {"dependentRequired": {"a": ["b"]}},
     Annotated[float, Field(multiple_of=0.3)], Reaching, Annotated[dt.date, Field(ge=dt.date(2020, 1, 1))],
+    {"allOf": [{"format": "uri", "type": "string"}, {"format": "regex"}]},
     Annotated[bytes, Field(max_length=3)], AnyUrl, complex, Json[int], sk.Regex(r"\bab\b"), sk.Regex(r"(?<!a)b+"),
 ]  # fmt: skip
 
@@ -42,7 +43,6 @@ UNSUPPORTED = [
     sk.Regex(r"(a)\1"), sk.Regex(r"a(?>b)"), Annotated[float, Field(multiple_of=0.1234567)], dict[tuple[int, int], int],
     type[int], Callable[[], int], {"not": {"uniqueItems": True}},
     {"contains": {"type": "null"}, "prefixItems": [True] * 70},
-    {"allOf": [{"format": "date", "type": "string"}, {"format": "email", "type": "string"}]},
 ]  # fmt: skip
 
 

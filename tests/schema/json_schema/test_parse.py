@@ -106,7 +106,7 @@ def test_keywords_follow_the_specification(
             '$.$defs["a b"].anyOf[1].not',
         ),
         ({"not": {"uniqueItems": True}}, "$.not"),
-        ({"allOf": [{"format": "date"}, {"format": "email"}]}, "$"),
+        ({"allOf": [{"contains": {"multipleOf": n}} for n in (2, 3, 5, 7, 11, 13)]}, "$"),
     ],
 )
 def test_unenforceable_keywords_are_rejected_with_their_path(schema: dict[str, object], place: str) -> None:

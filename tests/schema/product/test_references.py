@@ -7,10 +7,12 @@ import json
 import jsonschema
 import pytest
 
+import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.limits import Limits
 from structkit.lowering.lower import lower
+from structkit.testing import byte_vocabulary
 from tests.schema.reading import read
 
 
@@ -90,3 +92,36 @@ def test_a_combination_may_be_a_value_of_its_own_key(value: object) -> None:
     assert reader.accepts(json.dumps(value).encode()) == jsonschema.Draft202012Validator(schema).is_valid(
         value
     )
+
+
+def test_alternatives_with_a_large_automaton_become_a_product() -> None:
+    """`oneOf` of two objects with optional keys: where no key tells them apart, each has a key of its own."""
+    first, second = ([f"{word}{number}" for number in range(14)] for word in ("a", "b"))
+    alternatives = [
+        {
+            "properties": {
+                "kind": {"enum": [kind]},
+                **{name: {"type": "boolean"} for name in (*names, "both")},
+            },
+            "additionalProperties": False,
+        }
+        for kind, names in (("first", first), ("second", second))
+    ]
+    schema = {"type": "object", "oneOf": alternatives}
+    guide, validator = sk.compile(schema, byte_vocabulary()), jsonschema.Draft202012Validator(schema)
+    assert guide.automaton.is_unbounded  # a product has a rule for each state that a text reaches
+    for value in (
+        {},
+        {"both": True},
+        {"kind": "first", "both": True},
+        {"a13": True},
+        {"kind": "first", "b1": True},
+    ):
+        cursor = guide.cursor()
+        try:
+            for byte in json.dumps(value).encode():
+                cursor.advance(byte)
+        except sk.TokenRejected:
+            assert not validator.is_valid(value)
+        else:
+            assert cursor.is_accepting == validator.is_valid(value)
