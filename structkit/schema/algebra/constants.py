@@ -9,7 +9,17 @@ from structkit.schema.ir.constructors import union
 from structkit.schema.ir.json_values import canonical_key
 from structkit.schema.ir.nodes import Const, Schema, Union
 
-__all__ = ["subtract_constants", "without_other_constants"]
+__all__ = ["lists_scalars", "subtract_constants", "without_other_constants"]
+
+
+def lists_scalars(node: Schema) -> bool:
+    """Return whether a node is a constant that is no array or object, or a union of such constants.
+
+    >>> lists_scalars(Const("1")), lists_scalars(Union((Const("1"), Const("[1]"))))
+    (True, False)
+    """
+    branches = node.branches if isinstance(node, Union) else (node,)
+    return all(isinstance(branch, Const) and branch.text[0] not in "[{" for branch in branches)
 
 
 def without_other_constants(nodes: Sequence[Schema]) -> tuple[Schema, ...]:

@@ -15,7 +15,7 @@ from functools import reduce
 from itertools import zip_longest
 
 from structkit.errors import UnsupportedKeyword
-from structkit.schema.algebra.constants import subtract_constants
+from structkit.schema.algebra.constants import lists_scalars, subtract_constants
 from structkit.schema.algebra.extend_prefix import extend_prefix
 from structkit.schema.algebra.intersect import Intersector, may_intersect
 from structkit.schema.algebra.intersect_strings import literal_pattern
@@ -68,7 +68,7 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
         UnsupportedKeyword: The difference cannot be represented exactly.
         LimitExceeded: There are too many combinations.
     """
-    intersector.charge(1, path)
+    intersector.charge(_QUICK, path)
     if isinstance(left, Never) or isinstance(right, Never):
         return left
     if left == right or isinstance(right, Anything):
@@ -77,6 +77,12 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
         minuend, subtrahends = intersector.differences[right.name]
         if isinstance(minuend, Anything) or minuend == left:
             return union((intersector.intersect((left, other), path) for other in subtrahends), _EMPTY.reason)
+    if (
+        isinstance(left, Ref)
+        and lists_scalars(right)
+        and isinstance(found := intersector.find(left.name), String)
+    ):
+        left = found
     if isinstance(left, Ref) or isinstance(right, Ref):
         return _lazy_difference(left, right, intersector, path)
     constants = subtract_constants(left, right, _EMPTY.reason)
@@ -102,7 +108,12 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
         return _without_special_cases(union(pieces, _EMPTY.reason))
     if not may_intersect(left, right, intersector.oracle):
         return left
+    intersector.charge(1 - _QUICK, path)
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
+
+
+_QUICK = 0.2
+"""Cost of a difference of nodes of two types, or of two constants."""
 
 
 def subtract_object(left: Schema, right: Object, intersector: Intersector, path: SchemaPath) -> Schema:

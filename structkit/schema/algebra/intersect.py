@@ -16,17 +16,18 @@ from typing import Protocol, TypeVar
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.schema.algebra.constants import without_other_constants
+from structkit.schema.algebra.constants import lists_scalars, without_other_constants
 from structkit.schema.algebra.disjoint import Compared, may_intersect, required_keys, without_incompatible
 from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_prefix
 from structkit.schema.algebra.intersect_strings import (
     combine_alternatives,
+    intersect_scalars,
     intersect_strings,
     literal_pattern,
 )
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.algebra.property_names import additional_value, complement_strings, name_matches
-from structkit.schema.algebra.ranges import intersect_numbers, min_defined
+from structkit.schema.algebra.ranges import min_defined
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
 from structkit.schema.ir.constructors import array, object_, string, union, with_note
 from structkit.schema.ir.definitions import Definitions
@@ -38,9 +39,7 @@ from structkit.schema.ir.nodes import (
     Combined,
     Const,
     Contains,
-    Integer,
     Never,
-    Number,
     Object,
     Property,
     Ref,
@@ -88,6 +87,7 @@ class Intersector:
         combine: Represents many combinations of objects; `None` multiplies all combinations out.
         makes_products: Whether combinations that `combine` represents become products, or are multiplied out.
         limits: The limits of the document; combinations may have a smaller `max_cost`.
+        find: Returns a definition, or `None` if it is being built.
         differences: For each definition that is a difference: the minuend and the subtrahends.
         is_exhausted: Whether there were too many combinations.
         met_objects: Whether some combinations were of objects.
@@ -108,6 +108,7 @@ class Intersector:
         self._max_cost = limits.schema_nodes if max_cost is None else min(limits.schema_nodes, max_cost)
         self._count = 0
         self._parts: dict[str, tuple[Schema, ...]] = {}
+        self.find: Callable[[str], Schema | None] = definitions.find
         self.differences: dict[str, tuple[Schema, frozenset[Schema]]] = {}
 
     def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
@@ -133,7 +134,12 @@ class Intersector:
             return with_note(parts[0] if parts else Anything(), note)
         self.charge(len(parts), path)
         first = next((part for part in parts if isinstance(part, Ref)), None)
-        merged = self._merge(parts, path, compared) if first is None else self._product(first, parts, path)
+        if first is None:
+            merged = self._merge(parts, path, compared)
+        else:
+            known = self._known(parts)
+            is_known = known is not parts
+            merged = self._intersect(known, path, compared) if is_known else self._product(first, parts, path)
         return with_note(merged, note)
 
     def _flat(self, nodes: Sequence[Schema]) -> tuple[Schema, ...]:
@@ -152,6 +158,14 @@ class Intersector:
                 return (Never("one alternative excludes the values that another one requires"),)
             found.pop(minuend, None)
         return tuple(found)
+
+    def _known(self, parts: tuple[Schema, ...]) -> tuple[Schema, ...]:
+        """Return the nodes without references if one of them has few values, which the references may exclude."""
+        if not any(map(lists_scalars, parts)):
+            return parts
+        known = (self.find(part.name) if isinstance(part, Ref) else part for part in parts)
+        found = tuple(part for part in known if part is not None and not isinstance(part, Ref))
+        return found if len(found) == len(parts) else parts
 
     def _product(self, first: Ref, parts: tuple[Schema, ...], path: SchemaPath) -> Ref:
         """Return a reference to the definition of an intersection."""
@@ -201,15 +215,15 @@ class Intersector:
             return self._merge_objects([part for part in parts if isinstance(part, Object)], path)
         if all(isinstance(part, Array) for part in parts):
             return self._merge_arrays([part for part in parts if isinstance(part, Array)], path)
-        return reduce(lambda left, right: _merge_scalars(left, right, path), parts)
+        return reduce(lambda left, right: intersect_scalars(left, right, path), parts)
 
-    def charge(self, nodes: int, path: SchemaPath) -> None:
+    def charge(self, nodes: float, path: SchemaPath) -> None:
         """Add to the cost of the document.
 
         Raises:
             LimitExceeded: The cost exceeds the limit.
         """
-        self._count += nodes * _COST
+        self._count += int(nodes * _COST)
         if self._count > self._max_cost:
             raise self.too_many(path)
 
@@ -228,7 +242,7 @@ class Intersector:
             return const
         if isinstance(value, str):
             return reduce(
-                lambda left, right: _merge_scalars(left, right, path),
+                lambda left, right: intersect_scalars(left, right, path),
                 (String(patterns=(literal_pattern(value),)), *undecided),
             )
         return self.intersect((expand(const), *undecided), path)
@@ -474,19 +488,3 @@ def _with(node: Object, name: str, value: Schema) -> Object:
     """Return the object with `name` required and its value replaced."""
     keys = (replace(k, value=value, required=True) if k.name == name else k for k in node.properties)
     return replace(node, properties=tuple(keys))
-
-
-def _merge_scalars(left: Schema, right: Schema, path: SchemaPath) -> Schema:
-    match left, right:
-        case (Never(), _) | (_, Never()):
-            return left if isinstance(left, Never) else right
-        case ((Integer() | Number()), (Integer() | Number())):
-            return intersect_numbers(left, right)
-        case String(), String():
-            return string(intersect_strings(left, right, path))
-    return left if left == right else Never(f"no value is both {_type_name(left)} and {_type_name(right)}")
-
-
-def _type_name(node: Schema) -> str:
-    name = type(node).__name__.lower()
-    return name if name == "null" else f"{'an' if name[0] in 'aio' else 'a'} {name}"

@@ -1,4 +1,4 @@
-"""Intersection of String nodes, and of unions of them."""
+"""Intersection of String nodes and unions of them, and of other scalars."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from functools import lru_cache
 from math import prod
 
 from structkit.errors import UnsupportedKeyword
-from structkit.schema.algebra.ranges import min_defined
-from structkit.schema.ir.nodes import Format, Schema, String, Union
+from structkit.schema.algebra.ranges import intersect_numbers, min_defined
+from structkit.schema.ir.constructors import string
+from structkit.schema.ir.nodes import Format, Integer, Never, Number, Schema, String, Union
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["alternation", "combine_alternatives", "intersect_strings", "literal_pattern", "literal_text"]
+__all__ = [
+    "alternation",
+    "combine_alternatives",
+    "intersect_scalars",
+    "intersect_strings",
+    "literal_pattern",
+    "literal_text",
+]
 
 _MAX_PAIRS = 8
 """Most combinations of alternatives that stay alternatives; each of them is lowered by itself."""
@@ -137,3 +145,27 @@ def literal_text(pattern: str) -> str | None:
 _SPECIAL = frozenset("\\^$.|?*+()[]{}/-")
 _ESCAPED = re.compile(r"\\([\\^$.|?*+()\[\]{}/-])")
 _LITERAL = re.compile(rf"\^((?:[^\\^$.|?*+()\[\]{{}}/-]|{_ESCAPED.pattern})*)\$")
+
+
+def intersect_scalars(left: Schema, right: Schema, path: SchemaPath) -> Schema:
+    """Return the values in both of two nodes that are no unions, arrays or objects.
+
+    >>> intersect_scalars(String(), Number(), SchemaPath()).reason
+    'no value is both a string and a number'
+
+    Raises:
+        UnsupportedKeyword: The combination cannot be represented exactly.
+    """
+    match left, right:
+        case (Never(), _) | (_, Never()):
+            return left if isinstance(left, Never) else right
+        case ((Integer() | Number()), (Integer() | Number())):
+            return intersect_numbers(left, right)
+        case String(), String():
+            return string(intersect_strings(left, right, path))
+    return left if left == right else Never(f"no value is both {_type_name(left)} and {_type_name(right)}")
+
+
+def _type_name(node: Schema) -> str:
+    name = type(node).__name__.lower()
+    return name if name == "null" else f"{'an' if name[0] in 'aio' else 'a'} {name}"

@@ -178,6 +178,7 @@ class _Parser:
         self._references = References(document, identifiers=self._draft > 4, resources=resources)
         self._definitions = Definitions()
         self._intersector = Intersector(self._definitions, limits, oracle, *way)
+        self._intersector.find = self._find
         self._overlapping = overlapping
         self._relaxation = relaxation
         self._notes = notes

@@ -232,3 +232,12 @@ def test_strings_that_are_not_of_a_format_are_left_out_or_refused() -> None:
     for refused in ({"type": "string", "not": regex}, {"not": {"oneOf": [{"not": regex}, {"type": "null"}]}}):
         with pytest.raises(UnsupportedKeyword, match="not of the format 'regex'"):
             sk.compile(refused, byte_vocabulary())
+
+
+def test_a_difference_of_other_types_costs_little() -> None:
+    """Two kinds of objects are compared key by key, and most values differ in their types."""
+    intersector = Intersector(Definitions(), Limits(schema_nodes=20))
+    for _ in range(10):
+        assert difference(Null(), Integer(), intersector, SchemaPath()) == Null()
+    with pytest.raises(LimitExceeded):
+        difference(Integer(), Integer(minimum=3), intersector, SchemaPath())
