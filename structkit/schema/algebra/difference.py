@@ -211,7 +211,9 @@ def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path
         return difference(next(resolved), next(resolved), intersector, path)
 
     stem = left.name if isinstance(left, Ref) else right.name if isinstance(right, Ref) else ""
-    found = intersector.definitions.reference(("minus", minuend, subtrahends | {right}), stem, make)
+    found = intersector.definitions.reference(
+        ("minus", minuend, subtrahends | {right}, path.is_within("not")), stem, make
+    )
     intersector.differences[found.name] = minuend, subtrahends | {right}
     return found
 

@@ -264,11 +264,18 @@ class Combined(_Node):
 
     Only while a schema is parsed, where multiplying the parts out would take too long. In a document it is an
     `ObjectProduct`.
+
+    Attributes:
+        parts: The objects, and combinations of objects.
+        min_count: Minimum number of parts that match.
+        max_count: Maximum number of parts that match.
+        negated: Whether a `not` asks for objects that do not match a part, so that all of them are wanted.
     """
 
     parts: tuple[Object | Combined, ...]
     min_count: int
     max_count: int
+    negated: bool = False
 
 
 @cached_hash

@@ -66,7 +66,7 @@ def combine(
     if min_count == len(parts) and not any(isinstance(each, Combined) for each in objects):
         found = intersector.intersect(objects, path)
     else:
-        found = _count(objects, min_count, max_count)
+        found = _count(objects, min_count, max_count, negated=path.is_within("not"))
     return union((_count_others(others, min_count, max_count, intersector, path), found))
 
 
@@ -110,7 +110,9 @@ def _count_others(
     )
 
 
-def _count(parts: Sequence[_ObjectPart], min_count: int, max_count: int) -> _ObjectPart:
+def _count(
+    parts: Sequence[_ObjectPart], min_count: int, max_count: int, *, negated: bool = False
+) -> _ObjectPart:
     """Return the objects in so many of the parts, as a node without parts that are always or never met."""
     if len(parts) == min_count == 1:
         return parts[0]
@@ -133,7 +135,8 @@ def _count(parts: Sequence[_ObjectPart], min_count: int, max_count: int) -> _Obj
         return _ALL_OBJECTS
     if len(kept) == 1 and min_count == 1:
         return kept[0]
-    return Combined(tuple(kept), max(min_count, 0), min(max_count, len(kept)))
+    excludes = max_count < len(kept)
+    return Combined(tuple(kept), max(min_count, 0), min(max_count, len(kept)), negated and excludes)
 
 
 def is_all(node: Combined) -> bool:

@@ -63,6 +63,8 @@ class _Multiplication:
             return left
         if is_any(node):
             return union(self.within(left, part) for part in node.parts)
+        if node.negated and not self.path.is_within("not"):
+            return _Multiplication(self.intersector, self.path.child("not")).within(left, node)
         return self._count(left, node.parts, node.min_count, node.max_count)
 
     def _both(self, left: Schema, right: Object) -> Schema:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.intersect import Intersector
@@ -120,10 +120,11 @@ def _product(node: Combined, intersector: Intersector, path: SchemaPath) -> Sche
     numbers: dict[Object, int] = {}
     combined = [part for part in parts if isinstance(part, Combined)]
     formulas = tuple(_formula(part, numbers) for part in combined)
+    negated = _negated(combined, numbers)
     formula = count_formula(0, formulas, len(formulas), len(formulas))
     if intersector.makes_products:
         try:
-            return _Table(base, list(numbers), formula, intersector, path).product()
+            return _Table(base, list(numbers), formula, negated, intersector, path).product()
         except _NoProductError:
             pass
     return _tabulate(multiply_out(base, combined, intersector, path), intersector, path)
@@ -148,6 +149,19 @@ def _formula(node: Combined, numbers: dict[Object, int]) -> Formula:
     return count_formula(conditions, tuple(parts), node.min_count, node.max_count)
 
 
+def _negated(
+    parts: Iterable[Object | Combined], numbers: Mapping[Object, int], *, inside: bool = False
+) -> int:
+    """Return the conditions that a `not` asks to be violated."""
+    found = 0
+    for part in parts:
+        if isinstance(part, Combined):
+            found |= _negated(part.parts, numbers, inside=inside or part.negated)
+        elif inside:
+            found |= 1 << numbers[part]
+    return found
+
+
 class _Table:
     """Makes one product.
 
@@ -155,6 +169,7 @@ class _Table:
         base: What all objects match.
         conditions: The objects that the formula counts, by number.
         formula: How many of them match.
+        negated: Those that a `not` asks to be violated, as the bits of a number.
     """
 
     def __init__(
@@ -162,10 +177,12 @@ class _Table:
         base: Object,
         conditions: Sequence[Object],
         formula: Formula,
+        negated: int,
         intersector: Intersector,
         path: SchemaPath,
     ) -> None:
         self._base, self._conditions, self._formula = base, conditions, formula
+        self._negated = negated
         self._intersector, self._path = intersector, path
         self._declared = [{key.name: key for key in node.properties} for node in conditions]
         self._declaring: defaultdict[str, list[int]] = defaultdict(list)
@@ -281,12 +298,13 @@ class _Table:
             cells += [(each, 0) for each in (allowed.branches if isinstance(allowed, Union) else (allowed,))]
         for other, conditions in others.items():
             is_listed = len(constants) > 1 and _is_listed(other)
+            here = path.child("not") if conditions & self._negated else path
             split: list[tuple[Schema, int]] = []
             for cell, violated in cells:
                 answer = self._contains(other, cell, is_listed=is_listed)
                 if answer is None:
-                    split.append((self._intersector.intersect((cell, other), path), violated))
-                    cell = difference(cell, other, self._intersector, path)
+                    split.append((self._intersector.intersect((cell, other), here), violated))
+                    cell = difference(cell, other, self._intersector, here)
                 split.append((cell, violated if answer else violated | conditions))
             cells = [(cell, violated) for cell, violated in split if not self._is_empty(cell)]
             self._check(len(cells))

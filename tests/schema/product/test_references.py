@@ -154,3 +154,33 @@ def test_alternatives_with_a_large_automaton_become_a_product() -> None:
             assert not validator.is_valid(value)
         else:
             assert cursor.is_accepting == validator.is_valid(value)
+
+
+UNIQUE = {"u": {"type": "array", "uniqueItems": True}, "l": {"type": ["array", "null"]}}
+EXCLUSIVE = {"oneOf": [{"$ref": "#/$defs/l"}, {"$ref": "#/$defs/u"}]}
+EXCLUDED = {"$ref": "#/$defs/l", "not": {"$ref": "#/$defs/u"}}
+"""The same difference: as a by-product of alternatives, and asked for by a `not`."""
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": EXCLUSIVE, "b": EXCLUDED}},
+        {"properties": {"a": EXCLUDED, "b": EXCLUSIVE}},
+        {
+            "allOf": [
+                {"not": {"properties": {f"k{number}": {"$ref": "#/$defs/u"}}, "required": [f"k{number}"]}}
+                for number in range(12)
+            ]
+        },
+    ],
+)
+def test_arrays_that_a_not_asks_for_are_refused_wherever_they_are_made(schema: dict[str, object]) -> None:
+    with pytest.raises((sk.UnsupportedKeyword, sk.LimitExceeded)):
+        read({"type": "object", **schema, "$defs": UNIQUE})
+
+
+def test_arrays_that_alternatives_leave_over_are_left_out() -> None:
+    schema = {"type": "object", "properties": {"a": EXCLUSIVE}, "$defs": UNIQUE}
+    reader = Reader(link(lower(read(schema))))
+    assert reader.accepts(b'{"a": null}') and not reader.accepts(b'{"a": [1]}')
