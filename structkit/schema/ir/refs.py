@@ -67,6 +67,7 @@ class References:
         self.root = ReferenceTarget((), document, self.base(document, "", SchemaPath()))
         self._resources: dict[str, ReferenceTarget] | None = None
         self._anchors: dict[str, ReferenceTarget] = {}
+        self._dynamic: dict[str, set[str]] = {}
 
     def base(self, schema: object, parent_base: str, path: SchemaPath) -> str:
         """Return the base URI inside a subschema: its `$id`, resolved against the base URI outside."""
@@ -125,12 +126,21 @@ class References:
         return next((each for each in found if each is not None), target)
 
     def dynamic(self, scope: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the URIs of a scope that contain dynamic anchors."""
+        """Return the URIs of a scope that decide where dynamic references lead: the first with each anchor."""
         if set(scope) <= {self.root.base}:
             return ()
         self._index()
-        anchored = {anchor.partition("#")[0] for anchor in self._anchors}
-        return tuple(base for base in scope if base in anchored)
+        if not self._dynamic:
+            for base, _, fragment in (anchor.partition("#") for anchor in self._anchors):
+                self._dynamic.setdefault(base, set()).add(fragment)
+        known = set[str]()
+        found: list[str] = []
+        for base in scope:
+            fragments = self._dynamic.get(base, known)
+            if not fragments <= known:
+                known |= fragments
+                found.append(base)
+        return tuple(found)
 
     def _walk(
         self, start: ReferenceTarget, pointer: str, reference: str, path: SchemaPath
