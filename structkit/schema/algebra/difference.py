@@ -106,14 +106,28 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     if isinstance(left, Union):
         pieces = (difference(branch, right, intersector, path) for branch in left.branches)
         return _without_special_cases(union(pieces, _EMPTY.reason))
-    if not may_intersect(left, right, intersector.oracle):
+    if _are_separate(left, right) or not may_intersect(left, right, intersector.oracle):
         return left
     intersector.charge(1 - _QUICK, path)
     return union(_pieces(left, right, intersector, path), _EMPTY.reason)
 
 
 _QUICK = 0.2
-"""Cost of a difference of nodes of two types, or of two constants."""
+"""Cost of a difference of nodes of two types, of two constants, or of ranges that do not meet."""
+
+
+def _are_separate(left: Schema, right: Schema) -> bool:
+    """Return whether two nodes are ranges of numbers that do not meet, which are frequent in a list of ranges."""
+    if not (isinstance(left, Integer | Number) and isinstance(right, Integer | Number)):
+        return False
+    for below, above in ((left.maximum, right.minimum), (right.maximum, left.minimum)):
+        if below is not None and above is not None and _value(below) < _value(above):
+            return True
+    return False
+
+
+def _value(end: int | Bound) -> int | Decimal:
+    return end.value if isinstance(end, Bound) else end
 
 
 def subtract_object(left: Schema, right: Object, intersector: Intersector, path: SchemaPath) -> Schema:

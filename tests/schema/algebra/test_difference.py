@@ -241,3 +241,11 @@ def test_a_difference_of_other_types_costs_little() -> None:
         assert difference(Null(), Integer(), intersector, SchemaPath()) == Null()
     with pytest.raises(LimitExceeded):
         difference(Integer(), Integer(minimum=3), intersector, SchemaPath())
+
+
+def test_ranges_that_do_not_meet_are_compared_by_their_ends() -> None:
+    """Each of the ranges that are left is compared with each that is excluded."""
+    excluded = [{"minimum": 10 * number, "maximum": 10 * number + 4} for number in range(300)]
+    schema = {"type": "integer", "not": {"anyOf": excluded}}
+    root = read(schema, limits=Limits(schema_nodes=150_000), products="never").root
+    assert isinstance(root, Union) and len(root.branches) == 301
