@@ -23,7 +23,7 @@ def json_target(
 
     >>> json_target({"type": "integer"}).strict
     True
-    >>> json_target({"allOf": [{"type": "string", "format": "date"}, {"format": "email"}]}).strict
+    >>> json_target({"not": {"uniqueItems": True}}).strict
     False
     """
     target = JsonSchema(schema, additional="closed", resources=resources or {}, bounded_numbers=True)

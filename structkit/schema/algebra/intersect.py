@@ -114,6 +114,7 @@ class Intersector:
     def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
         """Return the values in all nodes; `path` is the location of the intersection.
 
+        >>> from structkit.schema.ir.nodes import Integer
         >>> intersector = Intersector(Definitions(), Limits())
         >>> intersector.intersect([Union((Const("null"), Integer(minimum=3))), Integer(maximum=9)], SchemaPath())
         Integer(note=None, minimum=3, maximum=9, multiple_of=None, not_multiple_of=())
