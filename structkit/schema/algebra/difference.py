@@ -84,6 +84,7 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
     ):
         left = found
     if isinstance(left, Ref) or isinstance(right, Ref):
+        intersector.charge(1 - _QUICK, path)
         return _lazy_difference(left, right, intersector, path)
     constants = subtract_constants(left, right, _EMPTY.reason)
     if constants is not None:

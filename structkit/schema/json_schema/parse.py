@@ -208,9 +208,9 @@ class _Parser:
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
         """Return the root, all definitions and their order; sets `overlapping_paths`, where `oneOf` is not `anyOf`."""
         root = self._definition(self._references.root, SchemaPath(python=self.python))
-        if self._intersector.combine is None:
-            definitions = self._definitions.resolve_reached(root.name, referenced_names)
-        else:
+        # All that is written is read first, so that its faults are found before there are too many combinations.
+        definitions = self._definitions.resolve_reached(root.name, referenced_names)
+        if self._intersector.combine is not None:
             definitions = tabulate_all(root.name, self._intersector)
         order = topological_order(definitions)
         disjoint: dict[tuple[Schema, ...], bool] = {}  # equal branches often occur in many places
