@@ -6,10 +6,10 @@ python3 -m venv ../syncode && ../syncode/bin/pip install torch==2.13.0 syncode==
 ```
 
 The folders of `--data` and the rule for a right verdict are those of `benchmarks.grammars`, which measures structkit
-with the same `--tokenizer`. SynCode gets the text of a grammar unchanged, with a rule `start` for another first rule; for
-`python.lark` it has a grammar and an indenter of its own. A mask and an advance are one call there. Where its parser
-fails, SynCode goes on without a constraint, so that the rest of a text counts as allowed. Times are processor time of
-the thread.
+with the same `--tokenizer`. SynCode gets the text of a grammar unchanged, with a rule `start` for another first rule;
+for `python.lark` it has a grammar and an indenter of its own. A mask and an advance are one call there. Where its
+parser fails, SynCode goes on without a constraint, so that the rest of a text counts as allowed. Times are processor
+time of the thread.
 """
 
 from __future__ import annotations
