@@ -117,8 +117,9 @@ def _use_kernels() -> None:
     schemas = [sk.JsonSchema(each) for each in (item, tree, difference)]
     words = sk.JsonSchema({"type": "string", "pattern": r"^(\S+\s+){0,49}\S+$"})
     counted = sk.JsonSchema({"type": "string", "pattern": "^[a-z]+( [a-z]+)*$", "maxLength": 300})
+    chosen = sk.JsonSchema({"enum": ["ab", "b"], "pattern": "^a"})
     quote = Annotated[str, sk.Quote("one of these words")]
-    targets: list[Any] = [*schemas, words, counted, quote, sk.Regex("(ab|a)*c"), list[str]]
+    targets: list[Any] = [*schemas, words, counted, chosen, quote, sk.Regex("(ab|a)*c"), list[str]]
     for vocabulary in (sk.testing.byte_vocabulary(), sk.testing.small_vocabulary()):
         model = sk.testing.RandomModel(0, vocabulary)
         for target in targets:

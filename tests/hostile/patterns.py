@@ -88,6 +88,11 @@ def _one_of_overlapping(count: int) -> dict[str, object]:
     return {"oneOf": [{"type": "string", "pattern": f"{chr(97 + n)}"} for n in range(count)]}
 
 
+def _texts_and_patterns() -> dict[str, object]:
+    texts = [f"word{number * 7919 % 100_000}x{number}" for number in range(5_000)]
+    return {"enum": texts, "anyOf": [{"pattern": f"{chr(97 + number)}.*{number}"} for number in range(20)]}
+
+
 def _not(count: int) -> dict[str, object]:
     return {"type": "string", "not": {"anyOf": [{"pattern": f"{chr(97 + n)}{{3}}"} for n in range(count)]}}
 
@@ -104,6 +109,7 @@ CASES = tuple(
         Case("patterns that meet", "oneOf of 20 overlapping patterns", lambda: _one_of_overlapping(20)),
         Case("patterns that meet", "oneOf of 5 overlapping patterns", lambda: _one_of_overlapping(5)),
         Case("patterns that meet", "not anyOf of 20 patterns", lambda: _not(20)),
+        Case("patterns that meet", "enum of 5,000 texts and anyOf of 20 patterns", _texts_and_patterns),
         Case(
             "patterns that meet",
             "17 patterns with minLength",

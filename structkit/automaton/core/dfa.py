@@ -130,20 +130,33 @@ class Dfa:
         return not self.final.any()
 
     def accepts(self, text: bytes) -> bool:
-        """Return whether the automaton accepts `text`; for automata without calls and counter.
+        """Return whether the automaton accepts `text`; for automata without calls.
 
         >>> from structkit.automaton.construct.compile_rule import regular_dfa
         >>> from structkit.regex.nodes import LiteralText
         >>> regular_dfa(LiteralText("ab")).accepts(b"ab")
         True
         """
-        state = 0
-        for byte in text:
-            target = int(self.targets[state, self.classes[byte]])
-            if target == DEAD:
-                return False
-            state = target >> OPERATION_BITS
-        return bool(self.final[state])
+        return self.accepts_each([text])[0]
+
+    def accepts_each(self, texts: Sequence[bytes]) -> list[bool]:
+        """Return for each text whether the automaton accepts it; for automata without calls.
+
+        >>> from structkit.automaton.construct.compile_rule import rule_dfa
+        >>> from structkit.regex.nodes import LiteralText, Repeat
+        >>> many = rule_dfa(Repeat(LiteralText("ab"), 300, 5000))
+        >>> many.min_count, many.accepts_each([b"ab" * 299, b"ab" * 300, b"", b"ab" * 5000, b"ab" * 5001])
+        (300, [False, True, False, True, False])
+        """
+        accepted: NDArray[np.bool_] = np.empty(len(texts), np.bool_)
+        most = -1 if self.max_count is None else self.max_count
+        content = np.frombuffer(bytearray().join(texts), np.uint8)
+        ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+        kernels.accepts_each(
+            self.targets, self.classes, self.final, self.min_count, most, content, ends, accepted
+        )
+        answers: list[bool] = accepted.tolist()
+        return answers
 
 
 def sort_callees(

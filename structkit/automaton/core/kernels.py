@@ -19,6 +19,7 @@ __all__ = [
     "OPERATION_MASK",
     "TOO_MANY",
     "UNREACHABLE",
+    "accepts_each",
     "apply_operation",
     "common_byte_classes",
     "compact",
@@ -60,6 +61,32 @@ def apply_operation(count, operation, min_count, max_count):
     if max_count >= 0:
         return count + operation if count + operation <= max_count else -1
     return min(count + operation, np.int64(min_count))
+
+
+@kernel
+def accepts_each(targets, classes, final, min_count, max_count, content, ends, accepted):
+    """Read texts with one automaton; see `Dfa.accepts_each`.
+
+    Args:
+        targets: int32[states, classes].
+        classes: uint8[256].
+        final: bool[states].
+        content: uint8[...], the bytes of all texts.
+        ends: int64[texts], where each text ends in `content`.
+        accepted: bool[texts], receives the answers.
+    """
+    position = np.int64(0)
+    for text in range(len(ends)):
+        state, count = np.int64(0), np.int64(0)
+        while position < ends[text]:
+            target = np.int64(targets[state, classes[content[position]]])
+            count = apply_operation(count, target & OPERATION_MASK, min_count, max_count) if target >= 0 else -1
+            if count < 0:
+                break
+            state = target >> OPERATION_BITS
+            position += 1
+        position = np.int64(ends[text])
+        accepted[text] = count >= min_count and final[state]
 
 
 @kernel

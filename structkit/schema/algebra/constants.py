@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.json_values import canonical_key
-from structkit.schema.ir.nodes import Const, Schema, Union
+from structkit.schema.ir.nodes import Const, Schema, String, Union
 
-__all__ = ["lists_scalars", "subtract_constants", "without_other_constants"]
+__all__ = ["lists_scalars", "possible_texts", "subtract_constants", "without_other_constants"]
 
 
 def lists_scalars(node: Schema) -> bool:
@@ -56,6 +57,21 @@ def subtract_constants(left: Schema, right: Schema, reason: str) -> Schema | Non
         return None
     excluded = set(map(_key, right.branches))
     return union((branch for branch in left.branches if _key(branch) not in excluded), reason)
+
+
+def possible_texts(branches: Sequence[Schema], strings: String, oracle: StringOracle) -> dict[Schema, bool]:
+    """Return for each branch that is the constant of a string whether it may be one of the strings.
+
+    >>> from structkit.schema.algebra.string_oracle import UNDECIDED
+    >>> possible_texts([Const('"ab"'), Const("1")], String(patterns=("a",)), UNDECIDED)
+    {Const(note=None, text='"ab"'): True}
+    """
+    texts = [branch for branch in branches if isinstance(branch, Const) and branch.text[0] == '"']
+    if not texts:
+        return {}
+    values: list[str] = json.loads(f"[{','.join(branch.text for branch in texts)}]")
+    answers = oracle.contains_each(strings, values)
+    return {branch: answer is not False for branch, answer in zip(texts, answers, strict=True)}
 
 
 def _is_constant(node: Union) -> bool:

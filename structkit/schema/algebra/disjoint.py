@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import combinations, pairwise, zip_longest
 
 from structkit.frozen import frozen
+from structkit.schema.algebra.constants import possible_texts
 from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.ranges import intersect_numbers
@@ -167,6 +168,13 @@ def _compatible(
             if (
                 branch.text == part.text if isinstance(branch, Const) else may_intersect(branch, part, oracle)
             )
+        ]
+    if isinstance(part, String) and not part.content and is_restricted(part):
+        possible = possible_texts(branches, part, oracle)
+        return [
+            branch
+            for branch in branches
+            if (possible[branch] if branch in possible else may_intersect(branch, part, oracle))
         ]
     kind = type(part)
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from structkit.schema.ir.nodes import Format, String
@@ -15,6 +16,9 @@ class StringOracle(Protocol):
     def contains(self, node: String, text: str) -> bool | None:
         """Return whether a text is one of the strings."""
 
+    def contains_each(self, node: String, texts: Sequence[str]) -> Sequence[bool | None]:
+        """Return for each text whether it is one of the strings."""
+
     def is_empty(self, node: String) -> bool | None:
         """Return whether the node has no strings."""
 
@@ -25,6 +29,9 @@ class StringOracle(Protocol):
 class _Undecided:
     def contains(self, node: String, text: str) -> bool | None:
         return None
+
+    def contains_each(self, node: String, texts: Sequence[str]) -> Sequence[bool | None]:
+        return [None] * len(texts)
 
     def is_empty(self, node: String) -> bool | None:
         return None
