@@ -143,8 +143,9 @@ class Dfa:
         """Return for each text whether the automaton accepts it; for automata without calls.
 
         >>> from structkit.automaton.construct.compile_rule import rule_dfa
+        >>> from structkit.limits import Limits
         >>> from structkit.regex.nodes import LiteralText, Repeat
-        >>> many = rule_dfa(Repeat(LiteralText("ab"), 300, 5000))
+        >>> many = rule_dfa(Repeat(LiteralText("ab"), 300, 5000), Limits())
         >>> many.min_count, many.accepts_each([b"ab" * 299, b"ab" * 300, b"", b"ab" * 5000, b"ab" * 5001])
         (300, [False, True, False, True, False])
         """

@@ -1,4 +1,4 @@
-"""The empty text in plain nodes of patterns: whether it is there, and the other texts."""
+"""The empty text in plain nodes of patterns: whether it is there, the other texts, and edges that may be empty."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from structkit.regex.nodes import (
     seq,
 )
 
-__all__ = ["is_nullable", "plain_repeat", "without_empty_text"]
+__all__ = ["is_nullable", "plain_repeat", "shorten", "without_empty_text"]
 
 
 def plain_repeat(node: Node, min_count: int, max_count: int | None) -> Node:
@@ -56,3 +56,40 @@ def without_empty_text(node: Node) -> Node:
             return Intersection(without_empty_text(left), right, negate)
         case _:
             return NEVER
+
+
+def shorten(node: Node, *, at_start: bool) -> Node:
+    """Return a plain node without what the text beside it may contain as well, where any text may stand there.
+
+    A search for `x{0,100}ab+` finds the same texts as one for `ab`, whose automaton is much smaller.
+
+    Args:
+        node: The node.
+        at_start: Whether any text may stand before the node, otherwise behind it.
+
+    >>> shorten(Seq((Repeat(LiteralText("x"), 0, 100), LiteralText("ab"))), at_start=True)
+    LiteralText(value='ab')
+    >>> shorten(Repeat(LiteralText("ab"), 2, 5), at_start=False)
+    Repeat(part=LiteralText(value='ab'), min_count=2, max_count=2)
+    """
+    if is_nullable(node):
+        return EMPTY
+    match node:
+        case Seq(parts):
+            first = next(
+                i for i, part in enumerate(parts if at_start else parts[::-1]) if not is_nullable(part)
+            )
+            if at_start:
+                return seq(shorten(parts[first], at_start=True), *parts[first + 1 :])
+            last = len(parts) - 1 - first
+            return seq(*parts[:last], shorten(parts[last], at_start=False))
+        case Choice(parts):
+            return choice(shorten(part, at_start=at_start) for part in parts)
+        case Repeat(part, min_count):
+            edge, others = shorten(part, at_start=at_start), min_count - 1
+            if edge == part:
+                return part if others == 0 else Repeat(part, min_count, min_count)
+            rest = plain_repeat(part, others, others)
+            return seq(edge, rest) if at_start else seq(rest, edge)
+        case _:
+            return node

@@ -28,7 +28,7 @@ from structkit.regex.nodes import (
     choice,
     seq,
 )
-from structkit.regex.pattern.empty_text import is_nullable, plain_repeat, without_empty_text
+from structkit.regex.pattern.empty_text import is_nullable, plain_repeat, shorten, without_empty_text
 from structkit.regex.walk import children
 
 __all__ = [
@@ -195,8 +195,12 @@ def _between_anchors(branch: AnchoredNode, *, search: bool) -> Node | None:
     plain = [part for part in inner if isinstance(part, _PLAIN_NODES)]
     if len(plain) < len(inner):
         return None
-    before, after = (EMPTY if edge or not search else _ANY_STRING for edge in (at_start, at_end))
-    return seq(before, *plain, after)
+    found = seq(*plain)
+    if search and not at_start:
+        found = seq(_ANY_STRING, shorten(found, at_start=True))
+    if search and not at_end:
+        found = seq(shorten(found, at_start=False), _ANY_STRING)
+    return found
 
 
 class _Resolver:
