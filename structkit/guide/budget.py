@@ -19,7 +19,7 @@ is searched. The same holds for vocabularies that cannot spell every byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -30,12 +30,21 @@ from numpy.typing import NDArray
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 from structkit.automaton.runtime.distinct import Fuel
 from structkit.automaton.runtime.short_text import count_conflicts, seen_texts, short_text
-from structkit.automaton.runtime.shortest import shortest_length, shortest_texts
+from structkit.automaton.runtime.shortest import shortest_distinct, shortest_length, shortest_texts
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 from structkit.errors import LimitExceeded
 from structkit.guide.completion import CompletionSearch
-from structkit.guide.room import DistinctRoom
-from structkit.guide.state import State, mask_of, max_cost_of, possible_repeats, reachable_rows
+from structkit.guide.room import DistinctRoom, KeyChoices
+from structkit.guide.state import (
+    State,
+    distinct_depth,
+    distinct_texts,
+    mask_of,
+    max_cost_of,
+    open_texts,
+    possible_repeats,
+    reachable_rows,
+)
 from structkit.index.index import UNREACHABLE, Index
 
 __all__ = ["Budgets"]
@@ -62,9 +71,9 @@ class TokenGroups:
 _MAX_TOKENIZED_BYTES = 200_000
 """Maximum length of a shortest text to tokenize, in bytes; for longer texts only an upper bound is used."""
 
-
-_MAX_READS = 4_000
-"""Maximum reads that search a completion with distinct texts; takes up to 0.3 s, most often 10 ms."""
+_MAX_READS, _MAX_TEXTS = 4_000, 8
+"""Maximum reads that search a completion with distinct texts, which take up to 0.3 s, most often 10 ms, and maximum
+shortest texts of a state that are made before."""
 
 _MAX_TRIED, _MAX_MASK_READS = 8, 300
 """Maximum tokens for which a mask searches completions with distinct texts, and maximum reads of these searches, about
@@ -96,6 +105,7 @@ class Budgets:
         self._min_tokens: dict[State, int] = {}
         self._groups: dict[State, TokenGroups] = {}
         self._max_searched_bytes = _MAX_TOKENIZED_BYTES
+        self._choices = KeyChoices(index)
 
     def upper_bound(self, state: State) -> int:
         """Return an upper bound on the tokens to the end; `UNREACHABLE` if there is no bound."""
@@ -210,7 +220,7 @@ class Budgets:
             if completion is None and max_tokens < length - 1:
                 return UNREACHABLE
             if completion is not None:
-                state.completion = completion
+                state.completion, state.completion_texts = completion, None
             cached = _remember(self._min_tokens, state, length if completion is None else len(completion))
         return cached
 
@@ -222,7 +232,7 @@ class Budgets:
             text = b"".join(map(self.index.vocabulary.tokens.__getitem__, completion))
             frames, _ = self.index.reader.read(successor.frames, successor.buffer, text)
             if self.index.automaton.is_accepting(frames):
-                successor.completion = completion
+                successor.completion, successor.completion_texts = completion, None
 
     def groups(self, state: State) -> TokenGroups:
         """Return the allowed tokens, grouped by the frames that they lead to."""
@@ -270,11 +280,12 @@ class Budgets:
             tokens: The tokens of a frame.
             frames: The frames that the tokens are of; `None` if they are of frames after some token.
         """
-        if self.index.is_exact and not self.index.automaton.has_distinct:
-            return tokens
+        if not self.index.automaton.has_distinct:
+            return tokens if self.index.is_exact else 2 * tokens
+        tokens += self._choices.excess
         if self._has_room(state, tokens, frames):
             return tokens
-        return 2 * tokens + max(map(len, _seen(state.frames)), default=0)
+        return 2 * tokens + max(map(len, distinct_texts(state.frames)), default=0)
 
     def _has_room(self, state: State, tokens: int, frames: Collection[Frame] | None) -> bool:
         """Return whether the margin in `tokens` surely is enough for each distinct text; see `_with_margin`."""
@@ -290,7 +301,8 @@ class Budgets:
         )
         if frames is None:
             return room.everywhere > different
-        nearest = (frame for frame in frames if index.upper_bound(frame) == tokens)
+        least = min(map(index.upper_bound, frames), default=0)
+        nearest = (frame for frame in frames if index.upper_bound(frame) == least)
         return any(room.of_stack(frame) > different for frame in nearest)
 
     @cached_property
@@ -331,14 +343,14 @@ class Budgets:
         """Return the tokens of a shortest text to the end; empty if none spell it or it repeats a distinct text."""
         automaton, shortest = self.index.automaton, self.index.shortest
         frames = [frame for frame in state.frames if shortest_length(shortest, frame) <= _MAX_TOKENIZED_BYTES]
-        texts = shortest_texts(shortest, frames)
-        if automaton.has_distinct:
-            texts = [
-                text
-                for text in texts
-                if automaton.is_accepting(self.index.reader.read(state.frames, state.buffer, text)[0])
-            ]
-        return self.index.fewest_tokens(texts)
+        if not automaton.has_distinct:
+            return self.index.fewest_tokens(shortest_texts(shortest, frames))
+        frames.sort(key=lambda frame: (shortest_length(shortest, frame), frame.state, frame.count))
+        texts = (shortest_distinct(shortest, frame, state.buffer) for frame in frames[:_MAX_TEXTS])
+        text, added = next((found for found in texts if found is not None), (b"", None))
+        tokens = self.index.tokenize(text) or ()
+        state.completion_texts = added if tokens else None
+        return tokens
 
     def _changed(self, state: State, fuel: Fuel) -> tuple[int, ...]:
         """Return the tokens of a short text that repeats no distinct text; empty if none was found."""
@@ -448,10 +460,13 @@ class Budgets:
             tokens = np.flatnonzero(groups.group_of == group)
             if len(tokens) == 1:
                 continue
+            is_deeper = distinct_depth(state) < distinct_depth(reached)
+            if not (is_deeper or open_texts(state)):
+                continue
             written = self._completion_texts(reached)
-            if _depth(state) < _depth(reached) and len(written) > 1:
+            if is_deeper and len(written) > 1:
                 conflicting.update(tokens.tolist())
-            for prefix in _open_texts(state):
+            for prefix in open_texts(state):
                 for text in written:
                     if text.startswith(prefix):
                         conflicting.update(self.index.prefix_and_extension_tokens(text[len(prefix) :]))
@@ -459,32 +474,17 @@ class Budgets:
             token for token in conflicting if groups.group_of[token] >= 0 and fits[groups.group_of[token]]
         }
 
-    def _completion_texts(self, state: State) -> set[bytes]:
-        """Return the distinct texts that the state's completion adds."""
-        before = _seen(state.frames)
+    def _completion_texts(self, state: State) -> Set[bytes]:
+        """Return the distinct texts that the state's completion adds, perhaps with more that were added before."""
+        if state.completion_texts is not None:
+            return state.completion_texts
+        before = distinct_texts(state.frames)
         written: set[bytes] = set()
         frames, buffer = state.frames, state.buffer
         for token in state.completion or ():
             frames, buffer = self.index.reader.read(frames, buffer, self.index.vocabulary.tokens[token])
-            written |= _seen(frames)
+            written |= distinct_texts(frames)
         return written - before
-
-
-def _seen(frames: frozenset[Frame]) -> set[bytes]:
-    """Return the distinct texts seen before the frames."""
-    return {text for seen in seen_texts(frames) for text in seen.texts}
-
-
-def _open_texts(state: State) -> set[bytes]:
-    """Return the prefixes of the open distinct texts that were written so far."""
-    return {
-        state.buffer[seen.open_start :] for seen in seen_texts(state.frames) if seen.open_start is not None
-    }
-
-
-def _depth(state: State) -> int:
-    """Return the nesting depth of the open distinct texts."""
-    return sum(seen.open_start is not None for seen in seen_texts(state.frames))
 
 
 def _salt(below: Below) -> int:

@@ -13,10 +13,14 @@ from structkit.automaton.core import kernels
 from structkit.automaton.core.dfa import NO_OP
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
+from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Below, Frame
 from structkit.index.index import Index
 
-__all__ = ["DistinctRoom"]
+__all__ = ["DistinctRoom", "KeyChoices"]
+
+_UNLIMITED = 1 << 60
+"""More texts than any value has."""
 
 _MAX_PATH = 8
 """Steps along a shortest path that are looked at for a state that leads to itself."""
@@ -38,8 +42,11 @@ class DistinctRoom:
         self._tokens = index.token_distances[0]
         self._known: dict[int, int] = {}
         distinct = self._automaton.call_distinct
-        self._callees = np.unique(self._automaton.call_rule[distinct]).tolist()
-        self.at_start = min((self.of(self._automaton.start.item(rule)) for rule in self._callees), default=0)
+        callees = np.unique(self._automaton.call_rule[distinct]).tolist()
+        # Those with one text are not written twice: `KeyChoices` has their cost.
+        self._callees = [rule for rule in callees if self._automaton.sole_text(rule) is None]
+        starts = [self._automaton.start.item(rule) for rule in self._callees]
+        self.at_start = min(map(self.of, starts), default=_UNLIMITED)
         """The fewest texts of a distinct text that was not begun."""
         self._everywhere: int | None = None
 
@@ -52,13 +59,15 @@ class DistinctRoom:
 
     def of_stack(self, frame: Frame) -> int:
         """Return the fewest texts of the distinct texts that are open in a frame, and of others that may follow."""
-        least, here = self.at_start, 0
+        automaton, least, here = self._automaton, self.at_start, 0
         at: Below = frame
+        above = frame
         while isinstance(at, Frame) and at.inside_distinct:
-            if at.seen_texts is not None and at.seen_texts.open_start is not None:
+            is_open = at.seen_texts is not None and at.seen_texts.open_start is not None
+            if is_open and automaton.sole_text(automaton.rule_of[above.state]) is None:
                 least = min(least, here)
             here = max(here, self.of(at.state))
-            at = at.below
+            above, at = at, at.below
         return least
 
     def of(self, state: int) -> int:
@@ -119,3 +128,52 @@ class DistinctRoom:
                     reached.add(callee)
                     rules.append(callee)
         return least
+
+
+class KeyChoices:
+    """States that choose among distinct texts of one text each, such as the keys of an object in any order.
+
+    A token distance counts the shortest of them there. If it was written already, one of the others must follow.
+
+    Args:
+        index: The masks of a language.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._known: tuple[int, int] = (0, 0)
+
+    @property
+    def excess(self) -> int:
+        """The most tokens by which the longest of the texts exceeds the shortest; 0 without such states.
+
+        If there are such states, all rules are built, and the distances become exact.
+        """
+        automaton = self._index.automaton
+        if len(automaton.call_rule) != self._known[0]:
+            found = self._excess()
+            self._known = len(automaton.call_rule), found
+        return self._known[1]
+
+    def _excess(self) -> int:
+        index, automaton = self._index, self._index.automaton
+        if not _choosing(automaton):
+            return 0
+        index.make_exact()
+        tokens, most = index.token_distances[0], 0
+        for state in _choosing(automaton):
+            for call in range(automaton.call_first.item(state), automaton.call_first.item(state + 1)):
+                callee = automaton.call_rule.item(call)
+                if automaton.call_distinct[call] and automaton.sole_text(callee) is not None:
+                    start, after = automaton.start.item(callee), automaton.call_next.item(call)
+                    cost = tokens.item(start) + DISTINCT_MARGIN + tokens.item(after) - tokens.item(state)
+                    most = max(most, cost)
+        return min(most, UNREACHABLE - 1)
+
+
+def _choosing(automaton: Automaton) -> list[int]:
+    """Return the states with several distinct calls."""
+    before = np.concatenate([[0], np.cumsum(automaton.call_distinct)])
+    calls = before[automaton.call_first[1:]] - before[automaton.call_first[:-1]]
+    states: list[int] = np.flatnonzero(calls > 1).tolist()
+    return states

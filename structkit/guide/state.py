@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.configurations import Configurations
 from structkit.automaton.runtime.distinct import forbidden_suffixes
+from structkit.automaton.runtime.short_text import seen_texts
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 from structkit.index.index import Index
 from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
@@ -22,10 +23,13 @@ from structkit.vocabulary.trie import sorted_set
 __all__ = [
     "State",
     "States",
+    "distinct_depth",
+    "distinct_texts",
     "frames_entered",
     "mask_of",
     "masks_of",
     "max_cost_of",
+    "open_texts",
     "possible_repeats",
     "reachable_rows",
     "rows_below",
@@ -53,6 +57,7 @@ class State:
         max_cost_after: Upper bound on the tokens needed to complete the value after any allowed token.
         is_exact: Whether `max_cost_after` was computed from exact distances.
         completion: Tokens that complete the value, inherited by the states along them; empty if none were found.
+        completion_texts: The distinct texts that the completion adds, and others; `None` if they are unknown.
         searched: Whether a budget allowed a token here because another token to the same frames has a completion.
         is_asked: Whether a sequence is or was here under a budget, and may rely on the completion.
     """
@@ -60,6 +65,7 @@ class State:
     __slots__ = (
         "buffer",
         "completion",
+        "completion_texts",
         "configuration",
         "frames",
         "is_accepting",
@@ -79,6 +85,7 @@ class State:
         self.max_cost_after: int | None = None
         self.is_exact = False
         self.completion: tuple[int, ...] | None = None
+        self.completion_texts: Set[bytes] | None = None
         self.searched = False
         self.is_asked = False
 
@@ -117,7 +124,7 @@ class States:
         along = state.completion or ()
         is_longer = not after.completion or len(after.completion) >= len(along)
         if along and along[0] == token_id and after.frames and is_longer:
-            after.completion = along[1:]
+            after.completion, after.completion_texts = along[1:], state.completion_texts
         return after
 
 
@@ -321,3 +328,20 @@ def possible_repeats(state: State, index: Index, *, finished_only: bool = False)
                     found.update(index.prefix_and_extension_tokens(rest))
             above, at = at, at.below
     return found
+
+
+def distinct_texts(frames: frozenset[Frame]) -> set[bytes]:
+    """Return the distinct texts seen before the frames."""
+    return {text for seen in seen_texts(frames) for text in seen.texts}
+
+
+def open_texts(state: State) -> set[bytes]:
+    """Return the prefixes of the open distinct texts that were written so far."""
+    return {
+        state.buffer[seen.open_start :] for seen in seen_texts(state.frames) if seen.open_start is not None
+    }
+
+
+def distinct_depth(state: State) -> int:
+    """Return the nesting depth of the open distinct texts."""
+    return sum(seen.open_start is not None for seen in seen_texts(state.frames))

@@ -79,6 +79,64 @@ def test_every_sequence_ends_within_its_budget(
         assert target.parse(text) == json.loads(text)
 
 
+_LONG = {"type": "string", "minLength": 90, "maxLength": 91, "pattern": "^b*$"}
+_DIGIT = {"type": "integer", "minimum": 0, "maximum": 9}
+ANY_ORDER: dict[str, dict[str, object]] = {
+    "a long optional key": {"properties": {"a": _DIGIT, "b": _LONG}},
+    "a long optional key of three": {
+        "properties": {"a": _DIGIT, "b": _LONG, "c": {"const": 1}},
+        "required": ["a"],
+    },
+    "required keys of all lengths": {
+        "properties": {"a": _DIGIT, "bb": _LONG, "c": _DIGIT, "ccc": {"const": "x" * 40}},
+        "required": ["a", "bb", "ccc"],
+    },
+    "nested": {
+        "properties": {
+            "a": {"type": "object", "properties": {"a": _DIGIT, "b": _LONG}, "additionalProperties": False},
+            "b": _DIGIT,
+        },
+        "required": ["a"],
+    },
+}
+ENTRIES = sk.Vocabulary(
+    tokens=[
+        *(bytes([byte]) for byte in range(256)),
+        *(f'{start}"{key}": {value}{end}'.encode() for start in ("", "{", ", ") for key in ("a", "b", "c", "ccc")
+          for value in ("1", "{", '"') for end in ("", ", ", '}')),
+        b"b" * 20, b"x" * 7,
+    ],
+    eos_token_ids={256 + 110},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "vocabulary", [byte_vocabulary(), small_vocabulary(), ENTRIES], ids=["bytes", "small", "entries"]
+)
+@pytest.mark.parametrize("name", ANY_ORDER)
+def test_keys_in_any_order_end_within_the_budget(name: str, vocabulary: sk.Vocabulary) -> None:
+    """When only a long key is left to follow, a short one that was written does not count as what may follow."""
+    schema = {"type": "object", "additionalProperties": False, **ANY_ORDER[name]}
+    guide, target = sk.compile(schema, vocabulary, order="any", cache=False), read_target(schema)
+    for extra in (0, 1, 4, 12, 40, 80, 95, 130):
+        for seed in range(cases(6, of=60)):
+            cursor = guide.cursor()
+            text = _write(cursor, cursor.min_tokens_to_end() + extra, random.Random(seed))
+            assert target.parse(text) == json.loads(text)
+
+
+def test_many_keys_in_any_order_do_not_take_long() -> None:
+    keys = {f"k{number}": {"type": "integer"} for number in range(60)}
+    schema = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+    cursor = sk.compile(schema, small_vocabulary(), order="any", cache=False).cursor()
+    fewest = cursor.min_tokens_to_end()
+    _allowed(cursor, fewest + 60)
+    start, chance = time.process_time(), random.Random(0)
+    for step in range(20):
+        cursor.advance(chance.choice(_allowed(cursor, fewest + 60 - step)))
+    assert time.process_time() - start < 3  # 0.1 s; it took minutes
+
+
 def test_a_completion_outlives_a_full_cache() -> None:
     guide = sk.compile(SCHEMAS["keys"], small_vocabulary(), cache=False)
     guide.parser._states._max_states = 8

@@ -28,10 +28,18 @@ from structkit.automaton.distance.trim import first_bytes
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame, FrameSet, SeenTexts, min_stack_cost
 
-__all__ = ["ShortestPaths", "shortest_length", "shortest_pieces", "shortest_text", "shortest_texts"]
+__all__ = [
+    "ShortestPaths",
+    "shortest_distinct",
+    "shortest_length",
+    "shortest_pieces",
+    "shortest_text",
+    "shortest_texts",
+]
 
-Piece: TypeAlias = tuple[bytes, Frame | None]
-"""The bytes up to a call of a rule or a return from it, and the frame after that; `None` at the end of the text."""
+Piece: TypeAlias = tuple[bytes, Frame | None, bytes | None, bool]
+"""The bytes up to a call of a rule or a return from it, the frame after that (`None` at the end of the text), the
+distinct text that this adds, if it is known, and whether that is no repetition."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,26 +146,67 @@ def shortest_pieces(
             piece = _piece(shortest, at, known)
             if pieces is not None:
                 pieces[at] = piece
-        text, at = piece
+        text, at = piece[:2]
         if text:
             yield text
 
 
-def _piece(shortest: ShortestPaths, frame: Frame, known: dict[Frame | FrameSet, int]) -> Piece:
+def shortest_distinct(
+    shortest: ShortestPaths, frame: Frame, buffer: bytes
+) -> tuple[bytes, frozenset[bytes]] | None:
+    """Return the `shortest_text` of a frame and the distinct texts that it adds, or `None` if it repeats one.
+
+    Args:
+        shortest: The shortest paths.
+        frame: The frame.
+        buffer: The text from the start of the outermost open distinct text.
+    """
+    at: Frame | None = frame
+    known: dict[Frame | FrameSet, int] = {}
+    path, added = buffer, set[bytes]()
+    while at is not None:
+        text, at, found, is_new = _piece(shortest, at, known, path)
+        if not is_new:
+            return None
+        path += text
+        if found is not None:
+            added.add(found)
+    return path[len(buffer) :], frozenset(added)
+
+
+def _piece(
+    shortest: ShortestPaths, frame: Frame, known: dict[Frame | FrameSet, int], path: bytes | None = None
+) -> Piece:
+    """Return the piece from a frame; `path` is the text before it, from the start of the outermost distinct text."""
     automaton = shortest.automaton
     at, text, step = _bytes_to_step(shortest, frame)
     if step == kernels.AT_END:
-        below = at.below
-        return text, _nearest_frame(shortest, below, known) if isinstance(below, FrameSet) else below
-    call, memory = -1 - step, at.seen_texts
+        below, ended, is_new = at.below, None, True
+        if isinstance(below, FrameSet):
+            return text, _nearest_frame(shortest, below, known), None, True
+        if below is not None and below.seen_texts is not None and below.seen_texts.open_start is not None:
+            seen = below.seen_texts
+            ended = automaton.sole_text(automaton.rule_of[at.state])
+            if path is not None:
+                ended = (path + text)[seen.open_start :]
+            is_new = not seen.contains(ended)
+            if ended is not None:
+                below = automaton.frame(below.state, below.count, below.below, seen.with_text(ended))
+        return text, below, ended, is_new
+    call, memory, only, is_new = -1 - step, at.seen_texts, None, True
     count = automaton.apply_operation(
         automaton.rule_of[at.state], at.count, automaton.call_operation.item(call)
     )
-    only = automaton.sole_text(automaton.call_rule.item(call)) if automaton.call_distinct[call] else None
-    if only is not None:
-        memory = (memory or SeenTexts()).with_text(only)
+    callee = automaton.call_rule.item(call)
+    if automaton.call_distinct[call]:
+        only, memory = automaton.sole_text(callee), memory or SeenTexts()
+        is_new = not memory.contains(only)
+        if only is not None:
+            memory = memory.with_text(only)
+        elif path is not None:
+            memory = memory.with_open(len(path) + len(text))
     back = automaton.frame(automaton.call_next.item(call), count or 0, at.below, memory)
-    return text, automaton.frame(automaton.start.item(automaton.call_rule.item(call)), 0, back)
+    return text, automaton.frame(automaton.start.item(callee), 0, back), only, is_new
 
 
 def _bytes_to_step(shortest: ShortestPaths, frame: Frame) -> tuple[Frame, bytes, int]:
@@ -182,7 +231,7 @@ def _bytes_to_step(shortest: ShortestPaths, frame: Frame) -> tuple[Frame, bytes,
             visits[state] = count, len(text)
             step = shortest.pending_step(state, rule, memory)
         else:
-            step = shortest.first_step.item(state)
+            step = _unused_step(shortest, state, memory)
         if step < 0:
             return automaton.frame(state, count, frame.below, memory), bytes(text), step
         text.append(step)
@@ -215,6 +264,20 @@ def _iteration_step(shortest: ShortestPaths, state: int, rule: int, memory: Seen
     if farthest < 2 * kernels.UNREACHABLE:
         return best
     return shortest.steps_to_iteration(rule).get(state, step)
+
+
+def _unused_step(shortest: ShortestPaths, state: int, memory: SeenTexts | None) -> int:
+    """Return the first step of a shortest path; no call whose only text was seen, if there is another call."""
+    automaton, step = shortest.automaton, shortest.first_step.item(state)
+    if memory is None or step >= 0 or step == kernels.AT_END or not automaton.call_distinct[-1 - step]:
+        return step
+    best, end = (2 * kernels.UNREACHABLE, step), shortest.distance
+    for call in range(automaton.call_first.item(state), automaton.call_first.item(state + 1)):
+        callee = automaton.call_rule.item(call)
+        if not (automaton.call_distinct[call] and memory.contains(automaton.sole_text(callee))):
+            far = end.item(automaton.start.item(callee)) + end.item(automaton.call_next.item(call))
+            best = min(best, (far, -1 - call))
+    return best[1]
 
 
 def _find_iteration_steps(shortest: ShortestPaths, rule: int) -> Mapping[int, int]:
