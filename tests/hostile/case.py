@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from structkit.targets.targets import AnyTarget
 
@@ -19,12 +20,14 @@ class Case:
         name: The target in short, unique in the campaign.
         make: Makes the target in the process that tries it, because some are large.
         is_read: Whether the making reads the target, as that of a grammar does, so that its time counts.
+        order: The order of keys, see `structkit.compile`.
     """
 
     kind: str
     name: str
     make: Callable[[], AnyTarget]
     is_read: bool = False
+    order: Literal["declared", "any"] | None = None
 
 
 def schema(**keywords: object) -> dict[str, object]:

@@ -180,7 +180,7 @@ class _Walk:
         self.target = self._case.make()
 
     def _compile(self) -> None:
-        self._guide = sk.compile(self.target, self._vocabulary, cache=False)
+        self._guide = sk.compile(self.target, self._vocabulary, cache=False, order=self._case.order)
 
     def _masks(self) -> None:
         self._cursor = self._guide.cursor()
