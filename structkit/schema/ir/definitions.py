@@ -70,6 +70,10 @@ class Definitions:
             self.resolve(next(iter(self._pending)), SchemaPath())
         return {name: self._done[name] for name in self._names.values()}
 
+    def close(self) -> None:
+        """Forget what is pending: functions that build definitions, and refer to what builds them."""
+        self._pending.clear()
+
     def resolve_reached(
         self,
         root: str,

@@ -67,7 +67,7 @@ from structkit.schema.json_schema.parse_types import TYPE_NAMES, parse_type, par
 from structkit.schema.json_schema.relax_unsupported import Relaxation
 from structkit.schema.json_schema.unevaluated import without_unevaluated
 from structkit.schema.json_schema.unknown import check_slips, check_unknown, describe_no_schema
-from structkit.schema.product.combine import WAYS, Products, Way
+from structkit.schema.product.combine import WAYS, Products, Way, next_way
 from structkit.schema.product.tabulate import tabulate_all
 from structkit.unenforced import Unenforced
 
@@ -129,7 +129,7 @@ def parse_schema(
             try:
                 root, definitions, order = parser.run()
             except (LimitExceeded, UnsupportedKeyword, PatternError) as error:
-                if (other := parser.next_way(ways)) is not None:
+                if (other := next_way(ways, parser.intersector)) is not None:
                     way = other
                     continue
                 if (
@@ -177,8 +177,7 @@ class _Parser:
         self.contains_evaluates = self._draft > LAST_WITHOUT_EVALUATING_CONTAINS
         self._references = References(document, identifiers=self._draft > 4, resources=resources)
         self._definitions = Definitions()
-        self._intersector = Intersector(self._definitions, limits, oracle, *way)
-        self._intersector.find = self._find
+        self.intersector = Intersector(self._definitions, limits, oracle, *way)
         self._overlapping = overlapping
         self._relaxation = relaxation
         self._notes = notes
@@ -189,29 +188,28 @@ class _Parser:
         self._found_references: dict[tuple[str, str, tuple[str, ...]], Ref] = {}
         self._parsed: dict[Hashable, list[_Parsed]] = {}
 
-    def next_way(self, ways: Iterator[Way]) -> Way | None:
-        """Return the next way to combine schemas, if it may succeed: there are too many, or products of objects."""
-        intersector = self._intersector
-        if not intersector.is_exhausted and intersector.combine is None:
-            return None
-        found = next(ways, None)
-        is_useless = found is not None and found.combine is not None and not intersector.met_objects
-        return next(ways, None) if is_useless else found
-
     def combine(
         self, parts: Sequence[Schema], min_count: int, max_count: int, path: SchemaPath
     ) -> Schema | None:
         """Return the values in so many of the parts; `None` if combinations are multiplied out."""
-        count = self._intersector.combine
-        return None if count is None else count(parts, min_count, max_count, self._intersector, path)
+        count = self.intersector.combine
+        return None if count is None else count(parts, min_count, max_count, self.intersector, path)
 
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
         """Return the root, all definitions and their order; sets `overlapping_paths`, where `oneOf` is not `anyOf`."""
+        self.intersector.find = self._find
+        try:
+            return self._run()
+        finally:  # both refer to the parser, which would stay until a garbage collection
+            self._definitions.close()
+            self.intersector.find = self._definitions.find
+
+    def _run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
         root = self._definition(self._references.root, SchemaPath(python=self.python))
         # All that is written is read first, so that its faults are found before there are too many combinations.
         definitions = self._definitions.resolve_reached(root.name, referenced_names)
-        if self._intersector.combine is not None:
-            definitions = tabulate_all(root.name, self._intersector)
+        if self.intersector.combine is not None:
+            definitions = tabulate_all(root.name, self.intersector)
         order = topological_order(definitions)
         disjoint: dict[tuple[Schema, ...], bool] = {}  # equal branches often occur in many places
         for branches, path in self._exclusive:
@@ -306,19 +304,19 @@ class _Parser:
 
     def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
         """Return the intersection of nodes."""
-        return self._intersector.intersect(nodes, path)
+        return self.intersector.intersect(nodes, path)
 
     def difference(self, left: Schema, right: Schema, path: SchemaPath) -> Schema:
         """Return the values of `left` that are not values of `right`."""
-        return difference(left, right, self._intersector, path)
+        return difference(left, right, self.intersector, path)
 
     def intersect_names(self, left: String, right: String, path: SchemaPath) -> String | None:
         """Return the names in both languages; `None` if there are none."""
-        return self._intersector.intersect_names(left, right, path)
+        return self.intersector.intersect_names(left, right, path)
 
     def subtract_names(self, names: String, others: Iterable[String], path: SchemaPath) -> list[String]:
         """Return the names in none of the other languages."""
-        return self._intersector.subtract_names(names, others, path)
+        return self.intersector.subtract_names(names, others, path)
 
     def _read(self, raw: Mapping[str, object], path: SchemaPath) -> Schema:
         if self._relaxation is not None:
@@ -416,8 +414,8 @@ class _Parser:
         if disjoint is False:
             if (one := self.combine(members, 1, 1, path)) is not None:
                 return self.intersect((others, one), path)
-            self._intersector.met_objects |= any(isinstance(node, Object | Ref) for node in possible)
-            self._intersector.charge(len(possible) ** 2 // 4, path)
+            self.intersector.met_objects |= any(isinstance(node, Object | Ref) for node in possible)
+            self.intersector.charge(len(possible) ** 2 // 4, path)
             overlapping: list[list[Schema]] = [[] for _ in possible]
             for (i, one), (j, other) in combinations(enumerate(possible), 2):
                 if not disjoint_before_definitions((one, other), self.oracle, self._find):

@@ -7,7 +7,7 @@ a tree of `Combined` nodes, whose size is that of the schema.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -33,7 +33,7 @@ from structkit.schema.ir.nodes import (
 )
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["WAYS", "Products", "Way", "combine", "is_all", "is_any"]
+__all__ = ["WAYS", "Products", "Way", "combine", "is_all", "is_any", "next_way"]
 
 _ObjectPart: TypeAlias = Object | Combined | Never
 
@@ -179,3 +179,12 @@ WAYS: dict[Products, tuple[Way, ...]] = {
     "never": (_MULTIPLIED, _MULTIPLIED_LATE),
 }
 """The ways that are tried. Products take less time from about this cost; few combinations allow keys in any order."""
+
+
+def next_way(ways: Iterator[Way], tried: Intersector) -> Way | None:
+    """Return the next way that may succeed where one failed: of too many combinations, or of products of objects."""
+    if not tried.is_exhausted and tried.combine is None:
+        return None
+    found = next(ways, None)
+    is_useless = found is not None and found.combine is not None and not tried.met_objects
+    return next(ways, None) if is_useless else found

@@ -250,8 +250,9 @@ def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
 def _parts(path: str, key: str, value: object) -> Iterator[tuple[str, object]]:
     """Yield what a key of a core schema contains, each with its path in the value."""
     if key == "fields" and isinstance(value, (Mapping, list)):
-        fields = value.items() if isinstance(value, Mapping) else ((each["name"], each) for each in value)
-        for name, field in fields:
+        # Those of a dataclass are a list, and their names another one.
+        listed = [(each["name"], each) for each in value if isinstance(each, Mapping)]
+        for name, field in value.items() if isinstance(value, Mapping) else listed:
             yield path + path_step(PartValidator._alias(name, field)), field
     elif key == "choices" and isinstance(value, Mapping):
         yield path, [*value.values()]
