@@ -123,10 +123,13 @@ class LengthBounds:
         """Return the bytes that are enough for a text of a callee."""
         missing: set[str] = set()
         if isinstance(key, str):
-            if key not in self._lengths and self._network(key) is not None:
+            if key in self._lengths:
+                return self._lengths[key]
+            known = None if key in self._owners else self._node(key)
+            if (known is None or isinstance(known, Network)) and self._network(key) is not None:
                 self._measure([key])
             if key not in self._lengths:
-                node = self._node(key)
+                node = self._node(key) if known is None else known
                 common = None if key.startswith("#") else _common_length(node)
                 if common is not None:
                     self._lengths[key] = common

@@ -87,10 +87,13 @@ class Definitions:
             references: Returns the names to which a node refers.
             change: Is applied to each definition before its references are followed.
         """
+        first = change(self.resolve(root, SchemaPath()))
+        if len(self._names) == 1:
+            return {root: first}
         found: dict[str, Schema] = {}
         reached = {root: None}
         for name in _growing(reached):
-            found[name] = change(self.resolve(name, SchemaPath()))
+            found[name] = first if name == root else change(self.resolve(name, SchemaPath()))
             reached.update(dict.fromkeys(references(found[name])))
         return found
 
