@@ -29,6 +29,8 @@ from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile"]
 
+_PLAIN = JsonStyle()
+
 
 @names_arguments
 def compile(
@@ -94,7 +96,10 @@ def compile(
                 else "pass that of a model, model.vocabulary"
             )
         )
-    style = JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    is_plain = whitespace is None and defaults is None and order is None and null is None
+    style = (
+        _PLAIN if is_plain else JsonStyle(whitespace=whitespace, defaults=defaults, order=order, null=null)
+    )
     compilation = _Compilation(vocabulary, style, order, source, limits, precompute)
     try:
         return compilation.run(target, cache=cache)
