@@ -15,7 +15,7 @@ __all__ = ["flattened", "kept_rules", "small_graphs"]
 _MAX_SIZE = 30
 """Maximum moves of a rule that is inlined where several others call it."""
 
-_MAX_SIZE_ONCE = 300
+_MAX_SIZE_ONCE = 100
 """Maximum moves of a rule that is inlined where one other calls it; in a chain of rules, each is read again."""
 
 

@@ -6,7 +6,7 @@ A reference gets its name immediately and its schema later, so long chains of re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.nodes import Ref, Schema
@@ -91,10 +91,14 @@ class Definitions:
         if len(self._names) == 1:
             return {root: first}
         found: dict[str, Schema] = {}
-        reached = {root: None}
-        for name in _growing(reached):
+        reached = [root]
+        known = {root}
+        for name in reached:  # which grows
             found[name] = first if name == root else change(self.resolve(name, SchemaPath()))
-            reached.update(dict.fromkeys(references(found[name])))
+            for other in references(found[name]):
+                if other not in known:
+                    known.add(other)
+                    reached.append(other)
         return found
 
     def _fresh(self, stem: str) -> str:
@@ -105,12 +109,3 @@ class Definitions:
             name = f"{stem}_{self._uses[stem]}"
         self._uses[name] = 1
         return name
-
-
-def _growing(names: Mapping[str, object]) -> Iterator[str]:
-    """Iterate over keys to which others are added meanwhile."""
-    done = 0
-    while done < len(names):
-        new = list(names)[done:]
-        done += len(new)
-        yield from new
