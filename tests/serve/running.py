@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,12 @@ class Served:
 
         lines = httpx2.get(f"{self.url}/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+
+def client_of(served: Served) -> Any:
+    """Return the official client for a server, which sends no request again."""
+    openai = pytest.importorskip("openai")
+    return openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 from structkit.models.protocols import LogitsModel
 from structkit.serve.read.bias import Bias
 from structkit.testing import RandomModel, ScriptedModel
-from tests.serve.running import ANA, PERSON, Served, serving, tool
+from tests.serve.running import ANA, PERSON, Served, client_of, serving, tool
 
 openai = pytest.importorskip("openai")
 
@@ -38,10 +38,6 @@ def random() -> Iterator[Served]:
 def real(demo: LogitsModel) -> Iterator[Served]:
     with serving(demo) as served:
         yield served
-
-
-def client_of(served: Served) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0)
 
 
 def answers(served: Served, **fields: object) -> list[str]:

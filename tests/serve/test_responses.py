@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from structkit.models.protocols import LogitsModel
 from structkit.testing import RandomModel, ScriptedModel
-from tests.serve.running import SCHEMA, Served, serving, tool
+from tests.serve.running import SCHEMA, Served, client_of, serving, tool
 
 openai = pytest.importorskip("openai")
 
@@ -42,10 +42,6 @@ USER = {"role": "user", "content": "How is it in Porto?"}
 def real(demo: LogitsModel) -> Iterator[Served]:
     with serving(demo) as served:
         yield served
-
-
-def client_of(served: Served) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0)
 
 
 def test_a_type_is_parsed(real: Served) -> None:
