@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -85,7 +85,8 @@ def await_on_loop(
         cancelled: If set, the code is cancelled.
 
     Raises:
-        CancelledError: The code was cancelled (`concurrent.futures.CancelledError`).
+        CancelledError: The code was cancelled, or the event loop was closed before the code could end
+            (`concurrent.futures.CancelledError`).
     """
     factory = _event_loop.get()
     loop = None if factory is None else factory()
@@ -95,16 +96,17 @@ def await_on_loop(
     try:
         future = asyncio.run_coroutine_threadsafe(work, loop)
     except RuntimeError:  # the event loop is closed
-        work.close()
-        if isinstance(awaitable, Coroutine):
-            awaitable.close()
+        _close_coroutines(work, awaitable)
         raise
     while True:
         try:
-            return future.result(_POLL_SECONDS if cancelled is not None else None)
+            return future.result(_POLL_SECONDS)
         except FutureTimeout:
             if future.done():  # the code itself raised a timeout
                 raise
+            if loop.is_closed():  # a loop that is closed drops what it has not started
+                _close_coroutines(work, awaitable)
+                raise CancelledError from None
             if cancelled is not None and cancelled.is_set():
                 future.cancel()
 
@@ -152,6 +154,12 @@ def start_thread(work: Callable[[], R], name: str) -> Future[R]:
 
 async def _awaited(awaitable: Awaitable[R]) -> R:
     return await awaitable
+
+
+def _close_coroutines(*awaitables: Awaitable[object]) -> None:
+    for awaitable in awaitables:
+        if isinstance(awaitable, Coroutine):
+            awaitable.close()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
