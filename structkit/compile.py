@@ -175,10 +175,10 @@ class _Compilation:
 
             def address() -> str:
                 options = vocabulary.fingerprint, whitespace or "spaced", order or "declared", limits
-                return _addresses(*options).of(fingerprint.text)
+                return _addresses(*options).of(fingerprint.content)
 
             key = DiskKey(address, fingerprint.serialize)
-            if may_contain(fingerprint.text):
+            if may_contain(fingerprint.content):
                 guide = _load_guide(
                     key, vocabulary, limits, lambda source: rules_of(read(fingerprint.deserialize(source)))
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from marshal import dumps
 
 from structkit.errors import SchemaError
 from structkit.frozen import frozen
@@ -18,13 +19,13 @@ __all__ = ["TargetFingerprint", "cache_key", "fingerprint_of"]
 
 @frozen
 class TargetFingerprint:
-    """A text that determines the language of a target, equal in every process.
+    """A content that determines the language of a target, equal in every process.
 
     Attributes:
-        text: The text; it may be ambiguous for values that are not JSON.
+        content: The content. It distinguishes the keys 1 and "1", lists and tuples, and 1, 1.0 and `True`.
     """
 
-    text: str
+    content: bytes
     _target: AnyTarget
 
     def serialize(self) -> bytes:
@@ -54,7 +55,7 @@ class TargetFingerprint:
         """Whether a target has this fingerprint. A grammar is compared unread: Lark takes longer than the rest."""
         if isinstance(read, Grammar) and isinstance(self._target, Grammar):
             return read.source == self._target.source
-        return _text_of(read) == self.text
+        return _content_of(read) == self.content
 
     def deserialize(self, data: bytes) -> Regex | Choice[object] | Grammar[str] | JsonSchema:
         """Return the target that `serialize` wrote."""
@@ -71,7 +72,9 @@ class TargetFingerprint:
 
 
 def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
-    """Return the fingerprint of a target; `None` for a Python type, because no text determines its validators.
+    """Return the fingerprint of a target; `None` for a Python type, because no content determines its validators.
+
+    A schema with objects that are no JSON, such as a dict of another class, has none either.
 
     >>> found = fingerprint_of({"type": "integer"})
     >>> found.deserialize(found.serialize())
@@ -79,32 +82,35 @@ def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
     """
     try:
         if type(target) is dict:  # the most frequent case; equal to that of `JsonSchema(target)`
-            return TargetFingerprint(f"JsonSchema open True False {target!r} {{}}", target)
+            return TargetFingerprint(_dump(("JsonSchema", "open", True, False, target, {})), target)
         spec = spec_of(target)
         if isinstance(spec, Grammar) and (spec.holes or spec.limits != Limits()):
             return None
-        return None if spec is None else TargetFingerprint(_text_of(spec), spec)
-    except RecursionError:
-        return None  # parsing reports the error
+        return None if spec is None else TargetFingerprint(_content_of(spec), spec)
+    except ValueError:  # too deep, or no JSON: parsing reports the error
+        return None
 
 
-def _schema_text(additional: str, strict: bool, bounded: bool, schema: object, resources: object) -> str:
-    return f"JsonSchema {additional} {strict} {bounded} {schema!r} {resources!r}"
-
-
-def _text_of(spec: Regex | Choice[object] | Grammar[object] | JsonSchema) -> str:
-    # `repr`, because JSON does not distinguish the keys 1 and "1", or lists and tuples.
+def _content_of(spec: Regex | Choice[object] | Grammar[object] | JsonSchema) -> bytes:
     match spec:
         case Regex():
-            return f"Regex {spec.pattern!r}"
+            return _dump(("Regex", spec.pattern))
         case Choice():
-            return f"Choice {spec.options!r}"
+            return _dump(("Choice", spec.options))
         case Grammar():
-            return spec.source.fingerprint
+            return _dump(("Grammar", spec.source.fingerprint))
         case _:
-            return _schema_text(
-                spec.additional, spec.strict, spec.bounded_numbers, spec.schema, spec.resources
-            )
+            options = spec.additional, spec.strict, spec.bounded_numbers
+            return _dump(("JsonSchema", *options, spec.schema, spec.resources))
+
+
+def _dump(parts: tuple[object, ...]) -> bytes:
+    """Return the bytes of a value: in the second version of the format, which depends on no identity of objects.
+
+    Raises:
+        ValueError: The value has an object that is not of a built-in type, or is too deep.
+    """
+    return dumps(parts, 2)  # type: ignore[arg-type]  # it raises for what it cannot write
 
 
 def cache_key(target: AnyTarget) -> Hashable | None:

@@ -233,7 +233,7 @@ def _read_tokenizer(chance: Random, content: Json) -> None:
 # Cache files.
 
 _FORM: store.ArrayLayout = {"a": ("int32", 2), "b": ("uint8", 1), "c": ("bool", 1)}
-_ADDRESS = store.Addresses("fuzz").of("")
+_ADDRESS = store.Addresses("fuzz").of(b"")
 
 
 @cache

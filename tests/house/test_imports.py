@@ -149,6 +149,7 @@ IMPORTERS = {
     "referencing": {"schema/json_schema/validate.py"},
     "langchain_core": {"integrations/langchain.py"},
     "llama_cpp": {"models/llama_cpp/library.py"},
+    "marshal": {"targets/fingerprint.py"},
     "mcp": {"mcp/endpoint.py", "mcp/session.py"},
     "pydantic_ai": {
         "integrations/pydantic_ai/__init__.py",
@@ -187,9 +188,9 @@ IMPORTERS = {
 
 ALLOWED_EVERYWHERE = {"numpy", "typing_extensions"}
 
-FORBIDDEN = {"http", "marshal", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
-"""structkit never unpickles bytes. Only transformers downloads files, only mcp, httpx2 and the clients of hosted models
-connect to servers, and only mcp starts processes."""
+FORBIDDEN = {"http", "pickle", "shelve", "socket", "subprocess", "urllib.request"}
+"""structkit never unpickles bytes, and `marshal` only writes them, to be hashed. Only transformers downloads files,
+only mcp, httpx2 and the clients of hosted models connect to servers, and only mcp starts processes."""
 
 LAZY = {
     "anthropic",

@@ -43,7 +43,7 @@ def test_a_target_that_is_read_from_a_file_has_the_fingerprint_of_the_target(tar
     found = fingerprint_of(target)
     assert found is not None
     again = fingerprint_of(found.deserialize(found.serialize()))
-    assert again is not None and again.text == found.text
+    assert again is not None and again.content == found.content
 
 
 def test_a_target_that_json_changes_is_not_serialized() -> None:

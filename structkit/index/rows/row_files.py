@@ -91,7 +91,7 @@ class RowFiles:
             rows = {key[1]: row for key, row in list(self._unsaved.items()) if key[0] == owner}
             # Another process may have written rows meanwhile.
             store.save(
-                self._addresses.of(owner.hex()),
+                self._addresses.of(owner),
                 _LAYOUT,
                 _pack({**self._load(owner), **rows}),
                 self._max_bytes,
@@ -101,7 +101,7 @@ class RowFiles:
             yield
 
     def _load(self, owner: bytes) -> dict[RowKey, Row]:
-        arrays = store.load(self._addresses.of(owner.hex()), _LAYOUT)
+        arrays = store.load(self._addresses.of(owner), _LAYOUT)
         return {} if arrays is None else _unpack(arrays, self._words)
 
 

@@ -24,8 +24,8 @@ if sys.platform == "win32":
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # a process with threads forks
 
 FORM: store.ArrayLayout = {"a": ("int32", 1), "b": ("uint8", 1)}
-ADDRESS = store.Addresses("hostile files").of("")
-OTHER = store.Addresses("hostile files, another").of("")
+ADDRESS = store.Addresses("hostile files").of(b"")
+OTHER = store.Addresses("hostile files, another").of(b"")
 MAX_BYTES = 1 << 30
 
 

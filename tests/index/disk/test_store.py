@@ -35,7 +35,7 @@ RULES = Rules(
     ),
     {"text": Seq((Repeat(CharClass(((0x20, 0x21), (0x23, 0x7E)))), LiteralText('"')))},
 )
-ADDRESS = store.Addresses("a test").of("")
+ADDRESS = store.Addresses("a test").of(b"")
 TEXT = b'{"a": "xy", "b": 22}'
 FORM: store.ArrayLayout = {"a": ("int32", 1)}
 
@@ -171,7 +171,7 @@ def test_files_with_a_wrong_name_are_rejected(folder: Path) -> None:
 
 
 def test_the_cache_is_bounded_and_removes_the_oldest_file(folder: Path) -> None:
-    addresses = [store.Addresses(f"key {number}").of("") for number in range(5)]
+    addresses = [store.Addresses(f"key {number}").of(b"") for number in range(5)]
     for number, address in enumerate(addresses):
         store.save(address, FORM, {"a": np.zeros(1000, np.int32)}, 10_000)
         path = folder / f"{address}.cache"
@@ -216,7 +216,7 @@ def test_two_writers_leave_one_complete_file(folder: Path) -> None:
 def test_files_of_another_version_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.save(ADDRESS, FORM, {"a": np.zeros(1, np.int32)}, 10_000)
     monkeypatch.setattr(store, "source_hash", lambda: "another version")
-    assert store.load(store.Addresses("a test").of(""), FORM) is None
+    assert store.load(store.Addresses("a test").of(b""), FORM) is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes have no meaning on Windows")
@@ -240,7 +240,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     else:
         folder.chmod(mode)
     for name in ("a test", "another"):
-        address = store.Addresses(name).of("")
+        address = store.Addresses(name).of(b"")
         assert store.load(address, FORM) is None
         assert not store.save(address, FORM, {"a": np.ones(1, np.int32)}, 10_000)
     assert sorted(folder.iterdir()) == files
