@@ -9,8 +9,9 @@ from itertools import groupby
 from typing import Protocol
 
 from structkit.errors import SchemaError
-from structkit.lowering.lazy import are_short, constants_discount
+from structkit.lowering.lazy import constants_discount
 from structkit.lowering.numbers.integers import with_decimal_point
+from structkit.lowering.small import are_short
 from structkit.lowering.usage import differ_at_the_start
 from structkit.regex.nodes import Choice, LiteralText, Node, choice, seq
 from structkit.regex.size_bound import have_distinct_starts

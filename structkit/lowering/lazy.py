@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from math import floor
+from typing import cast
 
 from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
 from structkit.lowering.containers.notation import Notation
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE
+from structkit.lowering.small import MAX_REPETITIONS, is_small
 from structkit.lowering.strings.raw_text import raw_language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
 from structkit.lowering.strings.strings import MAX_LAZY_LENGTH
@@ -58,9 +60,7 @@ __all__ = [
     "LARGE_DOCUMENT",
     "Summaries",
     "Summary",
-    "are_short",
     "constants_discount",
-    "is_small",
 ]
 
 _MIN_DEFERRED_SIZE = 8
@@ -81,16 +81,8 @@ _MAX_EXAMPLE_LENGTH = 10_000
 _SMALL_BOUND, _MAX_BOUND_DIGITS = 10**15, 20
 """Exclusive limit of the bounds of a range of numbers, in magnitude, and of their digits, if its automaton is small."""
 
-_MAX_CONSTANT_LENGTH = 100
-"""Largest length, in characters, of a small name or constant."""
-
-_MAX_CHOICE_LENGTH = 20_000
-"""Largest total length, in characters, of the constants of a small choice."""
-
-_MAX_REPETITIONS, _MAX_REPEATED_STATES = 64, 8_000
-"""Largest count of items of a small array, and the states of one with more items if they are written out."""
-
-_MAY_BE_LARGE = frozenset({Const, Object, Array, Union, Integer, Number})
+_MAX_REPEATED_STATES = 8_000
+"""Largest number of states of an array with many items if they are written out."""
 
 
 @dataclass(slots=True)
@@ -171,10 +163,8 @@ class Summaries:
                 return _STRING if schema == FREE_STRING else _string(schema)
             case Ref(name):
                 return self._reference(name)
-            case Const(text):
-                if text[0] != '"':
-                    text = self._notation.render(with_separators(text, *self._separators))
-                return _leaf(text) if is_small(schema) else None
+            case Const():
+                return _leaf(self._text(schema)) if is_small(schema) else None
             case Boolean():
                 return self._boolean
             case Null():
@@ -187,6 +177,11 @@ class Summaries:
                 return _ZERO if schema == _ANY_NUMBER else _number(schema)
             case _:
                 return None
+
+    def _text(self, constant: Const) -> str:
+        """Return the text of a constant."""
+        text = constant.text
+        return text if text[0] == '"' else self._notation.render(with_separators(text, *self._separators))
 
     def _composite(self, schema: Object | Array | Union) -> Summary | None:
         match schema:
@@ -250,13 +245,15 @@ class Summaries:
         total = sum([part.total for part in found], 1)
         count = max(schema.min_items, schema.max_items or 0, 1)
         bound = (_FEW_STATES + sum(states)) * count
-        if count > _MAX_REPETITIONS and bound > _MAX_REPEATED_STATES:
+        if count > MAX_REPETITIONS and bound > _MAX_REPEATED_STATES:
             return None
         found += [found[-1]] * (schema.min_items - len(found))
         example = [each for part in found[: schema.min_items] for each in (self._comma, part.example)]
         return _summary(1 + sum(sizes), bound, total, _OPEN_BRACKET, example, _CLOSE_BRACKET)
 
     def _union(self, branches: Sequence[Schema]) -> Summary | None:
+        if (constants := _constants_of(branches)) is not None:
+            return self._enumeration(constants)
         found = [part for branch in branches if (part := self.of(branch)) is not None]
         if len(found) < len(branches) or not differ_at_the_start(branches):
             return None
@@ -265,11 +262,25 @@ class Summaries:
         if not texts:
             return None
         sizes, states = zip(*map(self._within, branches, found), strict=True)
-        constants = sum([isinstance(branch, Const) for branch in branches])
-        size = 1 + sum(sizes) - constants_discount(constants)
+        size = 1 + sum(sizes) - constants_discount(sum([isinstance(branch, Const) for branch in branches]))
         shortest = min(texts, key=lambda text: len(text.value))
-        total = sum([part.total for part in found], 1)
-        return Summary(size, sum(states), total, shortest, is_enumeration=constants == len(found))
+        return Summary(size, sum(states), sum([part.total for part in found], 1), shortest)
+
+    def _enumeration(self, constants: Sequence[Const]) -> Summary | None:
+        """Return the summary of a union of constants."""
+        if not all(map(is_small, constants)):
+            return None
+        texts, count = list(map(self._text, constants)), len(constants)
+        states = _FEW_STATES * count + 6 * sum(map(len, texts))
+        size = 1 + count - constants_discount(count)
+        return Summary(size, states, 1 + count, LiteralText(min(texts, key=len)), is_enumeration=True)
+
+    def of_rule(self, schema: Schema) -> Summary | None:
+        """Return the summary of a value that is worth a rule; see `is_worth_a_rule`."""
+        if _is_surely_inline(schema):
+            return None
+        summary = self.of(schema)
+        return summary if summary is not None and self.is_worth_a_rule(schema, summary) else None
 
     def is_worth_a_rule(self, schema: Schema, summary: Summary, *, is_large: bool = False) -> bool:
         """Return whether a simple schema is deferred: lowering it takes longer than a call, and its rule is small.
@@ -295,6 +306,41 @@ class Summaries:
         """Return the size and the states of a part within the rule that contains it."""
         return (1, _FEW_STATES) if self.is_worth_a_rule(schema, summary) else (summary.size, summary.states)
 
+
+def _is_surely_inline(schema: Schema) -> bool:
+    """Return whether a value is not worth a rule: an enumeration, or one of a few parts without subschemas.
+
+    Most values are; this takes a tenth of the time of their summaries.
+    """
+    parts: Sequence[Schema]
+    match schema:
+        case Union(parts):
+            if _constants_of(parts) is not None:
+                return True
+        case Array():
+            parts = (*schema.prefix, schema.items)
+        case Object():
+            parts = [prop.value for prop in schema.properties]
+            parts += [group.value for group in schema.additional]
+        case _:
+            return False
+    return len(parts) + 1 < _MIN_DEFERRED_SIZE and all(map(_is_leaf, parts))
+
+
+def _is_leaf(schema: Schema) -> bool:
+    """Return whether the summary of a schema has a size of one, if it has a summary."""
+    return type(schema) in _LEAVES or (type(schema) is String and not schema.patterns)
+
+
+def _constants_of(branches: Sequence[Schema]) -> Sequence[Const] | None:
+    """Return the branches of a union if all are constants."""
+    for branch in branches:
+        if not isinstance(branch, Const):
+            return None
+    return cast("Sequence[Const]", branches)
+
+
+_LEAVES = frozenset({Anything, Boolean, Const, Integer, Null, Number})
 
 _OPEN_BRACE, _CLOSE_BRACE = LiteralText("{"), LiteralText("}")
 _OPEN_BRACKET, _CLOSE_BRACKET = LiteralText("["), LiteralText("]")
@@ -419,46 +465,3 @@ def _integer(schema: Integer) -> Summary | None:
     if low is not None and low > 0:
         return _leaf(str(low), _RANGE_STATES)
     return _leaf("0" if high is None or high >= 0 else str(high), _RANGE_STATES)
-
-
-def are_short(texts: Sequence[LiteralText]) -> bool:
-    """Return whether each of these constants is small; see `is_small`."""
-    return max([len(text.value) for text in texts], default=0) <= _MAX_CONSTANT_LENGTH
-
-
-def is_small(schema: Schema) -> bool:
-    """Return whether the automaton of a schema, without its subschemas, has at most as many states as characters.
-
-    Patterns, counts and combinations can need any number of states; rules that contain them are built eagerly.
-
-    >>> is_small(Array(items=Const("1"))), is_small(Array(items=Const("1"), max_items=1_000))
-    (True, False)
-    """
-    if type(schema) not in _MAY_BE_LARGE:
-        return True
-    match schema:
-        case Const(text):
-            return len(text) <= _MAX_CONSTANT_LENGTH
-        case Object(properties=properties):
-            if schema.max_properties is not None or schema.required_groups:
-                return False
-            if schema.min_properties and schema.min_properties > sum([prop.required for prop in properties]):
-                return False
-            for group in schema.additional:
-                if group.names is not FREE_STRING and group.names != FREE_STRING:
-                    return False
-            return max([len(prop.name) for prop in properties], default=0) <= _MAX_CONSTANT_LENGTH
-        case Array():
-            max_count = max(schema.min_items, schema.max_items or 0)
-            return max_count <= _MAX_REPETITIONS and not schema.contains
-        case Union(branches):
-            return (
-                sum(len(branch.text) for branch in branches if isinstance(branch, Const))
-                <= _MAX_CHOICE_LENGTH
-            )
-        case Integer():
-            return schema.multiple_of is None and not schema.not_multiple_of
-        case Number():
-            return schema.multiple_of is None and not schema.not_multiple_of
-        case _:
-            return True

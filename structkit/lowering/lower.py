@@ -19,9 +19,10 @@ from structkit.lowering.containers.notation import JSON, Notation, keywords_of
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer
 from structkit.lowering.containers.product_rule import Deferred, ProductRule
 from structkit.lowering.containers.products import UNLISTED, ProductLowerer
-from structkit.lowering.lazy import LARGE_DOCUMENT, Summaries, Summary, is_small
+from structkit.lowering.lazy import LARGE_DOCUMENT, Summaries, Summary
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
+from structkit.lowering.small import is_small
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.lowering.strings.raw_text import format_body
 from structkit.lowering.strings.strings import StringLowerer
@@ -248,8 +249,7 @@ class _Lowering:
         """Return the summary of a value that can be lowered on first use here, otherwise `None`."""
         if self.canonical or self.overlapping or self.order == "any":
             return None
-        summary = self.summaries.of(schema)
-        return summary if summary is not None and self.summaries.is_worth_a_rule(schema, summary) else None
+        return self.summaries.of_rule(schema)
 
     def defer(self, rule: str, schema: Schema, path: str, summary: Summary) -> None:
         """Add a rule that is lowered on first use."""

@@ -25,6 +25,7 @@ from structkit.lowering.strings.registry import language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, KNOWN_FORMATS
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import NEVER, LiteralText, Rules
+from structkit.schema.ir.descend import children
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -230,6 +231,26 @@ def test_a_deferred_rule_has_at_most_the_estimated_states(schema: object) -> Non
                 summary = lowering.summaries.of(part)
                 assert summary is not None
                 assert states <= summary.states
+
+
+@settings(max_examples=cases(50, of=300), deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas)
+@example({"enum": [1, "a", None]})
+@example({"type": ["string", "null"]})
+@example({"enum": [f"a{number}" for number in range(60)]})
+@example({"properties": {f"a{number}": {"type": "integer"} for number in range(6)}})
+@example({"type": "array", "items": {"pattern": "^[a-z]{9}-[0-9]{9}$", "type": "string"}})
+def test_a_value_is_known_to_be_inline_without_its_summary(schema: object) -> None:
+    try:
+        document = read_target(cast("dict[str, object]", schema), limits=LIMITS).document  # type: ignore[attr-defined]
+    except (SchemaError, LimitExceeded):
+        reject()
+    for each in (document.root, *document.definitions.values()):
+        for part in (each, *(child for _, child in children(each))):
+            summaries = lazy.Summaries({}, {}, JSON, ", ", ": ")
+            summary = summaries.of(part)
+            is_worth = summary is not None and summaries.is_worth_a_rule(part, summary)
+            assert summaries.of_rule(part) == (summary if is_worth else None)
 
 
 def test_a_limit_is_exceeded_before_the_first_token() -> None:
