@@ -13,11 +13,18 @@ are medians per text, with the 10th and the 90th percentile. The last column is 
 the plain decode, which draws each token alone. Sets near the training data of the demo model and others are told apart.
 The arms take turns, so that other load affects all of them, and `--limit` bounds the processor time of a set, for all
 arms together.
+
+A second table compares each arm with `--against` on the same texts: in how many it has more fields right, and in how
+many fewer; the difference of the fields right with its bootstrap interval; and the p-value of the two-sided sign test,
+which asks how often an arm that is as good would lead or trail in so many of the texts that differ. The last of these
+tables is of all sets together. `--answers FILE` writes every answer as a line of JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import random
 import sys
 import time
@@ -26,7 +33,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 from xml.sax.saxutils import escape
 
 import structkit as sk
@@ -34,7 +41,9 @@ from benchmarks.outcome_arms import ARMS, Answer, Bench, installed
 from benchmarks.outcome_sets import SETS, Grade, Task, make_set
 from structkit.models.transformers.model import TransformersModel
 
-__all__ = ["Column", "draw", "main", "measure"]
+__all__ = ["Column", "draw", "main", "measure", "paired", "sign_test"]
+
+G = TypeVar("G")
 
 Measure: TypeAlias = Callable[[Sequence[Grade]], float]
 
@@ -63,12 +72,19 @@ class Column:
 
     def share(self, measure: Measure) -> tuple[float, float, float]:
         """Return a share of the answers, and its 95 % bootstrap interval over the texts."""
-        rng, shares = random.Random(0), []
-        for _ in range(_RESAMPLES):
-            shares.append(measure(rng.choices(self.grades, k=len(self.grades))))
-        shares.sort()
-        tail = _RESAMPLES // 40
-        return measure(self.grades), shares[tail], shares[-1 - tail]
+        return _bootstrap(self.grades, measure)
+
+    def against(self, other: Column) -> str:
+        """Return the cells of a Markdown row that compare this arm with another on the same texts."""
+        if not self.grades:
+            return "not reached | | | | "
+        pairs = list(zip(self.grades, other.grades, strict=True))
+        more = sum(mine.right > theirs.right for mine, theirs in pairs)
+        fewer = sum(mine.right < theirs.right for mine, theirs in pairs)
+        same = sum(mine == theirs for mine, theirs in zip(self.texts, other.texts, strict=True))
+        share, low, high = _bootstrap(pairs, paired)
+        interval = f"{100 * share:+.1f} [{100 * low:+.0f}, {100 * high:+.0f}]"
+        return f"{more} | {fewer} | {same / len(pairs):.0%} | {interval} | {sign_test(more, fewer):.2g}"
 
     def row(self, plain: Column | None) -> str:
         """Return the cells of a Markdown row; the last is the share of answers that are those of the plain decode."""
@@ -100,6 +116,31 @@ def whole_right(grades: Sequence[Grade]) -> float:
 def valid(grades: Sequence[Grade]) -> float:
     """Return the share of valid answers."""
     return sum(each.is_valid for each in grades) / len(grades)
+
+
+def paired(grades: Sequence[tuple[Grade, Grade]]) -> float:
+    """Return by how much the share of right fields of the first answers exceeds that of the second."""
+    mine, others = zip(*grades, strict=True)
+    return fields_right(mine) - fields_right(others)
+
+
+def sign_test(more: int, fewer: int) -> float:
+    """Return the two-sided p-value of the sign test; texts on which both are equal do not count.
+
+    >>> sign_test(0, 0), sign_test(3, 2), sign_test(8, 0)
+    (1.0, 1.0, 0.0078125)
+    """
+    texts = more + fewer
+    tail = sum(math.comb(texts, count) for count in range(min(more, fewer) + 1))
+    return min(1.0, 2 * tail / 2**texts)
+
+
+def _bootstrap(graded: Sequence[G], measure: Callable[[Sequence[G]], float]) -> tuple[float, float, float]:
+    """Return a measure, and its 95 % bootstrap interval over the texts."""
+    rng = random.Random(0)
+    shares = sorted(measure(rng.choices(graded, k=len(graded))) for _ in range(_RESAMPLES))
+    tail = _RESAMPLES // 40
+    return measure(graded), shares[tail], shares[-1 - tail]
 
 
 def measure(bench: Bench, tasks: Sequence[Task], arms: Sequence[str], limit: float) -> dict[str, Column]:
@@ -150,9 +191,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("|", " | ".join(heads), "|\n| ---", "| ---: " * (len(heads) - 1) + "|")
         for arm, column in columns.items():
             print(f"| {arm} | {column.row(plain)} |", flush=True)
+        if options.answers:
+            _write_answers(options.answers, name, tasks, columns)
+        _print_against(options.against, name, columns)
+    if len(measured) > 1:
+        _print_against(options.against, "all sets", _joined(measured))
     if options.svg:
         options.svg.write_text(draw(measured))
     return 0
+
+
+def _print_against(reference: str, name: str, columns: Mapping[str, Column]) -> None:
+    """Print how the other arms compare with one."""
+    if reference not in columns or len(columns) == 1:
+        return
+    print(f"\n**{name}**, each arm against {reference} on the same texts\n")
+    heads = ["arm", "more fields right", "fewer", "the same answer", "difference, points", "p"]
+    print("|", " | ".join(heads), "|\n| ---", "| ---: " * (len(heads) - 1) + "|")
+    for arm, column in columns.items():
+        if arm != reference:
+            print(f"| {arm} | {column.against(columns[reference])} |", flush=True)
+
+
+def _joined(measured: Mapping[str, Mapping[str, Column]]) -> dict[str, Column]:
+    """Return the columns of all sets together."""
+    joined: dict[str, Column] = {}
+    for columns in measured.values():
+        for arm, column in columns.items():
+            whole = joined.setdefault(arm, Column())
+            whole.grades += column.grades
+            whole.texts += column.texts
+    return joined
+
+
+def _write_answers(file: Path, name: str, tasks: Sequence[Task], columns: Mapping[str, Column]) -> None:
+    """Append a line of JSON for each answer."""
+    with file.open("a", encoding="utf-8") as lines:
+        for arm, column in columns.items():
+            for task, text, grade in zip(tasks, column.texts, column.grades, strict=False):
+                record = {"set": name, "text": task.text, "truth": task.truth, "arm": arm, "answer": text}
+                record |= {"right": grade.right, "fields": grade.fields}
+                lines.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def _read_names(text: str, known: Sequence[str], what: str) -> list[str]:
@@ -197,6 +276,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=float, default=120, help="processor seconds for each set")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--max-tokens", type=_positive, default=200)
+    parser.add_argument("--against", default="structkit", help="the arm that all others are compared with")
+    parser.add_argument("--answers", type=Path, help="a file to which every answer is appended")
     parser.add_argument("--svg", type=Path, help="the file of the plot")
     return parser
 

@@ -68,6 +68,10 @@ class Target(ABC, Generic[T_co]):
         """Return the texts of the possible values at a path, if they are finitely many; see `choices_at`."""
         return None
 
+    def is_optional(self, path: Sequence[str | int]) -> bool:
+        """Whether the member of an object at a path can be left out; see `is_optional_at`."""
+        return False
+
     def json_forms(
         self, value: object, *, exclude_unset: bool = False, context: object = None
     ) -> Iterator[tuple[object, object] | Rejected]:

@@ -41,6 +41,7 @@ from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.choices import Member, choices_at
 from structkit.schema.view.describe import describe
+from structkit.schema.view.optional import is_optional_at
 from structkit.targets.base import RulesOptions, Target
 from structkit.targets.grammar import Grammar
 from structkit.targets.mistakes import reject_value
@@ -239,6 +240,9 @@ class _TypeTarget(Target[object]):
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.output.document, path)
 
+    def is_optional(self, path: Sequence[str | int]) -> bool:
+        return is_optional_at(self.output.document, path)
+
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.output.document, self.output.name)}"
 
@@ -262,6 +266,9 @@ class _SchemaTarget(Target[object]):
 
     def choices(self, path: Sequence[str | int]) -> tuple[Member, ...] | None:
         return choices_at(self.document, path)
+
+    def is_optional(self, path: Sequence[str | int]) -> bool:
+        return is_optional_at(self.document, path)
 
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         strict = self.spec.strict

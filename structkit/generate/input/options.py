@@ -162,8 +162,9 @@ class Options(ClassifyOptions, ValidationOptions, total=False):
     have; below it, `structkit.OutputValidationError` is raised. Default: 0, none. Computes confidence."""
 
     abstain: float
-    """A value that can be null, and whose probability under the model is below this one, becomes `None`;
-    `Result.abstained` has its path. Validators check the answer again. Default: 0, no value. Computes confidence."""
+    """A value whose probability under the model is below this one becomes `None` if it can be null, or is left out
+    with its key if the object does not require it; `Result.abstained` has its path. Validators check the answer again.
+    Default: 0, no value. Computes confidence."""
 
     sampling: Literal["masked", "faithful"]
     """`"masked"`, the default, chooses each token among those that the target allows. `"faithful"` draws a value from

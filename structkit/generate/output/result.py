@@ -131,8 +131,8 @@ class Result(Generic[T_co]):
     preferred, so they can be inventions."""
 
     abstained: tuple[str, ...] = ()
-    """The paths of the values that are `None` because the model was less sure of them than `abstain`. Their tokens are
-    in `token_ids` and `events`, and the last but one of `attempts` has their first texts."""
+    """The paths of the values that are `None` or left out because the model was less sure of them than `abstain`. Their
+    tokens are in `token_ids` and `events`, and the last but one of `attempts` has their first texts."""
 
     log_weight: float | None = None
     """With `sampling="faithful"`, the logarithm of the weight of the value: the mean of `exp(log_weight)` estimates,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from structkit.errors import GenerationError, OutputValidationError
@@ -17,7 +17,7 @@ from structkit.generate.output.confidence import (
     find_in_source,
     warn_low_agreement,
 )
-from structkit.generate.output.json_reader import Field
+from structkit.generate.output.json_reader import Field, format_path, read_values
 from structkit.generate.output.repaired import Repaired, find_repaired, log_repaired
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.output.spans import find_spans
@@ -128,16 +128,20 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
     fields, events = generated.values(is_json=target.is_json), _events(generated)
     settings = outcome.request.settings
     confidence = _confidence(outcome, fields) if settings.confidence else {}
-    repaired = _repaired(outcome, fields, confidence)
     value, attempts = decoded.value, (*decoded.rejected, text)
+    standing, data = fields, bytes(generated.text)
     abstained: tuple[str, ...] = ()
     if settings.abstain and target.is_json:
         changed = abstain(text, fields, confidence, outcome.compiled, settings, outcome.source)
         if changed is not None:
             text, value, abstained = changed
             attempts = (*attempts, text)
+            data = to_bytes(text)
+            standing = read_values(data)
+    repaired = _repaired(outcome, standing, data, confidence, abstained)
     if repaired:
         log_repaired(repaired, target.name, has_content=captures_content(settings.trace_content))
+    spans = find_spans(target, bytes(generated.text), fields, outcome.source)
     result = Result(
         value=value,
         text=text,
@@ -151,7 +155,7 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
         guarantee=_guarantee(decoded.trace),
         trace=_trace(outcome, text, events, usage),
         events=events,
-        spans=find_spans(target, bytes(generated.text), fields, outcome.source),
+        spans={path: span for path, span in spans.items() if path not in abstained},
         confidence=confidence,
     )
     if decoded.trace is None and not isinstance(outcome.request.model, RandomLogits):
@@ -160,20 +164,25 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
 
 
 def _repaired(
-    outcome: Outcome, fields: Sequence[Field], confidence: Mapping[str, Confidence]
+    outcome: Outcome,
+    fields: Sequence[Field],
+    data: bytes,
+    confidence: Mapping[str, Confidence],
+    abstained: Collection[str],
 ) -> tuple[Repaired, ...]:
-    """Return the repaired values.
+    """Return the repaired values, without those that were taken out again.
 
     Raises:
         OutputValidationError: One of them is less probable than `Settings.min_repair_probability`.
     """
-    decoded, text = outcome.decoded, bytes(outcome.generated.text)
+    decoded = outcome.decoded
     if not decoded.rejections:
         return ()
-    values = {field.path: display_text(to_text(text[field.start : field.end])) for field in fields}
+    values = {field.path: display_text(to_text(data[field.start : field.end])) for field in fields}
     rejections = [
         (span.path, display_text(to_text(to_bytes(said)[span.start : span.end])), span.rejected.message)
         for said, span in zip(decoded.rejected, decoded.rejections, strict=True)
+        if format_path(span.path) not in abstained
     ]
     repaired = find_repaired(rejections, values, confidence)
     bound = outcome.request.settings.min_repair_probability
@@ -185,7 +194,7 @@ def _repaired(
                 f"probability {probability:.2g} under the model, below min_repair_probability={bound:g}; the model "
                 f"said {each.said:.200}, which was refused: {each.refused}",
                 text=display_text(decoded.rejected[-1]),
-                attempts=(*map(display_text, decoded.rejected), display_text(to_text(text))),
+                attempts=(*map(display_text, decoded.rejected), display_text(to_text(data))),
                 rejected=decoded.rejections[-1].rejected,
             )
     return repaired
