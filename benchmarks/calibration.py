@@ -1,14 +1,17 @@
 """Confidence: the expected calibration error of each kind of value, with and without a calibration.
 
 ```
-python -m benchmarks.calibration --model FOLDER --count 300
+python -m benchmarks.calibration --model FOLDER --count 1000 --fit 150
 ```
 
-The model answers the texts of the sets of `benchmarks.outcome` that have one right answer. A calibration is fitted to a
-random half of them, and the errors are those of the other half; all figures are means of twenty such halves, and the
-range is that of the middle 90 % of them. The error of a well calibrated model is not 0 either, because a bin has few
-values: the last column is the mean error of values that are right with exactly the calibrated probabilities, each
-independently of the others. The values of one text are not independent, so the true floor is higher.
+The model answers the texts of the sets of `benchmarks.outcome` that have one right answer. A calibration is fitted to
+random texts, `--fit` times the number of sets, and the errors are those of all others. The figures are means of twenty
+such splits, and the range is that of the middle 90 % of them.
+
+The error of a perfect calibration is not 0 either, because a bin has few values: the last column is the mean error of
+values that are right with exactly the calibrated probabilities, each independently of the others. Many held-out texts
+make it small, so that the error is that of the calibration and not of the measurement. The values of one text are not
+independent, so the true floor is higher.
 """
 
 from __future__ import annotations
@@ -47,30 +50,38 @@ def judged_of(model: sk.AnyModel, name: str, seed: int, count: int) -> list[list
 
 
 _SPLITS = 20
-"""Random halves of the texts."""
+"""Random splits of the texts."""
 
 
-def table(model: str, texts: Sequence[Sequence[Judged]]) -> str:
-    """Return the table in Markdown: fitted to a half of the texts, and measured on the other half."""
+def table(model: str, texts: Sequence[Sequence[Judged]], fitted: int) -> str:
+    """Return the table in Markdown: fitted to random texts, and measured on all others.
+
+    Args:
+        model: The name of the model.
+        texts: The values of each text.
+        fitted: How many texts the calibration is fitted to.
+    """
     random = np.random.default_rng(1)
     columns: dict[str, list[tuple[float, ...]]] = {}
     for _ in range(_SPLITS):
         order = random.permutation(len(texts))
-        halves = ([value for at in part for value in texts[at]] for part in (order[::2], order[1::2]))
-        fitted, rest = halves
-        curves = fit(model, fitted).curves
+        known, rest = (
+            [value for at in part for value in texts[at]] for part in (order[:fitted], order[fitted:])
+        )
+        curves = fit(model, known).curves
         for kind in [*sorted({value.kind for value in rest} & set(curves)), "all"]:
             own = [value for value in rest if value.kind in curves and kind in ("all", value.kind)]
-            columns.setdefault(kind, []).append(_figures(own, curves, random))
+            used = sum(kind in ("all", value.kind) for value in known)
+            columns.setdefault(kind, []).append((used, *_figures(own, curves, random)))
     lines = [
-        "| kind | values | right | mean probability | error | calibrated | of exact probabilities |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| kind | fitted to | held out | right | mean probability | error | calibrated | of exact probabilities |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for kind, rows in sorted(columns.items(), key=lambda column: (column[0] == "all", column[0])):
-        values, right, mean, before, after, exact = np.mean(rows, axis=0)
-        low, high = np.quantile([row[4] for row in rows], (0.05, 0.95))
+        used, values, right, mean, before, after, exact = np.mean(rows, axis=0)
+        low, high = np.quantile([row[5] for row in rows], (0.05, 0.95))
         lines.append(
-            f"| {kind} | {values:.0f} | {right:.0%} | {mean:.2f} | {before:.3f} | "
+            f"| {kind} | {used:.0f} | {values:.0f} | {right:.0%} | {mean:.2f} | {before:.3f} | "
             f"{after:.3f} [{low:.3f}, {high:.3f}] | {exact:.3f} |"
         )
     return "\n".join(lines)
@@ -99,13 +110,22 @@ def main() -> None:
     parser.add_argument("--model", help="a folder or name; default: the demo model")
     parser.add_argument("--sets", default="; ".join(name for name in SETS if not name.startswith("calls")))
     parser.add_argument("--count", type=int, default=300, help="texts of each set")
+    parser.add_argument(
+        "--fit", type=int, help="texts of each set that the calibration is fitted to; default: half of them"
+    )
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()
     model = sk.load() if arguments.model is None else sk.load(arguments.model)
-    texts = []
+    texts, fitted = [], 0
     for name in arguments.sets.split("; "):
-        texts += judged_of(model, name, arguments.seed, arguments.count)
-    print(table(model.name, texts))
+        found = judged_of(model, name, arguments.seed, arguments.count)
+        texts += found
+        fitted += min(len(found) // 2 if arguments.fit is None else arguments.fit, len(found))
+    if not 0 < fitted < len(texts):
+        parser.error(
+            f"--fit takes {fitted} of {len(texts)} texts; both the fit and the measurement need some"
+        )
+    print(table(model.name, texts, fitted))
 
 
 if __name__ == "__main__":

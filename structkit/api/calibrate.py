@@ -30,8 +30,8 @@ def calibrate(
     """Measure how often a model is right when it is sure, on texts with known answers.
 
     The model answers each text, and each value of an answer is compared with the known one: strings must be equal, and
-    numbers have the same value. For each kind of value, two parameters map the probability of a value to the share of
-    right ones; see `structkit.Calibration`, whose `apply` adds that to a result.
+    numbers have the same value. For each kind of value, a curve maps the probability of a value to the share of right
+    ones; see `structkit.Calibration`, whose `apply` adds that to a result.
 
     Args:
         model: A model that returns logits.

@@ -11,9 +11,10 @@ def test_sets_with_one_right_answer_are_judged() -> None:
     assert all(task.truth is not None for task in make_set("classification", 3, 4))
     texts = judged_of(RandomModel(1), "classification", 3, 60)
     assert len(texts) == 60
-    lines = table("random", texts).splitlines()
-    assert lines[0].startswith("| kind |")
-    assert lines[-1].startswith("| all |")
+    lines = table("random", texts, 40).splitlines()
+    assert lines[0].startswith("| kind | fitted to | held out |")
+    everything = lines[-1].split(" | ")
+    assert (everything[0], int(everything[1]) + int(everything[2])) == ("| all", sum(map(len, texts)))
 
 
 def test_sets_with_many_right_answers_are_left_out() -> None:

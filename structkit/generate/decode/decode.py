@@ -103,7 +103,7 @@ class Attempt:
         self.retokenizer = Retokenizer(request.logits_model.encode_text, vocabulary)
         self.pending_bytes = len(cursor.pending_prompt)
         self.drafter: Drafter | None = None
-        self.forced = ForcedText(vocabulary.tokens)
+        self.forced = ForcedText(vocabulary.tokens, is_drafted=settings.fast_forward)
         self.model_spells = model_spells(request)
         self.rejected_texts = previous.rejected_texts.for_retry() if previous else RejectedTexts()
         self.rejected_paths: dict[int, Path] = {}
@@ -305,7 +305,7 @@ class Attempt:
             candidates=candidates,
             location=self.location,
             draft=self.draft if self.can_draft and not candidates else None,
-            forced_ids=() if candidates else tuple(self.forced.token_ids),
+            forced_ids=() if candidates else tuple(self.forced.drafted_ids),
         )
         self.read_tokens += len(self.unread)
         self.unread, self.rollback_count, self.reread_count = [], 0, 0
@@ -334,7 +334,7 @@ class Attempt:
                 PromptLookupDrafter if model is None else partial(AssistantDrafter, model)
             )
             self.drafter = create_drafter(self.prompt_ids, self.vocabulary, self.retokenizer)
-        forced = self.forced.token_ids
+        forced = self.forced.drafted_ids
         max_tokens = max(0, min(max_tokens, self.settings.prompt_lookup, self.remaining - 1 - len(forced)))
         for token_id in forced:
             self.cursor.advance(token_id)
@@ -360,8 +360,9 @@ class Attempt:
         return sampled.token_id
 
     def fast_forward(self) -> None:
-        """Append the tokens of forced text, or draft them if the model chooses their spelling."""
-        if self.forced or not self.settings.fast_forward:
+        """Append the tokens of forced text, or note them if the model chooses their spelling."""
+        fast = self.settings.fast_forward
+        if self.forced or not (fast or self.settings.confidence):
             return
         text = self.cursor.forced_bytes()
         if len(text) == self.pending_bytes or self.rejected_texts.matches(
@@ -371,7 +372,10 @@ class Attempt:
         ids = usual_spelling(self.cursor, text, self.retokenizer, self.remaining)
         for token_id in ids:
             self.cursor.advance(token_id)
-        if self.model_spells and not self.cursor.is_finished:  # at the end, no text depends on the spelling
+        chooses = (
+            self.model_spells and not self.cursor.is_finished
+        )  # at the end, no text depends on the spelling
+        if chooses or not fast:
             self.cursor.rollback(len(ids))
             self.forced.start(ids)
             return

@@ -21,6 +21,10 @@ class ForcedText:
     model never saw. The model reads the draft in the step in which it would read appended text, so its choice costs a
     mask for each token, and the answer is that of decoding token by token.
 
+    Args:
+        tokens: The bytes of each token of the vocabulary.
+        is_drafted: Whether the model reads the text as a draft; otherwise only its certainty is of use.
+
     Attributes:
         token_ids: The rest of the usual spelling.
         length: The number of its bytes.
@@ -34,13 +38,19 @@ class ForcedText:
     ([1], 1, False)
     """
 
-    def __init__(self, tokens: Sequence[bytes]) -> None:
+    def __init__(self, tokens: Sequence[bytes], *, is_drafted: bool = True) -> None:
         self.token_ids: list[int] = []
         self.length = 0
         self._tokens = tokens
+        self._is_drafted = is_drafted
 
     def __bool__(self) -> bool:
         return bool(self.token_ids)
+
+    @property
+    def drafted_ids(self) -> list[int]:
+        """The tokens to draft."""
+        return self.token_ids if self._is_drafted else []
 
     def start(self, token_ids: Sequence[int]) -> None:
         """Set the usual spelling of the text that follows."""

@@ -106,6 +106,23 @@ def test_fields_have_the_probabilities_of_their_tokens(seed: int, temperature: f
     assert set(result.confidence["owner"].choices or {}) == {None, ...}
 
 
+@pytest.mark.parametrize("forced", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_forced_value_is_certain_whether_or_not_it_is_appended(seed: int, forced: bool) -> None:
+    """The model may spell the constant in several ways, and its text stays the same."""
+
+    class Call(BaseModel):
+        name: Literal["then the next"]
+        open: bool
+
+    result = sk.generate(
+        RandomModel(seed, SMALL), "x", Call, include_schema=False, fast_forward=forced, max_tokens=60
+    )
+    name = result.confidence["name"]
+    assert (name.logprob, name.unmasked_logprob, name.masked_probability) == (0, 0, 0)
+    assert result.confidence["open"].logprob < 0
+
+
 def test_without_confidence_there_are_no_logprobs() -> None:
     result = sk.generate(ScriptedModel(["true"]), "x", bool, confidence=False)
     assert result.confidence == {}
