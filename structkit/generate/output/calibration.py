@@ -96,10 +96,13 @@ class Calibration:
     curves: Mapping[str, CalibrationCurve]
 
     def apply(self, result: Result[T]) -> Result[T]:
-        """Return the result with `calibrated` in each confidence; `None` for a kind that the examples did not have.
+        """Return the result with `calibrated` in each confidence.
+
+        It is `None` for a kind that the examples did not have, for a value that `abstain` took out, and then for `$`.
 
         Raises:
-            ValueError: The result is of another model, or has no confidence.
+            ValueError: The result is of another model, has no confidence, or was drawn with `sampling="faithful"`,
+                whose confidence does not list the choices.
 
         >>> import structkit as sk
         >>> from structkit.testing import RandomModel
@@ -115,6 +118,11 @@ class Calibration:
             raise ValueError(
                 f"the calibration is of the model {self.model!r}, and the result of {result.trace.model!r}; "
                 "calibrate that model"
+            )
+        if result.log_weight is not None:
+            raise ValueError(
+                "the confidence of a result of sampling='faithful' does not list the choices, which have a curve of "
+                "their own; calibrate results of sampling='masked'"
             )
         if not result.confidence:
             raise ValueError("the result has no confidence; generate it with confidence=True")
@@ -321,9 +329,10 @@ def _log_odds(logprob: float) -> float:
 def _kinds(result: Result[object]) -> dict[str, str]:
     """Return the kind of each value that is calibrated, by path."""
     kinds = {}
+    changed = {"$", *result.abstained} if result.abstained else ()  # their confidence is that of other texts
     for path, (kind, _) in _texts(result.text).items():
         one = result.confidence.get(path)
-        if one is None or (kind in ("object", "array") and path != "$"):
+        if one is None or path in changed or (kind in ("object", "array") and path != "$"):
             continue
         kinds[path] = _kind(kind, one)
     return kinds

@@ -157,6 +157,35 @@ def test_a_calibration_of_another_model_or_without_confidence_is_refused() -> No
         calibration.apply(sk.generate(RandomModel(1), "x", bool, confidence=False))
 
 
+def test_a_value_that_was_taken_out_has_no_calibration() -> None:
+    """Its confidence is that of the first text, and null is of another kind."""
+
+    class Person(BaseModel):
+        age: int | None
+        size: Literal["small", "large"]
+
+    curve = _calibration().curves["choice"]
+    calibration = sk.Calibration("random", dict.fromkeys(("answer", "choice", "literal", "number"), curve))
+    said = [sk.generate(RandomModel(seed), "x", Person) for seed in range(20)]
+    seed, plain = next((seed, each) for seed, each in enumerate(said) if each.value.age is not None)
+    plain = calibration.apply(plain)
+    result = sk.generate(RandomModel(seed), "x", Person, abstain=1.0)
+    assert result.abstained == ("age",)
+    applied = calibration.apply(result).confidence
+    assert (applied["age"].calibrated, applied["$"].calibrated) == (None, None)
+    assert applied["size"].calibrated == plain.confidence["size"].calibrated is not None
+    truth = '{"age": null, "size": "small"}'
+    assert {value.kind for value in judge(result, truth)} == {"choice"}
+
+
+def test_a_faithful_result_is_refused() -> None:
+    drawn = sk.generate(RandomModel(1), "x", bool, sampling="faithful", particles=2)
+    with pytest.raises(
+        ValueError, match=r"does not list the choices.*calibrate results of sampling='masked'"
+    ):
+        _calibration().apply(drawn)
+
+
 def test_a_file_has_the_calibration(tmp_path: Path) -> None:
     calibration = _calibration()
     calibration.save(tmp_path / "c.json")
