@@ -5,8 +5,8 @@ python -m benchmarks.calibration --model FOLDER --count 1000 --fit 150
 ```
 
 The model answers the texts of the sets of `benchmarks.outcome` that have one right answer. A calibration is fitted to
-random texts, `--fit` times the number of sets, and the errors are those of all others. The figures are means of twenty
-such splits, and the range is that of the middle 90 % of them.
+random texts, `--fit` for each set, and the errors are those of all others. The figures are means of twenty such splits,
+and the range is that of the middle 90 % of them.
 
 The error of a perfect calibration is not 0 either, because a bin has few values: the last column is the mean error of
 values that are right with exactly the calibrated probabilities, each independently of the others. Many held-out texts
@@ -111,7 +111,9 @@ def main() -> None:
     parser.add_argument("--sets", default="; ".join(name for name in SETS if not name.startswith("calls")))
     parser.add_argument("--count", type=int, default=300, help="texts of each set")
     parser.add_argument(
-        "--fit", type=int, help="texts of each set that the calibration is fitted to; default: half of them"
+        "--fit",
+        type=int,
+        help="texts of each set that the calibration is fitted to, at most and by default half",
     )
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()
@@ -120,7 +122,7 @@ def main() -> None:
     for name in arguments.sets.split("; "):
         found = judged_of(model, name, arguments.seed, arguments.count)
         texts += found
-        fitted += min(len(found) // 2 if arguments.fit is None else arguments.fit, len(found))
+        fitted += min(count for count in (len(found) // 2, arguments.fit) if count is not None)
     if not 0 < fitted < len(texts):
         parser.error(
             f"--fit takes {fitted} of {len(texts)} texts; both the fit and the measurement need some"

@@ -387,11 +387,14 @@ SETS: Mapping[str, tuple[str, Callable[[int, int], list[Task]]]] = {
 
 
 def make_set(name: str, seed: int, count: int) -> list[Task]:
-    """Return the tasks of a set; empty if its data is not on this machine.
+    """Return at most `count` tasks of a set, each once; empty if its data is not on this machine.
+
+    A set of few sentences draws some twice. Twice the same text is one observation.
 
     Raises:
         ValueError: There is no such set.
     """
     if name not in SETS:
         raise ValueError(f"there is no set {name!r}; the sets are {', '.join(SETS)}")
-    return SETS[name][1](seed, count)
+    tasks = SETS[name][1](seed, count)
+    return list({(task.text, repr(task.target), repr(task.truth)): task for task in tasks}.values())

@@ -9,9 +9,9 @@ from structkit.testing import RandomModel
 
 def test_sets_with_one_right_answer_are_judged() -> None:
     assert all(task.truth is not None for task in make_set("classification", 3, 4))
-    texts = judged_of(RandomModel(1), "classification", 3, 60)
-    assert len(texts) == 60
-    lines = table("random", texts, 40).splitlines()
+    texts = judged_of(RandomModel(1), "classification", 3, 90)
+    assert len(texts) == len(make_set("classification", 3, 90))
+    lines = table("random", texts, 30).splitlines()
     assert lines[0].startswith("| kind | fitted to | held out |")
     everything = lines[-1].split(" | ")
     assert (everything[0], int(everything[1]) + int(everything[2])) == ("| all", sum(map(len, texts)))

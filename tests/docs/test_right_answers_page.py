@@ -29,6 +29,32 @@ def test_nothing_is_no_right_answer(name: str) -> None:
         assert not grade.is_exact
 
 
+def test_a_set_has_each_text_once() -> None:
+    """A calibration would know a text that returns, and an interval would count it twice."""
+    texts = [task.text for task in make_set("classification", seed=3, count=400)]
+    assert len(texts) == len(set(texts)) <= 72
+
+
+@pytest.mark.parametrize(
+    ("more", "fewer", "p"), [(0, 0, 1.0), (1, 0, 1.0), (5, 0, 0.0625), (9, 1, 22 / 1024), (3, 3, 1.0)]
+)
+def test_the_sign_test_counts_the_texts_that_differ(more: int, fewer: int, p: float) -> None:
+    assert outcome.sign_test(more, fewer) == outcome.sign_test(fewer, more) == pytest.approx(p)
+
+
+def test_arms_are_compared_text_by_text() -> None:
+    def column(rights: list[int], texts: str) -> outcome.Column:
+        return outcome.Column(
+            grades=[outcome_sets.Grade(right, 4, right == 4, True) for right in rights], texts=list(texts)
+        )
+
+    mine, other = column([4, 2, 3, 1], "abcd"), column([4, 1, 1, 2], "axyz")
+    assert mine.against(other).startswith("2 | 1 | 25% | +12.5 [")
+    assert other.against(mine).startswith("1 | 2 | 25% | -12.5 [")
+    assert mine.against(other).endswith("] | 1")
+    assert mine.against(mine).startswith("0 | 0 | 100% | +0.0 [+0, +0] | 1")
+
+
 @pytest.mark.parametrize(
     ("answer", "right", "is_exact", "is_valid"),
     [
@@ -113,12 +139,17 @@ def _first(accepted):
 
 def test_the_table_and_the_plot_have_every_arm(tmp_path, capsys) -> None:
     arms = ["free, parsed", "structkit", "structkit, plain decode"]
-    plot = tmp_path / "plot.svg"
+    plot, answers = tmp_path / "plot.svg", tmp_path / "answers.jsonl"
     options = ["--sets", "values", "--count", "2", "--arms", "; ".join(arms), "--svg", str(plot)]
+    options += ["--answers", str(answers)]
     assert outcome.main(options) == 0
     lines = capsys.readouterr().out.splitlines()
     rows = {cells[1].strip(): cells for cells in (line.split("|") for line in lines if line.startswith("| "))}
     assert [*rows][2:] == arms
+    compared = lines[lines.index("**values**, each arm against structkit on the same texts") :]
+    assert any(line.startswith("| structkit, plain decode | 0 | 0 | 100% |") for line in compared)
+    records = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    assert [each["arm"] for each in records] == [arm for arm in arms for _ in range(2)]
     assert rows["structkit"][4].strip().startswith("100.0%")
     assert rows["structkit"][-2].strip() == "100.0%"
     assert set(arms) <= set(ElementTree.fromstring(plot.read_text(encoding="utf-8")).itertext())
