@@ -372,14 +372,11 @@ class Attempt:
         ids = usual_spelling(self.cursor, text, self.retokenizer, self.remaining)
         for token_id in ids:
             self.cursor.advance(token_id)
-        chooses = (
-            self.model_spells and not self.cursor.is_finished
-        )  # at the end, no text depends on the spelling
-        if chooses or not fast:
-            self.cursor.rollback(len(ids))
-            self.forced.start(ids)
+        if fast and (self.cursor.is_finished or not self.model_spells):  # at the end, no text depends on it
+            self.append(ids, (0.0, 0.0), forced=True)
             return
-        self.append(ids, (0.0, 0.0), forced=True)
+        self.cursor.rollback(len(ids))
+        self.forced.start(ids)
 
     def append(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Append tokens by which the cursor has advanced."""

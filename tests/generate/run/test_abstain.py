@@ -148,6 +148,13 @@ def test_a_field_with_a_default_is_left_out_where_it_may_be_omitted() -> None:
         assert "count" in json.loads(kept.text)
 
 
+def test_an_unsure_entry_of_a_dict_is_left_out() -> None:
+    for seed in range(4):
+        result = sk.generate(RandomModel(seed, SMALL), "x", dict[str, int], abstain=1.0, **OPTIONS)
+        assert result.value == {}
+        assert len(result.abstained) == len(json.loads(result.attempts[0]))
+
+
 def test_an_object_that_needs_one_of_its_members_is_an_error() -> None:
     schema = {
         "type": "object",
