@@ -285,6 +285,10 @@ class Cursor:
         """The suffix of the prompt that must still be spelled; see `HealedCursor`."""
         return b""
 
+    def continuing_mask(self) -> NDArray[np.uint32] | None:
+        """Return the tokens that continue the prompt, in the language or not; `None` for all, with nothing pending."""
+        return None
+
     @property
     def is_accepting(self) -> bool:
         """Whether the value is complete, so that an end token is allowed."""

@@ -87,6 +87,15 @@ class HealedCursor(Cursor):
         """See `Cursor.pending_prompt`."""
         return self._prompt_suffix[self._offsets[-1] :]
 
+    def continuing_mask(self) -> NDArray[np.uint32] | None:
+        """See `Cursor.continuing_mask`."""
+        if not self.pending_prompt:
+            return None
+        mask = np.zeros(self.guide.vocabulary.mask_words, np.uint32)
+        tokens = np.array(self.guide.index.prefix_and_extension_tokens(self.pending_prompt), np.int64)
+        np.bitwise_or.at(mask, tokens >> 5, np.left_shift(1, tokens & 31).astype(np.uint32))
+        return mask
+
     @property
     def is_accepting(self) -> bool:
         """See `Cursor.is_accepting`."""

@@ -302,6 +302,7 @@ class Attempt:
             reread_count=self.reread_count,
             transform=self.transform if self.settings.processors else None,
             with_logprobs=self.settings.confidence,
+            possible=self.cursor.continuing_mask() if self.settings.confidence else None,
             candidates=candidates,
             location=self.location,
             draft=self.draft if self.can_draft and not candidates else None,
@@ -392,8 +393,7 @@ class Attempt:
                 continue
             generated.token_ids.append(token_id)
             generated.token_bytes.append(text)
-            # While the prompt is repeated, the mask removes tokens that differ from it, not tokens outside the target.
-            generated.scores.append((score[0], 0.0) if self.pending_bytes else score)
+            generated.scores.append(score)
             generated.is_forced.append(forced)
             generated.text += text
             self.pending_bytes = 0

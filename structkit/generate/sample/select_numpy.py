@@ -53,7 +53,9 @@ def _select_row(
     row: NDArray[np.float32], request: SampleRequest, best: int, value: float
 ) -> SampledToken | ModelError:
     """Select the token of one row; `best` is the most likely allowed token if the mask is sparse, otherwise -2."""
-    total = logsumexp(row) if request.with_logprobs else 0.0
+    total = 0.0
+    if request.with_logprobs:
+        total = logsumexp(row if request.possible is None else allowed_logits(row, request.possible)[1])
     candidates = tuple(
         float(row[token]) - total if token < len(row) else -math.inf for token in request.candidates
     )

@@ -51,6 +51,8 @@ class SampleRequest:
         reread_count: Number of the first of `token_ids` that equal the first removed tokens.
         transform: Logits processors.
         with_logprobs: Whether log-probabilities are computed.
+        possible: With `with_logprobs`, uint32[words], the tokens among which probabilities are computed: those that
+            continue the prompt, while its end is repeated. By default all.
         candidates: With `with_logprobs`, tokens whose unmasked log-probability is computed.
         location: Path of the step, for errors.
         draft: Function of a maximum length to a draft, which starts with the token requested.
@@ -67,6 +69,7 @@ class SampleRequest:
     reread_count: int = 0
     transform: LogitsTransform | None = None
     with_logprobs: bool = False
+    possible: NDArray[np.uint32] | None = None
     candidates: tuple[int, ...] = ()
     location: str | None = None
     draft: Callable[[int], Draft] | None = None

@@ -357,13 +357,37 @@ def test_a_healed_token_contains_bytes_of_the_prompt_and_its_text_does_not() -> 
     result = sk.generate(ScriptedModel(["true"]), "Is it ", bool, **PLAIN)
     assert (result.value, result.text, result.token_ids) == (True, "true", (_id(" true"),))
     (token,) = result.events
-    assert (token.text, token.forced, token.masked_probability) == (b"true", False, 0.0)
+    assert (token.text, token.forced) == (b"true", False)
+    assert token.masked_probability == pytest.approx(0, abs=1e-5)
     assert result.usage.generated_tokens == 1
     assert result.usage.prompt_tokens == len(ScriptedModel([]).encode("Is it "))
     confidence = result.confidence["$"]
     assert confidence.logprob == pytest.approx(token.logprob)
     assert list(confidence.choices) == [True, False]
     assert sum(confidence.choices.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("target", [bool, sk.Choice([" no", " not now", "7"]), sk.Regex(r"[a-z]+|[0-9]")])
+def test_the_mask_of_a_healed_token_counts_among_the_tokens_that_continue_the_prompt(target: Any) -> None:
+    """A model that wants another answer is noticed; that it would not repeat the prompt is no disagreement."""
+    prompt, guide, found = "Is it ", sk.compile(target, SMALL), 0
+    for seed in range(12):
+        model = RandomModel(seed, SMALL)
+        result, ids = sk.generate(model, prompt, target, max_tokens=6, **PLAIN), model.encode(prompt)
+        kept = len(ids) - count_healed_tokens(guide, ids)
+        before = b"".join(SMALL.tokens[token] for token in ids[kept:])
+        if result.events[0].text == SMALL.tokens[result.token_ids[0]]:
+            continue  # the model repeated the tokens of the prompt
+        found += 1
+        row = RandomModel(seed, SMALL).session().logits(ids[:kept]).astype(np.float64)
+        chances = np.exp(row - row.max())
+        texts = enumerate(SMALL.tokens)
+        continuing = [t for t, text in texts if text and (text.startswith(before) or before.startswith(text))]
+        allowed = sum(chances[token] for token in _allowed(HealedCursor(guide, before)))
+        token = result.events[0]
+        assert token.masked_probability == pytest.approx(1 - allowed / chances[continuing].sum(), abs=1e-6)
+        assert token.logprob == pytest.approx(np.log(chances[result.token_ids[0]] / allowed), abs=1e-5)
+    assert found
 
 
 def test_a_model_can_repeat_the_tokens_of_the_prompt() -> None:
