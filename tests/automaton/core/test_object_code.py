@@ -29,27 +29,31 @@ from pathlib import Path
 import numba, numpy
 from numba.core import event
 first, *others = json.loads(sys.argv[1])
-children = []
 for each in others if hasattr(os, "fork") else []:
     child = os.fork()
     if not child:
-        first, children = each, []
+        first, others = each, []
         break
-    children.append(child)
-folder, cache, out, log = first
+    os.waitpid(child, 0)
+folder, cache, out, log, before = first
 os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT), 1)
 os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 2)
 os.environ["NUMBA_CACHE_DIR"] = cache
 numba.core.config.reload_config()
 from structkit.automaton.core import jit
 jit.SHIPPED.folder = Path(folder)
-compiled = []
+compiled, stops, result = [], False, None
+class Stopped(BaseException):
+    pass
 class Listener(event.Listener):
     def on_start(self, event):
         compiled.append(event.data["dispatcher"].py_func.__module__)
+        if stops:
+            raise Stopped
     def on_end(self, event):
         pass
 event.register("numba:compile", Listener())
+exec(before)
 """
 
 GENERATE = """
@@ -66,6 +70,17 @@ apply_mask(row, np.array([5, 0], np.uint32))
 result = np.flatnonzero(np.isfinite(row)).tolist()
 """
 
+STOP = """
+import numpy as np
+from structkit.generate.sample.kernels import apply_mask
+stops = True
+try:
+    apply_mask(np.zeros(64, np.float32), np.array([5, 0], np.uint32))
+except Stopped:
+    result = "stopped"
+"""
+"""The start of a compilation, which takes a second to its end."""
+
 COMPILE = """
 import structkit as sk
 sk.compile(int, sk.testing.byte_vocabulary(), cache=False)
@@ -74,7 +89,6 @@ result = [kernel.py_func.__qualname__ for kernel in jit._KERNELS if not kernel.o
 
 PRINT = """
 print(json.dumps([[name for name in compiled if name.startswith('structkit.')], result]), flush=True)
-sys.exit(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children))
 """
 
 Outcome = tuple[list[str], object, str]
@@ -99,26 +113,34 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _run(code: str, folder: Path, scratch: Path) -> Outcome:
     """Run code with the object code of a folder and an empty cache of numba."""
-    (outcome,) = _run_all(code, {"": folder}, scratch).values()
+    (outcome,) = _run_all(code, [(folder, "cache", "")], scratch)
     return outcome
 
 
-def _run_all(code: str, folders: dict[str, Path], scratch: Path) -> dict[str, Outcome]:
-    """Run code with the object code of each folder.
+def _run_all(code: str, runs: list[tuple[Path, str, str]], scratch: Path) -> list[Outcome]:
+    """Run code once for each folder of object code, name of a cache of numba, and code before it, in this order.
 
     Each run is a process: a fork of one that has imported numba, which takes a second, and nothing of structkit.
     """
     scratch.mkdir(exist_ok=True)
-    runs = [
-        [str(folder), *(str(scratch / f"{number}-{name}") for name in ("cache", "out", "log"))]
-        for number, folder in enumerate(folders.values())
+    parameters = [
+        [
+            str(folder),
+            str(scratch / cache),
+            str(scratch / f"{number}-out"),
+            str(scratch / f"{number}-log"),
+            before,
+        ]
+        for number, (folder, cache, before) in enumerate(runs)
     ]
-    for group in [runs] if hasattr(os, "fork") else [[run] for run in runs]:
+    for group in _groups(parameters):
         subprocess.run([sys.executable, "-c", PRELUDE + code + PRINT, json.dumps(group)], check=True)
-    return {
-        name: (*json.loads(Path(out).read_text()), Path(log).read_text())
-        for name, (_, _, out, log) in zip(folders, runs, strict=True)
-    }
+    return [(*json.loads(Path(out).read_text()), Path(log).read_text()) for _, _, out, log, _ in parameters]
+
+
+def _groups(runs: list[list[str]]) -> list[list[list[str]]]:
+    """Return the runs of each process; a process starts the others of its group before its own, which is the first."""
+    return [[runs[-1], *runs[:-1]]] if hasattr(os, "fork") else [[run] for run in runs]
 
 
 def test_every_kernel_has_object_code(built: Path) -> None:
@@ -213,22 +235,29 @@ def test_a_guide_has_all_kernels_loaded(built: Path, tmp_path: Path) -> None:
 
 
 def test_object_code_that_does_not_match_is_ignored(built: Path, tmp_path: Path) -> None:
-    """All faults in one test, because its processes start together."""
-    faults = {
-        name: each for name, each in FAULTS.items() if not (sys.platform == "win32" and "others" in name)
-    }
-    folders = {fault: tmp_path / str(number) for number, fault in enumerate(faults)}
-    for fault, folder in folders.items():
+    """All faults in one test, because their processes are forks of one."""
+    faults = [
+        (name, tmp_path / str(number), *fault)
+        for number, (name, fault) in enumerate(FAULTS.items())
+        if not (sys.platform == "win32" and "others" in name)
+    ]
+    for _, folder, damage, _ in faults:
         shutil.copytree(built, folder)
-        faults[fault][0](folder)
-    for fault, (compiled, result, log) in _run_all(APPLY_MASK, folders, tmp_path / "runs").items():
-        assert (compiled, result) == (["structkit.generate.sample.kernels"], [0, 2]), fault
-        assert log.count("\n") == 1 and faults[fault][1] in log, fault
+        damage(folder)
+    runs = [(folder, f"cache {folder.name}", "") for _, folder, _, _ in faults]
+    for (name, _, _, reason), (compiled, result, log) in zip(
+        faults, _run_all(STOP, runs, tmp_path / "runs"), strict=True
+    ):
+        assert (compiled, result) == (["structkit.generate.sample.kernels"], "stopped"), name
+        assert log.count("\n") == 1 and reason in log, name
 
 
-def test_without_object_code_kernels_are_compiled_silently(tmp_path: Path) -> None:
-    compiled, result, log = _run(APPLY_MASK, tmp_path / "none", tmp_path)
-    assert (compiled, result, log) == (["structkit.generate.sample.kernels"], [0, 2], "")
+def test_damaged_object_code_is_replaced_by_a_compilation(built: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "compiled"
+    shutil.copytree(built, folder)
+    _damage(folder)
+    compiled, result, log = _run(APPLY_MASK, folder, tmp_path / "cache")
+    assert (compiled, result) == (["structkit.generate.sample.kernels"], [0, 2]) and "damaged" in log
 
 
 def test_kernels_compiled_from_other_sources_are_compiled_again(tmp_path: Path) -> None:
@@ -236,7 +265,8 @@ def test_kernels_compiled_from_other_sources_are_compiled_again(tmp_path: Path) 
     changed = (
         "from structkit.automaton.core import object_code\nobject_code._sources_digest = lambda: 'other'\n"
     )
-    for before, expected in (("", 1), ("", 0), (changed, 1), (changed, 0), ("", 0)):
-        (tmp_path / "0-out").unlink(missing_ok=True)
-        compiled, result, _ = _run(before + APPLY_MASK, tmp_path / "none", tmp_path)
-        assert (len(compiled), result) == (expected, [0, 2])
+    runs = [("", 1), ("", 0), (changed, 1), (changed, 0), ("", 0)]
+    folder = tmp_path / "none"
+    outcomes = _run_all(APPLY_MASK, [(folder, "cache", before) for before, _ in runs], tmp_path)
+    for (_, expected), (compiled, result, log) in zip(runs, outcomes, strict=True):
+        assert (len(compiled), result, log) == (expected, [0, 2], "")
