@@ -356,15 +356,31 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     """Import a public name on first use, so that `import structkit` is fast and does not import numba."""
     if name not in __all__:
-        # Python names the attribute that was probably meant if it knows the module.
-        module = sys.modules[__name__]
-        raise AttributeError(f"module 'structkit' has no attribute {name!r}", name=name, obj=module)
+        raise _missing(name)
     if name in ("grammars", "mcp", "messages", "processors", "testing"):
         return import_module(f"structkit.{name}")
     home = _HOMES.get(name, "structkit.errors" if name[0].isupper() else "structkit.api.single")
     value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value
+
+
+def _missing(name: str) -> AttributeError:
+    """Return the error of a name that does not exist; Python adds a similar name if it knows the module."""
+    remedy = ""
+    if not name.startswith("_"):
+        homes = [
+            home
+            for home in ("testing", "processors", "grammars")
+            if hasattr(import_module(f"structkit.{home}"), name)
+        ]
+        makers = [each for each in __all__ if each.startswith("from_")]
+        if homes:
+            remedy = f"; write structkit.{homes[0]}.{name}"
+        elif name.startswith("from_"):
+            remedy = f"; models are made by load, connect, {', '.join(makers)}"
+    message = f"module 'structkit' has no attribute {name!r}{remedy}"
+    return AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

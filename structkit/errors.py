@@ -336,12 +336,12 @@ class BudgetTooSmall(GenerationError):
     def __init__(
         self, needed: int, budget: int, *, context: str | None = None, place: str | None = None
     ) -> None:
+        least = f"the shortest value needs {needed} token{'s' * (needed != 1)}"
         # A larger `max_tokens` does not help if the context of the model is full.
         super().__init__(
-            f"the shortest value needs {needed} tokens and only {budget} are allowed; "
-            f"pass max_tokens={needed} or more"
+            f"{least} and only {budget} {'is' if budget == 1 else 'are'} allowed; pass max_tokens={needed} or more"
             if context is None
-            else f"the shortest value needs {needed} tokens and the context of the model leaves {budget}: {context}",
+            else f"{least} and the context of the model leaves {budget}: {context}",
             place=place,
         )
         self.needed = needed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from inspect import signature
-from typing import Any, Generic, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
@@ -25,6 +25,7 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
+from structkit.arguments.names import missing_attribute
 from structkit.errors import AgentError
 from structkit.generate.input.arguments import check_model
 from structkit.generate.input.options import ValidationOptions
@@ -42,6 +43,15 @@ NO_LIMITS = UsageLimits()
 
 _MAX_PARALLEL_CALLS = 128
 """Maximum of `max_parallel_calls`: each call can need a thread, and the grammar nests one node per call."""
+
+_OTHER_METHODS = {
+    "run_sync": ".run(...)",
+    "invoke": ".run(...)",
+    "ainvoke": ".arun(...)",
+    "run_stream": ".stream(...)",
+    "iter": ".stream(...)",
+}
+"""What other libraries call the methods of an agent."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -409,6 +419,12 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
 
         ask.__annotations__["context"] = Context[self._config.expected_deps_type]  # type: ignore[name-defined]
         return tool(ask, name=name, description=description or self._config.instructions.static or "")
+
+    if not TYPE_CHECKING:  # a type checker knows the methods
+
+        def __getattr__(self, name: str) -> object:
+            """Name the method that other libraries call otherwise."""
+            raise missing_attribute(self, name, _OTHER_METHODS)
 
     def __repr__(self) -> str:
         names = ", ".join(tool.name for tool in self.tools) or "no tools"

@@ -13,6 +13,9 @@ __all__ = ["check_names", "missing_attribute", "names_arguments"]
 _VALUES = frozenset({"data", "instance", "output", "parsed"})
 """What other libraries call the value of a result."""
 
+_TEXTS = frozenset({"content", "json", "raw"})
+"""What other libraries call the text of a result."""
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -67,12 +70,17 @@ def names_arguments(made: F) -> F:
     >>> greet("Ana")
     Traceback (most recent call last):
     TypeError: greet() takes no argument by position; write name=...
+    >>> greet()
+    Traceback (most recent call last):
+    TypeError: greet() has no name; write greet(name=...)
     """
     function: Callable[..., Any] = made.__init__ if isinstance(made, type) else made  # type: ignore[misc]
     every = inspect.signature(made).parameters.values()
     names = [each.name for each in every if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     by_position = [each for each in every if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     is_open = any(each.kind is each.VAR_POSITIONAL for each in every)
+    required = [each for each in every if each.default is each.empty and each.name in names]
+    position = {each.name: number for number, each in enumerate(by_position)}
     known, most = frozenset(names), len(by_position)
     first = int(isinstance(made, type))  # `self`
 
@@ -84,6 +92,14 @@ def names_arguments(made: F) -> F:
             count = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
             remedy = f"write {names[most]}=..." if len(names) > most else "leave out the others"
             raise TypeError(f"{made.__name__}() takes {count} by position; {remedy}")
+        if len(args) - first + len(options) < len(required):
+            call = ", ".join(each.name if each.name in position else f"{each.name}=..." for each in required)
+            missing = next(
+                each.name
+                for each in required
+                if each.name not in options and position.get(each.name, most) >= len(args) - first
+            )
+            raise TypeError(f"{made.__name__}() has no {missing}; write {made.__name__}({call})")
         return function(*args, **options)
 
     if isinstance(made, type):
@@ -92,17 +108,27 @@ def names_arguments(made: F) -> F:
     return checked  # type: ignore[return-value]
 
 
-def missing_attribute(owner: object, name: str) -> AttributeError:
-    """Return the error of an attribute that an object with a `value` does not have; the value may have it.
+def missing_attribute(owner: object, name: str, others: Mapping[str, str] | None = None) -> AttributeError:
+    """Return the error of an attribute that an object does not have; the `value` of the object may have it.
+
+    Args:
+        owner: The object.
+        name: The name of the attribute.
+        others: What other libraries call an attribute, and what to write here.
 
     >>> missing_attribute(slice(3), "real")
     AttributeError("slice has no attribute 'real'")
+    >>> missing_attribute(slice(3), "begin", {"begin": ".start"})
+    AttributeError("slice has no attribute 'begin'; write .start")
     """
-    if name.startswith("_"):
-        return AttributeError(f"{type(owner).__name__} has no attribute {name!r}", name=name, obj=owner)
-    value = vars(owner).get("value") if hasattr(owner, "__dict__") else None
-    if value is not None and hasattr(value, name):
-        remedy = f"; write .value.{name}"
-    else:
-        remedy = "; write .value" if name in _VALUES else ""
-    return AttributeError(f"{type(owner).__name__} has no attribute {name!r}{remedy}", name=name, obj=owner)
+    message = f"{type(owner).__name__} has no attribute {name!r}"
+    if not name.startswith("_"):
+        fields = vars(owner) if hasattr(owner, "__dict__") else {}
+        value = fields.get("value")
+        remedy = (others or {}).get(name)
+        if value is not None and hasattr(value, name):
+            remedy = f".value.{name}"
+        elif remedy is None and "value" in fields:
+            remedy = ".value" if name in _VALUES else ".text" if name in _TEXTS and "text" in fields else None
+        message += f"; write {remedy}" if remedy else ""
+    return AttributeError(message, name=name, obj=owner)

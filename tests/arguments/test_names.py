@@ -121,6 +121,42 @@ def test_an_attribute_of_the_value_is_named() -> None:
         assert copy.copy(each).value == copy.deepcopy(each).value == each.value
 
 
+def test_a_missing_argument_shows_the_call() -> None:
+    wrong: Any = sk
+    with pytest.raises(
+        TypeError, match=r"^compile\(\) has no vocabulary; write compile\(target, vocabulary\)$"
+    ):
+        wrong.compile(int)
+    with pytest.raises(TypeError, match=r"^compile\(\) has no target; write compile\(target, vocabulary\)$"):
+        wrong.compile(vocabulary=None)
+    for make in (wrong.from_openai, wrong.from_anthropic, wrong.from_gemini):
+        with pytest.raises(
+            TypeError, match=rf"^{make.__name__}\(\) has no model; write {make.__name__}\(client, model\)$"
+        ):
+            make("gpt-5-mini")
+
+
+def test_names_of_other_libraries_have_a_remedy() -> None:
+    wrong: Any = sk
+    stream = wrong.stream(ScriptedModel(["7"]), "x", int)
+    with pytest.raises(AttributeError, match=r"^Stream has no attribute 'value'; write \.result\.value$"):
+        _ = stream.value
+    with pytest.raises(AttributeError, match=r"'usage'; write \(await stream\.result\(\)\)\.usage$"):
+        _ = wrong.astream(ScriptedModel(["7"]), "x", int).usage
+    with pytest.raises(AttributeError, match=r"^Result has no attribute 'json'; write \.text$"):
+        _ = stream.result.json
+    with pytest.raises(AttributeError, match=r"^Agent has no attribute 'run_sync'; write \.run\(\.\.\.\)$"):
+        _ = wrong.Agent(RandomModel()).run_sync
+    with pytest.raises(AttributeError, match=r"'RandomModel'; write structkit\.testing\.RandomModel$"):
+        _ = wrong.RandomModel
+    with pytest.raises(
+        AttributeError, match=r"'from_ollama'; models are made by load, connect, from_anthropic, "
+    ):
+        _ = wrong.from_ollama
+    with pytest.raises(AttributeError, match=r"^module 'structkit' has no attribute 'Extract'$"):
+        _ = wrong.Extract
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

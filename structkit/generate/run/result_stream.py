@@ -6,16 +6,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from html import escape
 from types import TracebackType
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from typing_extensions import Self
 
+from structkit.arguments.names import missing_attribute
 from structkit.errors import GenerationError
 
 __all__ = ["AsyncEvents", "AsyncResultStream", "ResultStream"]
 
 E_co = TypeVar("E_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)
+
+_OF_RESULTS = {
+    "value": "value",
+    "output": "value",
+    "data": "value",
+    "usage": "usage",
+    "finish_reason": "finish_reason",
+}
+"""Attributes that a stream is expected to have, and those of its result."""
 
 
 class _Outcome(ABC, Generic[E_co, R_co]):
@@ -87,6 +97,12 @@ class ResultStream(_Outcome[E_co, R_co]):
             pass
         return self._ended()
 
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Say that an attribute is one of the result."""
+            raise missing_attribute(self, name, {each: f".result.{own}" for each, own in _OF_RESULTS.items()})
+
     def __iter__(self) -> Self:
         return self
 
@@ -124,6 +140,13 @@ class AsyncResultStream(_Outcome[E_co, R_co]):
         async for _ in self:
             pass
         return self._ended()
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Say that an attribute is one of the result."""
+            others = {each: f"(await stream.result()).{own}" for each, own in _OF_RESULTS.items()}
+            raise missing_attribute(self, name, others)
 
     def __aiter__(self) -> Self:
         return self

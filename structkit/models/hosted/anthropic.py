@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
@@ -41,6 +42,7 @@ _FAULTS = {
 """Reasons for the end of a reply without the rest of the answer."""
 
 
+@names_arguments
 def from_anthropic(
     client: Anthropic | AsyncAnthropic,
     model: str,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
@@ -46,6 +47,7 @@ _TOOL_ENDS = {"MALFORMED_FUNCTION_CALL", "TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL
 """Reasons for the end of a reply in the call of a tool."""
 
 
+@names_arguments
 def from_gemini(
     client: Client,
     model: str,

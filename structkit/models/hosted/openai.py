@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from typing_extensions import Unpack
 
+from structkit.arguments.names import names_arguments
 from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
@@ -37,6 +38,7 @@ __all__ = ["from_openai", "openai_from_environment"]
 _KEY = "OPENAI_API_KEY"
 
 
+@names_arguments
 def from_openai(
     client: OpenAI | AsyncOpenAI,
     model: str,
