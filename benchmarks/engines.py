@@ -153,7 +153,7 @@ class _StructkitSequence:
 
 
 class _Llguidance:
-    """llguidance through its Python bindings: JSON slices, and the white space of `json.dumps`."""
+    """llguidance through its Python bindings: JSON slices, and the whitespace of `json.dumps`."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         llguidance = import_module("llguidance")
@@ -199,7 +199,7 @@ class _LlguidanceSequence:
 
 
 class _Xgrammar:
-    """xgrammar on one thread without its cache, with the white space of `json.dumps`.
+    """xgrammar on one thread without its cache, with the whitespace of `json.dumps`.
 
     The strict mode, its default, forbids additional properties unless the schema allows them; the other mode follows
     the specification.

@@ -57,7 +57,7 @@ STRING: /"(?:[^"\\\x00-\x1f\x7f]|\\["\\nrt])*"/ | /'(?:[^'\\\x00-\x1f\x7f]|\\['\
 def python_expression(names: Sequence[str] | None = None) -> Grammar[str]:
     """Return the grammar of Python expressions: each text passes `ast.parse(text, mode="eval")`.
 
-    The white space is that of black, except that `**` has none. There are no f-strings, `:=`, `await` and `yield`.
+    The whitespace is that of black, except that `**` has none. There are no f-strings, `:=`, `await` and `yield`.
 
     No context-free grammar excludes keyword arguments that are given twice, which `compile` refuses, and
     the parser of CPython refuses more than 200 nested brackets.

@@ -24,7 +24,7 @@ Reply: TypeAlias = "str | NDArray[np.float32] | Callable[[str], str]"
 """A text, the logits of each step (float32[steps, width]), or a function from the prompt to a text."""
 
 _REPLY_LOGIT, _RELATED_LOGIT, _CLOSING_LOGIT = 20.0, 10.0, 5.0
-"""Logits of tokens that continue the reply, that continue it with other white space, and that end it."""
+"""Logits of tokens that continue the reply, that continue it with other whitespace, and that end it."""
 
 _CLOSING = tuple(bytes([byte]) for byte in b'"]}')
 
@@ -124,7 +124,7 @@ class _WeightlessModel:
 class ScriptedModel(_WeightlessModel):
     """A model that writes given texts, in order: one per generation, and one per retry.
 
-    The logits favour tokens that continue the reply from the current text, then the end token. White space outside of
+    The logits favour tokens that continue the reply from the current text, then the end token. Whitespace outside of
     strings may differ from the reply. Where a text differs otherwise, because the mask of the target or a budget
     excludes the reply, the generation raises `ScriptError`. With `strict=False` it goes on instead: the logits favour
     tokens that close open values and end.
@@ -461,7 +461,7 @@ def _remaining(reply: bytes, text: bytes) -> bytes:
 def _common_length(reply: bytes, text: bytes) -> tuple[int, int]:
     """Return the number of bytes of the text that agree with the reply, and the number of bytes of the reply.
 
-    White space outside of JSON strings that occurs in only one of them is skipped.
+    Whitespace outside of JSON strings that occurs in only one of them is skipped.
 
     >>> _common_length(b'{"a":1}', b'{"a": 2}')
     (6, 5)

@@ -29,6 +29,15 @@ def test_the_error_page_lists_all_errors() -> None:
     assert set(re.findall(r"^[│├└─ ]*([A-Z]\w+)$", page, flags=re.M)) == errors
 
 
+def test_the_page_about_installation_lists_all_extras() -> None:
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = project.partition("[project.optional-dependencies]\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*?) \| .* \|$", page, flags=re.M)
+    listed = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)}
+    assert listed | {"transformers"} == set(re.findall(r"^([a-z-]+) = ", section, flags=re.M))
+
+
 def test_the_drawings_are_up_to_date() -> None:
     drawings = runpy.run_path(str(ROOT / "scripts/draw.py"))["drawings"]()
     for name, svg in drawings.items():

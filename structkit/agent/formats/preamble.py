@@ -36,7 +36,7 @@ _MAX_LINES = 16
 """Maximum number of lines of free text; longer text belongs in the output or in thoughts."""
 
 _NOT_TEXT_START = frozenset(b'{["-0123456789tfn< \t\n\r')
-"""First characters that are excluded: those of JSON, calls and white space."""
+"""First characters that are excluded: those of JSON, calls and whitespace."""
 
 
 def _characters_without(characters: bytes) -> CharClass:

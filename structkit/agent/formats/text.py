@@ -36,8 +36,8 @@ _CHARACTERS = char_class([(0x09, 0x0A), (0x20, 0x7E), (0xA0, 0x10FFFF)])
 class TextOutput(Target[object]):
     """Plain text, or also JSON objects and arrays.
 
-    The value of a text is the text as it is, blank lines and final white space included. A text is not empty and does
-    not start with white space.
+    The value of a text is the text as it is, blank lines and final whitespace included. A text is not empty and does
+    not start with whitespace.
 
     Attributes:
         json: The target of the JSON outputs; `None` if there are none.

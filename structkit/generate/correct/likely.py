@@ -66,7 +66,7 @@ class ReplyTokens:
         kept, before = text[: len(text) - len(written)], cursor.fork()
         before.rollback(len(written))
         for other in token.others():
-            # White space before a word belongs to its token, and may be a part of the answer already.
+            # Whitespace before a word belongs to its token, and may be a part of the answer already.
             for added in dict.fromkeys((other, other.lstrip())):
                 chosen = _read(added, before, kept, budget)
                 if chosen:

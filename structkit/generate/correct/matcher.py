@@ -222,7 +222,7 @@ class ReplyMatcher:
             if hidden and self.data.startswith(hidden, self._start):  # what was not shown
                 self._add(_LITERAL, self._literal(self._start, hidden))
                 return
-            if not self._is_json:  # white space may belong to the value
+            if not self._is_json:  # whitespace may belong to the value
                 self._add(_LITERAL, self._literal(self._start))
             # Spaces may belong to a string that the answer ends in, lines do not.
             position = max(self._start, self.data.rfind(b"\n", self._start, position) + 1)

@@ -13,7 +13,7 @@ from structkit.guide.guide import Cursor
 __all__ = ["MAX_SPACES", "Reading", "advance_all", "advance_byte"]
 
 MAX_SPACES = 256
-"""Length of a run of white space at which a reading ends: models that loop write white space without end."""
+"""Length of a run of whitespace at which a reading ends: models that loop write whitespace without end."""
 
 _SPACES = frozenset(b" \t\n\r")
 _SCALAR = re.compile(rb"[\w+.-]", re.A)
@@ -34,7 +34,7 @@ State: TypeAlias = Literal["open", "complete", "refused"]
 class Reading:
     """A reply read from a position as the continuation of a text, byte by byte.
 
-    Outside of JSON strings, white space of the reply is replaced by the white space of the target's style; inside,
+    Outside of JSON strings, whitespace of the reply is replaced by the whitespace of the target's style; inside,
     characters are spelled as the target spells them, such as `é` for an escape. All else must agree.
 
     Args:
@@ -150,7 +150,7 @@ class Reading:
         return True
 
     def _drop_spaces(self) -> bool:
-        """Take back white space after a complete value that is not JSON; return whether there is any."""
+        """Take back whitespace after a complete value that is not JSON; return whether there is any."""
         spaces = len(self.text) - len(self.text.rstrip())
         if self.is_json or not 0 < spaces < self.consumed:
             return False
@@ -164,7 +164,7 @@ class Reading:
         return True
 
     def _cut_spaces(self) -> None:
-        """Refuse a run of white space."""
+        """Refuse a run of whitespace."""
         length = min(len(self.text) - len(self.text.rstrip(b" \t\n\r")), MAX_SPACES)
         self.cursor.rollback(length)
         del self.text[len(self.text) - length :]

@@ -12,7 +12,7 @@ __all__ = ["SPACES", "first_prefix", "shown_length", "word_start"]
 
 _WORD = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or chr(byte) in "_.+-")
 SPACES = b" \t\r\n"
-"""White space that the end of a shown text does not have."""
+"""Whitespace that the end of a shown text does not have."""
 
 _MAX_WORD = 40
 """Bytes of the longest word: some languages have no spaces, and encoded data neither."""
@@ -34,7 +34,7 @@ def word_start(text: bytes) -> int:
 def shown_length(cursor: Cursor, text: bytes, is_forced: Sequence[int]) -> int:
     r"""Return the length of the start of an answer that a request shows.
 
-    White space at the end is left out, because most tokens begin with a space, and so is a word that is forced and can
+    Whitespace at the end is left out, because most tokens begin with a space, and so is a word that is forced and can
     go on: the model knows tokens of the word, which need not end where the forced part ends.
 
     Args:

@@ -199,7 +199,7 @@ class Attempt:
                 break
             text += tokens[token]
             end = text.rfind(end_bytes, -len(end_bytes) - len(tokens[token])) if end_bytes else -1
-            if end >= 0:  # the rest of the token is white space before the answer
+            if end >= 0:  # the rest of the token is whitespace before the answer
                 text = text[:end]
                 break
         else:

@@ -42,7 +42,7 @@ class Draft:
     """The reply, as far as it was read."""
 
     healed: str
-    """The end of the answer that the request left out, so that the model can begin a token with it: white space, or a
+    """The end of the answer that the request left out, so that the model can begin a token with it: whitespace, or a
     part of a word."""
 
     skipped: str

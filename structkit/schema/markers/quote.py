@@ -32,7 +32,7 @@ class Quote:
     Args:
         source: The text to quote from. The default is the argument `source` of the call, or else the prompt; for chat
             messages, the messages of the user joined by blank lines.
-        words: Whether the quote begins and ends at word boundaries, and not with white space. A word is a sequence of
+        words: Whether the quote begins and ends at word boundaries, and not with whitespace. A word is a sequence of
             letters, digits and underscores, as in regular expressions; in scripts without spaces between words, such
             as Chinese, Japanese and Thai, each character is a word.
 
