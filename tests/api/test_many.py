@@ -127,7 +127,8 @@ def test_a_row_at_which_the_model_fails_fails_alone(demo, monkeypatch: pytest.Mo
     forward = type(demo.model).forward
 
     def breaking(self: object, *args: object, **kwargs: object) -> object:
-        ends = [kwargs["past_key_values"].length + len(row) for row in kwargs["input_ids"].tolist()]
+        cache = kwargs["cache" if "cache" in kwargs else "past_key_values"]
+        ends = [cache.length + len(row) for row in kwargs["input_ids"].tolist()]
         if max(ends) > 140:
             raise RuntimeError("index out of range")
         return forward(self, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""What a model of transformers takes: the parameters of its `forward`, and the device of its input."""
+"""What a model of transformers takes: the parameters of its `forward`, its cache, and the device of its input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["forward_parameters", "input_device", "is_compiled"]
+__all__ = ["cache_parameter", "forward_parameters", "input_device", "is_compiled"]
 
 
 def forward_parameters(model: PreTrainedModel) -> Collection[str]:
@@ -20,6 +20,26 @@ def forward_parameters(model: PreTrainedModel) -> Collection[str]:
     """
     original: PreTrainedModel = getattr(model, "_orig_mod", model)
     return inspect.signature(original.forward).parameters
+
+
+def cache_parameter(model: PreTrainedModel) -> str | None:
+    """Return the name of the cache in the parameters and the output of `forward`; `None` for recurrent models.
+
+    It is `past_key_values` before transformers 5.24. Since then it is `cache`, also for recurrent models, which took
+    `cache_params`, and some of which do not continue a state with several tokens.
+    """
+    parameters = forward_parameters(model)
+    if "past_key_values" in parameters:
+        return "past_key_values"
+    if "cache" not in parameters:
+        return None
+    from transformers.cache_utils import DynamicCache, DynamicLayer
+
+    try:
+        layers = DynamicCache(config=model.config).layers
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return "cache" if any(isinstance(layer, DynamicLayer) for layer in layers) else None
 
 
 def is_compiled(model: PreTrainedModel) -> bool:

@@ -19,7 +19,12 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicS
 
 from structkit.errors import ModelError
 from structkit.models.protocols import Batch, Logits
-from structkit.models.transformers.forward import forward_parameters, input_device, is_compiled
+from structkit.models.transformers.forward import (
+    cache_parameter,
+    forward_parameters,
+    input_device,
+    is_compiled,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -33,7 +38,7 @@ _ROOM = 64
 
 def can_batch(model: PreTrainedModel) -> bool:
     """Whether the cache of a model can be cropped, shifted and joined by row; false for recurrent models."""
-    if not {"attention_mask", "past_key_values"} <= {*forward_parameters(model)}:
+    if "attention_mask" not in forward_parameters(model) or cache_parameter(model) is None:
         return False
     try:
         layers = DynamicCache(config=model.config).layers
@@ -185,6 +190,7 @@ class TransformersBatch:
         self._name = name
         self._check_readable = check_readable
         parameters = forward_parameters(model)
+        self._cache_parameter = cache_parameter(model) or "past_key_values"
         self._supports_logits_to_keep = "logits_to_keep" in parameters
         self._supports_position_ids = "position_ids" in parameters
         self._device = input_device(model)
@@ -338,7 +344,7 @@ class TransformersBatch:
         width = max(map(len, token_ids))
         total = cache.length + width
         new_lengths = [length + len(ids) for length, ids in zip(lengths, token_ids, strict=True)]
-        options: dict[str, object] = {"past_key_values": cache, "use_cache": True, "return_dict": True}
+        options: dict[str, object] = {self._cache_parameter: cache, "use_cache": True, "return_dict": True}
         if self._supports_logits_to_keep:
             options["logits_to_keep"] = logits_to_keep
         if min(new_lengths) < total:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -23,7 +24,7 @@ from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.chat_template import ChatTokenizer
 from structkit.models.local import LocalModel
 from structkit.models.protocols import Batch
-from structkit.models.transformers.forward import forward_parameters, input_device
+from structkit.models.transformers.forward import cache_parameter, forward_parameters, input_device
 from structkit.vocabulary.tokenizers import find_eos_token_ids, find_named_tokens, read_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -198,6 +199,10 @@ class TransformersModel(LocalModel):
         """Start a sequence with an empty KV cache."""
         return TransformersSession(self)
 
+    @cached_property
+    def _cache_parameter(self) -> str | None:
+        return cache_parameter(self.model)
+
     def batch(self) -> Batch | None:
         """Start a batch; see `SupportsBatching`. `None` for recurrent models."""
         from structkit.models.transformers.kv_batch import TransformersBatch, can_batch
@@ -219,6 +224,7 @@ class TransformersSession:
         self._model = model.model
         self._device = input_device(self._model)
         self._supports_logits_to_keep = "logits_to_keep" in forward_parameters(self._model)
+        self._cache_parameter = model._cache_parameter
         self._fed: list[int] = []
         self._cached = 0
         self._cache: Cache | None = None
@@ -249,7 +255,7 @@ class TransformersSession:
                 place=f"{self._owner.name}, token {len(fed)}",
             ) from error
         self._fed = fed
-        self._cache = getattr(output, "past_key_values", None)
+        self._cache = getattr(output, self._cache_parameter, None) if self._cache_parameter else None
         self._cached = 0 if self._cache is None else len(fed)
         if not np.isfinite(row.max()):
             raise ModelError(
@@ -282,8 +288,8 @@ class TransformersSession:
         options: dict[str, object] = {"use_cache": True, "return_dict": True}
         if self._supports_logits_to_keep:
             options["logits_to_keep"] = 1
-        if self._cache is not None:
-            options["past_key_values"] = self._cache
+        if self._cache is not None and self._cache_parameter:
+            options[self._cache_parameter] = self._cache
         return cast("CausalLMOutputWithPast", self._model(input_ids=ids, **options))
 
     def _reset(self) -> None:
