@@ -79,6 +79,7 @@ def names_arguments(made: F) -> F:
     names = [each.name for each in every if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     by_position = [each for each in every if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     is_open = any(each.kind is each.VAR_POSITIONAL for each in every)
+    checks_itself = any(each.kind is each.VAR_KEYWORD for each in every)
     required = [each for each in every if each.default is each.empty and each.name in names]
     position = {each.name: number for number, each in enumerate(by_position)}
     known, most = frozenset(names), len(by_position)
@@ -86,20 +87,23 @@ def names_arguments(made: F) -> F:
 
     @wraps(function)
     def checked(*args: object, **options: object) -> object:
-        if not options.keys() <= known:
+        if not checks_itself and not options.keys() <= known:
             check_names(made.__name__, options, names)
         if len(args) - first > most and not is_open:
             count = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
             remedy = f"write {names[most]}=..." if len(names) > most else "leave out the others"
             raise TypeError(f"{made.__name__}() takes {count} by position; {remedy}")
-        if len(args) - first + len(options) < len(required):
-            call = ", ".join(each.name if each.name in position else f"{each.name}=..." for each in required)
-            missing = next(
+        if (given := len(args) - first) < len(required):
+            missing = [
                 each.name
                 for each in required
-                if each.name not in options and position.get(each.name, most) >= len(args) - first
-            )
-            raise TypeError(f"{made.__name__}() has no {missing}; write {made.__name__}({call})")
+                if each.name not in options and position.get(each.name, most) >= given
+            ]
+            if missing:
+                call = ", ".join(
+                    each.name if each.name in position else f"{each.name}=..." for each in required
+                )
+                raise TypeError(f"{made.__name__}() has no {missing[0]}; write {made.__name__}({call})")
         return function(*args, **options)
 
     if isinstance(made, type):

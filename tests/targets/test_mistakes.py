@@ -159,8 +159,8 @@ class Empty(BaseModel):
         ),
         (
             Annotated[str, Field(pattern="[a")],
-            "a constraint of str is not valid: regex parse error",
-            "correct",
+            "the pattern of str is not valid: unclosed character class",
+            "correct it",
         ),
         (
             Annotated[Cat | Dog, Field(discriminator="type")],

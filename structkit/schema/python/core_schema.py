@@ -384,6 +384,11 @@ def describe_error(name: str, error: Exception, undefined: str | None = None) ->
         )
     constraint = re.match(r'Error building "[\w-]+" validator: (?:\w+: )?(.*)', message)
     if constraint is not None:
+        fault = re.match("regex parse error: .* error: (.*)", constraint[1])
+        if fault is not None:
+            return f"the pattern of {name} is not valid: {fault[1]}; correct it"
+        if "exceeds size limit" in constraint[1]:
+            return f"the pattern of {name} is too large for pydantic: {constraint[1]}; write smaller counts"
         return f"a constraint of {name} is not valid: {constraint[1]}; correct it"
     tag = re.match(r"Model '(.+)' needs a discriminator field for key '(.+)'", message)
     if tag is not None:

@@ -1,9 +1,11 @@
-"""What the clients leave behind."""
+"""What the clients share, and what they leave behind."""
 
 from __future__ import annotations
 
 import gc
+import ssl
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -21,3 +23,11 @@ def _collect_generators() -> Iterator[None]:
     """Finalize them here, and not in a test of other files."""
     yield
     gc.collect()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _share_certificates() -> Iterator[None]:
+    """Read the certificates once; each client would read them again, which takes longer than its requests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
