@@ -11,6 +11,7 @@ import pytest
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.rules.graph import coarsest
 from structkit.grammar.syntax.lark_grammar import LarkOptions
+from structkit.limits import Limits
 from structkit.regex.nodes import Network
 
 
@@ -84,3 +85,36 @@ def test_levels_of_expressions_do_not_multiply_what_strings_require() -> None:
     grammar = f'start: "do" e0 ("," e0)* ("if" e0)?\n{levels}{last}{terminals}'
     rules = GrammarSource(grammar).rules.rules  # within the default `Limits.work`
     assert sum(len(rule.moves) for rule in rules.values() if isinstance(rule, Network)) < 10_000
+
+
+def test_keywords_do_not_multiply_what_strings_require() -> None:
+    words = [f"{a}{b}" for a in ("min", "max", "name", "size", "style") for b in ("width", "label", "item")]
+    items = " | ".join(f'"{word}"i value' for word in words)
+    terminals = r"""
+    value: STRING | QUOTED | NAME | NUMBER | "(" value* ")"
+    NAME: /[a-z0-9_\-]+/i
+    NUMBER: /[0-9]+(?![a-z])/
+    STRING: "\"" ("\\\""|/[^"]/)* "\"" "i"?
+    QUOTED: "'" ("\\'"|/[^']/)* "'" "i"?
+    %ignore /\s+/
+    %ignore /\/\*.*?\*\//s
+    """
+    grammar = f'start: "map"i item* "end"i\nitem: {items}\n{terminals}'
+    options = LarkOptions(parser="lalr")
+    assert GrammarSource(grammar, options=options, limits=Limits(work=1_500_000)).rules.rules
+
+
+def test_reserved_words_do_not_multiply_what_a_name_requires() -> None:
+    words = "|".join(
+        f"{a}{b}" for a in ("END_", "VAR_", "UN", "") for b in ("IF", "CASE", "FOR", "WHILE", "ACTION")
+    )
+    grammar = rf"""
+    start: (path ";")*
+    path: NAME ("." NAME)* | DOTTED ":=" NUMBER
+    NAME: /\b(?!({words})\b)[A-Z_][A-Z0-9_]*\b/i
+    DOTTED: NAME ("." NAME)*
+    NUMBER: /[0-9]+\b/
+    %ignore /\s+/
+    %ignore /\/\*.*?\*\//
+    """
+    assert GrammarSource(grammar, limits=Limits(work=1_500_000)).rules.rules

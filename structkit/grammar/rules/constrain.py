@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
@@ -31,17 +30,14 @@ from structkit.grammar.rules.lexing import Indenting, Lexing, Way
 from structkit.grammar.rules.tokens import TokenReader, is_wide
 from structkit.grammar.rules.variants import Call, Entry, Explored, Layouts, Variants
 from structkit.limits import Limits, Work
-from structkit.regex.charset import complement, contains, intersection, union
+from structkit.regex.charset import complement, contains, intersection
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.threads import State, TerminalAutomaton, network_of, partition
+from structkit.regex.pattern.threads import partition
 
 __all__ = ["UnseparatedTerminals", "constrain", "constrain_tokens"]
 
 _STEPS_PER_STATE = 150
 """The work of a state of the multiplied rules; see `Limits.work`."""
-
-_STEPS_PER_CLASS, _STEPS_PER_THREAD = 150, 60
-"""The work of a class of characters in a state of a terminal, and of each thread there."""
 
 
 def constrain_tokens(
@@ -67,24 +63,12 @@ def constrain_tokens(
     """
     work = Work(limits.work)
     ahead = Following(graphs, start, work)
-    names = [*lexing.automata]
     scanned = tuple(lexing.automata.values())
     behind = tuple(number for number, automaton in enumerate(scanned) if automaton.looks_behind)
-    contexts, by_name = Contexts(scanned, behind, work), {name: n for n, name in enumerate(names)}
-    numbers = {terminal: by_name[terminal.name] for terminal in ahead.characters if terminal.name in by_name}
-    reader = TokenReader(lexing, contexts, limits, work)
+    contexts = Contexts(scanned, behind, work)
+    reader = TokenReader({name: n for n, name in enumerate(lexing.automata)}, contexts, limits, work)
     product = _Product(
-        graphs,
-        contexts,
-        numbers,
-        ahead.characters,
-        False,
-        limits,
-        work,
-        ahead,
-        lexing,
-        reader,
-        indenting,
+        graphs, contexts, reader, ahead.characters, False, limits, work, ahead, lexing, indenting
     )
     return product.run(start, blocks)
 
@@ -123,16 +107,9 @@ def constrain(
                 f"the terminal {terminal.name} is large, and a character that continues it may follow it; "
                 "use smaller counts, or put a separator behind it"
             )
-    product = _Product(
-        graphs,
-        Contexts(automata, behind, work),
-        {t: n for n, t in enumerate(terminals)},
-        following,
-        complete,
-        limits,
-        work,
-        ahead,
-    )
+    contexts = Contexts(automata, behind, work)
+    reader = TokenReader({terminal.name: n for n, terminal in enumerate(terminals)}, contexts, limits, work)
+    product = _Product(graphs, contexts, reader, following, complete, limits, work, ahead)
     if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
     variants = product.run(start)
@@ -147,14 +124,13 @@ class UnseparatedTerminals(ValueError):
 class _Product:
     graphs: Mapping[str, Graph]
     contexts: Contexts
-    numbers: Mapping[Terminal, int]
+    reader: TokenReader
     following: Mapping[Terminal, CharClass]
     complete: bool
     limits: Limits
     work: Work
     ahead: Following
     lexing: Lexing | None = None
-    reader: TokenReader | None = None
     indenting: Indenting | None = None
     next_at: dict[tuple[str, int], frozenset[Terminal | None]] = field(default_factory=dict)
     relevant: dict[tuple[int, frozenset[Terminal | None]], int] = field(default_factory=dict)
@@ -173,7 +149,7 @@ class _Product:
 
     def has_requirements(self, terminal: Terminal) -> bool:
         """Return whether an end of the terminal requires something of the text behind it."""
-        automaton, number = terminal.edges, self.numbers[terminal]
+        automaton, number = terminal.edges, self.reader.numbers[terminal.name]
         start = self.contexts.start()
         return automaton is not None and any(
             self.contexts.after(start, number, way, self.following[terminal]) != start
@@ -371,14 +347,9 @@ class _Product:
             elif terminal.edges is None:
                 self.read[key] = self.read_plain(terminal, context)
             else:
-                number = self.numbers[terminal]
-                states, moves, ends = self.read_terminal(
-                    terminal, terminal.edges, self.known[context], number
-                )
-                self.read[key] = [
-                    (Terminal(terminal.name, network_of(states, moves, places)), after)
-                    for after, places in ends.items()
-                ]
+                way = Way(terminal.name, is_complete=self.complete and not terminal.is_ignored)
+                parts = self.read_way(terminal, way, self.known[context])
+                self.read[key] = [(part, self.number(after)) for part, after in parts]
         return self.read[key]
 
     def token_rule(self, terminal: Terminal, parts: Sequence[tuple[Terminal, int]]) -> Entry | None:
@@ -439,62 +410,9 @@ class _Product:
     def read_way(self, terminal: Terminal, way: Way, before: Context) -> list[tuple[Terminal, Context]]:
         """Read a token in one way, whatever the class of the lexer."""
         key = way, before, self.following[terminal]
-        if key not in self.tokens and self.reader is not None:
+        if key not in self.tokens:
             self.tokens[key] = [
                 (Terminal(terminal.name, node), self.known[self.number(context)])
                 for node, context in self.reader.read(*key)
             ]
         return self.tokens[key]
-
-    def read_terminal(
-        self,
-        terminal: Terminal,
-        automaton: TerminalAutomaton,
-        before: Context,
-        number: int,
-    ) -> _Reading:
-        """Walk through the automaton of a terminal and through the contexts at the same time.
-
-        Args:
-            terminal: The terminal.
-            automaton: Its automaton.
-            before: The context before it.
-            number: The number of the automaton.
-        """
-        threads, contexts = automaton.threads, self.contexts
-        complete = self.complete and not terminal.is_ignored
-        alone = threads.start() if complete else None
-        start = contexts.enter(before, number), alone, before
-        numbers: dict[tuple[State, State | None, Context], int] = {start: 0}
-        pending = [start]
-        moves: list[tuple[int, CharClass, int]] = []
-        ends: dict[int, list[int]] = {}
-        for place in pending:
-            state, alone, context = place
-            source = numbers[place]
-            if source:
-                for way in exits(state, alone):
-                    after = contexts.after(context, number, way, self.following[terminal])
-                    ends.setdefault(self.number(after), []).append(source)
-            targets: dict[int, list[CharClass]] = {}
-            classes = partition([*threads.classes_at(state), *contexts.classes(context)])
-            size = state.size + contexts.size(context)
-            steps = len(classes) * (_STEPS_PER_CLASS + _STEPS_PER_THREAD * size)
-            self.count(1, steps, f"the terminal {terminal.name}", terminal.name)
-            for charset in classes:
-                code_point = charset.ranges[0][0]
-                moved, next_context = threads.step(state, code_point), contexts.step(context, code_point)
-                if not moved.threads or next_context is None:
-                    continue
-                lone = threads.step(alone, code_point) if alone is not None else None
-                following = moved, lone, next_context
-                target = numbers.setdefault(following, len(numbers))
-                if target == len(pending):
-                    pending.append(following)
-                targets.setdefault(target, []).append(charset)
-            moves += [(source, union(parts), target) for target, parts in targets.items()]
-        return len(numbers), moves, ends
-
-
-_Reading: TypeAlias = "tuple[int, list[tuple[int, CharClass, int]], dict[int, list[int]]]"
-"""The number of states, the moves, and the states that end with each context."""

@@ -139,6 +139,7 @@ class Contexts:
     behind: tuple[int, ...]
     work: Work
     _effects: dict[tuple[int, Condition], Effect] = field(default_factory=dict)
+    _moves: dict[Context, tuple[tuple[CharClass, Context], ...]] = field(default_factory=dict)
 
     @cached_property
     def futures(self) -> Futures:
@@ -160,6 +161,23 @@ class Contexts:
     def threads(self, number: int) -> Threads:
         """Return the steps of a terminal."""
         return self.automata[number].threads
+
+    def moves(self, context: Context) -> tuple[tuple[CharClass, Context], ...]:
+        """Return the characters that a context allows, and the context after them."""
+        if context not in self._moves:
+            classes = partition([*self.classes(context), ANY])
+            steps = len(classes) * (_STEPS_PER_CLASS + _STEPS_PER_THREAD * self.size(context))
+            self.work.pay(steps, "what the terminals of a grammar require of the text behind them")
+            found: dict[Context, list[CharClass]] = {}
+            for charset in classes:
+                after = self.step(context, charset.ranges[0][0])
+                if after is not None:
+                    found.setdefault(after, []).append(charset)
+            everything = ANY if len(classes) == 1 else None
+            self._moves[context] = tuple(
+                (everything or union(parts), after) for after, parts in found.items()
+            )
+        return self._moves[context]
 
     def step(self, context: Context, code_point: int) -> Context | None:
         """Return the context after a code point; `None` if a requirement fails."""

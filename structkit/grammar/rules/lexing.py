@@ -28,12 +28,14 @@ class Way(NamedTuple):
         above: The terminals that must not match from the same place.
         words: The keywords that rename the token if they match its text, in the order in which they are tried.
         renamed: The keyword that renames the token; `None` if none may.
+        is_complete: Whether shorter texts that match on their own are tokens too, as in `dynamic_complete`.
     """
 
     scanned: str
     above: frozenset[str] = frozenset()
     words: tuple[str, ...] = ()
     renamed: str | None = None
+    is_complete: bool = False
 
 
 LexerClass: TypeAlias = "Mapping[str, tuple[Way, ...]]"

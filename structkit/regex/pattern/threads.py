@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.regex.charset import char_class, contains, union
+from structkit.regex.charset import contains, union
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
 from structkit.regex.pattern.program import Char, End, Instruction, Look, Match, Program, Split
 
@@ -327,19 +327,21 @@ def partition(classes: Iterable[CharClass]) -> list[CharClass]:
 
 @lru_cache(maxsize=512)
 def _partition(classes: tuple[CharClass, ...]) -> tuple[CharClass, ...]:
-    events: dict[int, set[int]] = {}
+    # Sets of classes are numbers with a bit for each. A class begins or ends where its bit changes.
+    events: dict[int, int] = {}
     for number, charset in enumerate(classes):
+        bit = 1 << number
         for first, last in charset.ranges:
-            events.setdefault(first, set()).symmetric_difference_update({number})
-            events.setdefault(last + 1, set()).symmetric_difference_update({number})
-    found: dict[frozenset[int], list[tuple[int, int]]] = {}
-    inside: set[int] = set()
+            events[first] = events.get(first, 0) ^ bit
+            events[last + 1] = events.get(last + 1, 0) ^ bit
+    found: dict[int, list[tuple[int, int]]] = {}
+    inside = 0
     for place, following in pairwise(sorted(events)):
         inside ^= events[place]
         if inside:
-            found.setdefault(frozenset(inside), []).append((place, following - 1))
-    parts = [char_class(ranges) for ranges in found.values()]
-    return tuple(part for part in parts if part.ranges)  # none for surrogates alone
+            found.setdefault(inside, []).append((place, following - 1))
+    # No range of a class has surrogates, and ranges of the same classes are not adjacent.
+    return tuple(CharClass(tuple(ranges)) for ranges in found.values())
 
 
 @dataclass(frozen=True)
