@@ -98,6 +98,7 @@ def _values(count: int) -> dict[str, object]:
 
 
 _CASES = {
+    "not of itself": lambda: {"not": {"allOf": [{"type": "boolean"}], "$ref": "#"}},
     "oneOf of 1,000 objects with a required key": lambda: _required_one_of(1_000),
     "oneOf of 100 objects with a required key": lambda: _required_one_of(100),
     "oneOf of 12 objects with a required key": lambda: _required_one_of(12),

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from structkit.errors import SchemaError, UnresolvedReference
 from structkit.schema.ir.descend import Step, Within
 from structkit.schema.ir.json_values import shorten_value
-from structkit.schema.ir.path import SchemaPath
+from structkit.schema.ir.path import SchemaPath, join_path, path_step
 
 __all__ = ["ReferenceTarget", "References", "subschemas"]
 
@@ -217,6 +217,36 @@ class References:
         for pointer, inner in subschemas(target.schema):
             if pointer[0] not in ("$defs", "definitions"):
                 yield pointer[0], _step(*pointer), self._under(target, pointer, inner)
+
+    def loop(self) -> str | None:
+        """Return the path of a `$ref` that leads back to a schema around it for the same value, or `None`.
+
+        Such a schema has no meaning: what it says of a value depends on what it says of the same value.
+
+        >>> References({"items": {"$ref": "#"}, "not": {"anyOf": [{"$ref": "#"}]}}).loop()
+        '$.not.anyOf[0]'
+        """
+        done, starts = set[tuple[str, ...]](), [self.root]
+        while starts:
+            open_: dict[tuple[str, ...], Iterator[tuple[str, Step, ReferenceTarget]]] = {}
+            entered: ReferenceTarget | None = starts.pop()
+            while entered is not None or open_:
+                if entered is not None and entered.pointer not in done:
+                    done.add(entered.pointer)
+                    open_[entered.pointer] = self.inside(entered)
+                pointer, following = next(reversed(open_.items()), ((), iter(())))
+                entered = None
+                for _, step, inner in following:
+                    if step is not Within.SAME:
+                        starts.append(inner)
+                    elif inner.pointer in open_:
+                        return "$" + join_path([path_step(int(s) if s.isdecimal() else s) for s in pointer])
+                    elif inner.pointer not in done:
+                        entered = inner
+                        break
+                else:
+                    open_.pop(pointer, None)
+        return None
 
     def _under(self, target: ReferenceTarget, pointer: tuple[str, ...], schema: object) -> ReferenceTarget:
         base = self.base(schema, target.base, SchemaPath())

@@ -30,16 +30,7 @@ from structkit.schema.ir.keywords import (
     TYPE_KEYWORDS,
     UNSUPPORTED,
 )
-from structkit.schema.ir.nodes import (
-    Anything,
-    Document,
-    Never,
-    Object,
-    Ref,
-    Schema,
-    String,
-    Union,
-)
+from structkit.schema.ir.nodes import Anything, Document, Never, Object, Ref, Schema, String, Union
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
 from structkit.schema.json_schema.applicators import (
@@ -200,6 +191,11 @@ class _Parser:
         self.intersector.find = self._find
         try:
             return self._run()
+        except (LimitExceeded, RecursionError):
+            if (place := self._references.loop()) is None:
+                raise
+            fault = "the reference leads back to a schema around it without a key or an item in between; remove it"
+            raise SchemaError(fault, place=place) from None
         finally:  # both refer to the parser, which would stay until a garbage collection
             self._definitions.close()
             self.intersector.find = self._definitions.find

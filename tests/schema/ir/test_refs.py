@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from structkit.errors import SchemaError
+from structkit.schema.ir.refs import References
 from tests.schema.reading import read
 
 
@@ -17,3 +21,26 @@ def test_a_dynamic_reference_depends_on_the_outermost_anchor_only() -> None:
     last = {"$id": "http://x/d40", "type": "null"}
     document = read({"$ref": "http://x/d0", "$defs": {**resources, "d40": last}})
     assert len(document.definitions) <= 45
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"$ref": "#"}, "$"),
+        ({"if": {"required": ["a"]}, "then": {"$ref": "#"}}, "$.then"),
+        ({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}}, "$.$defs.a.not"),
+        ({"dependentSchemas": {"a": {"oneOf": [{"type": "null"}, {"$ref": "#"}]}}}, "$.dependentSchemas.a.oneOf[1]"),
+        ({"items": {"$ref": "#"}, "anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"contains": {"$ref": "#"}}}}, None),
+        ({"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"type": "null"}}}, None),
+        ({"$ref": "#/$defs/unreachable", "$defs": {"a": {"$ref": "#/$defs/a"}, "unreachable": {}}}, None),
+    ],
+)  # fmt: skip
+def test_a_loop_of_references_is_found(schema: dict[str, object], place: str | None) -> None:
+    assert References(schema).loop() == place
+
+
+def test_a_schema_that_excludes_itself_is_refused_with_its_place() -> None:
+    """Its difference with itself would be followed until there are too many combinations."""
+    with pytest.raises(SchemaError, match="leads back") as caught:
+        read({"not": {"allOf": [{"type": "boolean"}], "$ref": "#"}})
+    assert caught.value.place == "$.not"
