@@ -19,6 +19,7 @@ from structkit.lowering.containers.notation import JSON, Notation, keywords_of
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer
 from structkit.lowering.containers.product_rule import Deferred, ProductRule
 from structkit.lowering.containers.products import UNLISTED, ProductLowerer
+from structkit.lowering.containers.spelling import SharedKeys, canonical_constant, shared_keys
 from structkit.lowering.lazy import LARGE_DOCUMENT, Summaries, Summary
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
@@ -29,9 +30,8 @@ from structkit.lowering.strings.strings import StringLowerer
 from structkit.lowering.usage import Usage, canonical_rule_name, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
 from structkit.regex.lazy_rules import LazyRules
-from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, RuleRef, Rules, choice, seq
+from structkit.regex.nodes import NEVER, Choice, LiteralText, Node, RuleRef, Rules, seq
 from structkit.regex.walk import exceeds_size, has_distinct
-from structkit.schema.algebra.distinct import disjoint_branches
 from structkit.schema.algebra.membership import expand
 from structkit.schema.algebra.weaken import relaxations
 from structkit.schema.ir.nodes import (
@@ -166,7 +166,7 @@ class _Lowering:
         self.product_rules = 0
         self.small = True
         self.size = 0
-        self.definitions = document.definitions
+        self.root, self.definitions = document.root, document.definitions
         self.lowered: dict[str, tuple[Node, int, bool, int]] = {}
         self.deferred: dict[str, tuple[Deferred, str]] = {}
         self.examples: dict[str, Node] = {}
@@ -188,7 +188,18 @@ class _Lowering:
     @cached_property
     def with_multiple_spellings(self) -> set[str]:
         """The definitions of which some value has more than one spelling."""
-        return with_multiple_spellings(self.definitions, self.uses, any_order=self.order == "any")
+        any_order = self.order == "any"
+        return with_multiple_spellings(
+            self.definitions, self.uses, any_order=any_order, shared_keys=self.shared_keys
+        )
+
+    @cached_property
+    def shared_keys(self) -> SharedKeys:
+        """The keys inside unique items that have the same order in all objects; none in values of Python types."""
+        if self.bounded:
+            return {}
+        roots = (self.root, *self.definitions.values())
+        return shared_keys(roots, self.definitions, AutomatonOracle(python=False, limits=self.limits))
 
     # Made for each use: a reference in both directions would keep the schema until the next garbage collection.
     @property
@@ -295,7 +306,7 @@ class _Lowering:
         self.count = self.depth = self.max_depth = self.size = 0
         self.small = True
         is_any = isinstance(schema, Anything)
-        self.rules[rule] = self.any_json(rule) if is_any else self.node(schema, path)
+        self.rules[rule] = any_json(self, rule) if is_any else self.node(schema, path)
 
     def reference(self, name: str) -> tuple[Node, int, bool, int]:
         """Return a lowered definition; one that is not lowered yet is recursive, or postponed."""
@@ -384,6 +395,8 @@ class _Lowering:
             ):
                 return self.node(expand(schema), path)
             case Const(text):
+                if self.canonical and not self.bounded:
+                    text = canonical_constant(text, self.shared_keys)
                 text = self.notation.render(with_separators(text, self.comma, self.colon))
                 has_one_spelling = self.canonical or not self.integral_floats
                 return LiteralText(text) if has_one_spelling else constant_spellings(text)
@@ -474,27 +487,10 @@ class _Lowering:
         """Return a call of the recursive rule of any JSON value."""
         name = canonical_rule_name("json") if self.canonical else "json"
         if self.canonical and name not in self.rules:
-            self.rules[name] = self.any_json(name)
+            self.rules[name] = any_json(self, name)
             self.lazy.add(name)
         elif name not in self.examples and not self.canonical:
             self.deferred[name] = Anything(), "$"
             self.examples[name] = LiteralText("0")
             self.lazy.add(name)
         return RuleRef(name)
-
-    def any_json(self, name: str) -> Node:
-        """Return the body of the rule of any JSON value."""
-        kinds: list[Schema] = [Number()]
-        if self.bounded:
-            # A Python int can have more digits than an integral float.
-            kinds = disjoint_branches([Integer(), *kinds]) if self.canonical else [*kinds, Integer()]
-        return any_json(
-            RuleRef(name),
-            self.strings.free_text(0, None),
-            choice(self.node(kind, "$") for kind in kinds),
-            self.comma,
-            self.colon,
-            distinct_keys=self.bounded,
-            max_entries=1 if self.canonical else None,
-            notation=self.notation,
-        )

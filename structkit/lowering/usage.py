@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -87,14 +87,18 @@ def usages(document: Document) -> dict[str, Usage]:
 
 
 def with_multiple_spellings(
-    definitions: Mapping[str, Schema], uses: Mapping[str, Usage], *, any_order: bool
+    definitions: Mapping[str, Schema],
+    uses: Mapping[str, Usage],
+    *,
+    any_order: bool,
+    shared_keys: Container[str],
 ) -> set[str]:
-    """Return the definitions of which some value has more than one spelling.
+    """Return the definitions of a JSON Schema of which some value has more than one spelling.
 
-    Examples are a fraction with or without trailing zeros, a datetime with different offsets, and additional keys in
-    any order. With `any_order`, declared keys can also be in any order.
+    Examples are 1 and 1.0, a datetime with different offsets, additional keys in any order, and keys that other objects
+    declare in another order. With `any_order`, declared keys can also be in any order.
     """
-    found = {name for name in uses if _has_multiple_spellings(definitions[name], any_order)}
+    found = {name for name in uses if _has_multiple_spellings(definitions[name], any_order, shared_keys)}
     changed = True
     while changed:  # only cycles need more than one iteration: callees precede callers
         before = len(found)
@@ -103,19 +107,23 @@ def with_multiple_spellings(
     return found
 
 
-def _has_multiple_spellings(schema: Schema, any_order: bool) -> bool:
+def _has_multiple_spellings(schema: Schema, any_order: bool, shared_keys: Container[str]) -> bool:
     """Return whether some value of a schema, references excluded, has more than one spelling."""
     pending = [schema]
     while pending:
         current = pending.pop()
-        if isinstance(current, Anything | Number) or (
-            isinstance(current, String) and any(map(has_multiple_spellings, current.formats))
+        if (
+            isinstance(current, Anything | Integer | Number)
+            or (isinstance(current, Const) and current.text[0] in "[{-0123456789")
+            or (isinstance(current, String) and any(map(has_multiple_spellings, current.formats)))
         ):
             return True
         if isinstance(current, ObjectProduct) and current.additional:
             return True
         if isinstance(current, Object) and (
-            current.additional or ((any_order or current.any_order) and len(current.properties) > 1)
+            current.additional
+            or ((any_order or current.any_order) and len(current.properties) > 1)
+            or any(key.name in shared_keys for key in current.properties)
         ):
             return True
         pending += [child for _, child in children(current)]

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from structkit.errors import UnsupportedKeyword
 from structkit.lowering.containers.properties import any_order_bounds, entries, entries_with_required
+from structkit.lowering.containers.spelling import SharedKeys, with_shared_order
 from structkit.lowering.strings.strings import StringLowerer, StringLowering
 from structkit.regex.json_string import json_text
 from structkit.regex.nodes import (
@@ -51,6 +52,10 @@ class ObjectLowering(StringLowering, Protocol):
     colon: str
 
     @property
+    def shared_keys(self) -> SharedKeys:
+        """The keys inside unique items that have the same order in all objects."""
+
+    @property
     def strings(self) -> StringLowerer:
         """Lowers the strings of the document."""
 
@@ -69,6 +74,8 @@ class ObjectLowerer:
         unordered = lowering.order == "any" or schema.any_order
         if unordered and not lowering.canonical and (bounds := any_order_bounds(schema)) is not None:
             return self.any_order(schema, path, *bounds)
+        if lowering.canonical:
+            schema = with_shared_order(schema, lowering.shared_keys)
         is_call = lowering.keywords and path == "$"
         overlapping = lowering.overlapping
         # A required additional key can also be one of the other additional keys.
@@ -169,6 +176,8 @@ class ObjectLowerer:
         """Lower one additional entry of any of the groups."""
         lowering = self._lowering
         declared = [prop.name for prop in schema.properties if not prop.also_additional]
+        if lowering.canonical:
+            declared += lowering.shared_keys
         options = []
         for group in groups:
             key = lowering.strings.string(group.names, path, declared, canonical=True)

@@ -267,7 +267,7 @@ def with_decimal_point(integers: Node) -> Node:
 
 
 def constant_spellings(text: str) -> Node:
-    """Return the spellings of the JSON of a constant: each integer in it has two.
+    """Return the spellings of the JSON of a constant: each integer in it has two, and -0.0 those of 0, too.
 
     >>> constant_spellings("2.0"), constant_spellings('"2"')
     (Choice(parts=(LiteralText(value='2'), LiteralText(value='2.0'))), LiteralText(value='"2"'))
@@ -276,9 +276,8 @@ def constant_spellings(text: str) -> Node:
     end = 0
     for found in _SCALAR.finditer(text):
         if found["integer"] is not None:
-            parts += (
-                LiteralText(text[end : found.start()]),
-                with_decimal_point(LiteralText(found["integer"])),
-            )
+            integers = ("0", "-0") if found["integer"] == "-0" else (found["integer"],)
+            spellings = choice(with_decimal_point(LiteralText(integer)) for integer in integers)
+            parts += LiteralText(text[end : found.start()]), spellings
             end = found.end()
     return seq(*parts, LiteralText(text[end:]))
