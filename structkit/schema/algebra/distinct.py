@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from itertools import pairwise
 from types import MappingProxyType
 
 from structkit.schema.algebra.ranges import intersect_numbers
@@ -25,13 +26,17 @@ def disjoint_branches(
     Returns:
         The alternatives with these restrictions: A decimal is written as a string, not as a number. With an integer
         alternative, floats without a fraction are written as integers, and decimals without a fraction are excluded.
-        With a boolean alternative, the numbers 0 and 1 are excluded.
+        Numbers that equal a boolean of another alternative, 0 or 1, are excluded.
 
     >>> disjoint_branches([Boolean(), Integer(minimum=0, maximum=9)])[1:]
     [Integer(note=None, minimum=2, maximum=9, multiple_of=None, not_multiple_of=())]
     """
     found = list(_flat(branches, definitions, set()))
-    booleans = any(isinstance(each, Boolean) or each in _BOOLEANS for each in found)
+    booleans = [
+        number
+        for number, constant in enumerate(_BOOLEANS)
+        if any(isinstance(each, Boolean) or each == constant for each in found)
+    ]
     integers = any(isinstance(each, Integer) or _is_integral(each) for each in found)
     if any(map(_is_decimal, found)):
         found = [each for each in found if not isinstance(each, Number)]
@@ -41,11 +46,14 @@ def disjoint_branches(
         found = list(_without_integral_floats(found))
     if not booleans:
         return found
+    bounds = [Bound(Decimal(number), exclusive=True) for number in booleans]
+    gaps = [Number(low, high) for low, high in pairwise((None, *bounds, None))]
+    equal = [Const(text) for number in booleans for text in (f"{number}", f"{number}.0")]
     result: list[Schema] = []
     for each in found:
         if isinstance(each, Integer | Number):
-            result += _range_intersections(each, _GAPS)
-        elif each not in _ZERO_OR_ONE:
+            result += _range_intersections(each, gaps)
+        elif each not in equal:
             result.append(each)
     return result
 
@@ -96,9 +104,5 @@ _EXACT = 2**53
 
 _NON_INTEGRAL = Number(not_multiple_of=(Decimal(1),))
 
-_BOOLEANS = (Const("true"), Const("false"))
-_ZERO_OR_ONE = (Const("0"), Const("1"), Const("0.0"), Const("1.0"))
-
-_ZERO, _ONE = (Bound(Decimal(value), exclusive=True) for value in (0, 1))
-_GAPS = (Number(maximum=_ZERO), Number(_ZERO, _ONE), Number(minimum=_ONE))
-"""The numbers except 0 and 1."""
+_BOOLEANS = (Const("false"), Const("true"))
+"""In the order of the numbers that they equal."""
