@@ -8,10 +8,10 @@ from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
 from structkit.automaton.construct.sizes import Sizes
 from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
 from structkit.automaton.core.kernels import OPERATION_BITS
-from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
+from structkit.errors import SchemaError, UnsatisfiableSchema
 from structkit.export.characters import CharacterMoves
 from structkit.export.states import state_rules
-from structkit.limits import Limits
+from structkit.limits import Limits, Work
 from structkit.regex.charset import single_char, union
 from structkit.regex.labels import without_labels
 from structkit.regex.nodes import (
@@ -66,6 +66,9 @@ def plain_rules(rules: Rules, limits: Limits = Limits()) -> Rules:  # noqa: B008
 _MAX_REPEATED = 8
 """Maximum size of a part that is written several times instead of called, in nodes."""
 
+_NODE_STEPS, _MOVE_STEPS = 100, 500
+"""Steps for a node and for a move of an automaton: all passes over them, and their text."""
+
 
 class Plain:
     """Makes nodes plain, and collects the rules that they call.
@@ -84,7 +87,7 @@ class Plain:
         self._names: dict[Node, str] = {}
         self._pending: list[str] = []
         self._made = 0
-        self._nodes = 0
+        self._work = Work(limits.work)
 
     def finish(self, start: Node) -> Rules:
         """Return the rules that a plain node calls, directly or indirectly, without those that have no text."""
@@ -103,9 +106,7 @@ class Plain:
 
     def node(self, node: Node, name: str) -> Node:
         """Return the plain form of a node. `name` names the rules made for its parts."""
-        self._nodes += 1
-        if self._nodes > self._limits.regex_nodes:
-            raise LimitExceeded("regex_nodes", self._limits.regex_nodes, "the printed grammar")
+        self._work.pay(_NODE_STEPS, "the printed grammar")
         match node:
             case LiteralText():
                 return node
@@ -231,6 +232,7 @@ class Plain:
                 continue
             read = [(each, move >> OPERATION_BITS) for move, each in characters.of(state).items()]
             moves[state] = [*read, *calls.get(state, ())]
+            self._work.pay(_MOVE_STEPS * len(moves[state]), "the printed grammar")
             pending += [target for _, target in moves[state]]
         return moves, {state: EMPTY for state in moves if dfa.final[state]}
 

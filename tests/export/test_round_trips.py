@@ -198,3 +198,8 @@ def test_keys_in_any_order_and_quotes_are_refused() -> None:
 def test_a_grammar_that_is_too_large_is_refused() -> None:
     with pytest.raises(LimitExceeded):
         sk.to_gbnf({"type": "string", "pattern": "^a.*z$"}, limits=sk.Limits(regex_nodes=20))
+
+
+def test_an_automaton_of_many_moves_is_refused_before_it_is_written() -> None:
+    with pytest.raises(LimitExceeded, match="work"):
+        sk.to_gbnf({"type": "integer", "multipleOf": 9973})
