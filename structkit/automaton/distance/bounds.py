@@ -366,14 +366,13 @@ class LengthBounds:
                 own = [
                     _sum((self._of_node(e.key, missing), self._of_node(e.value, missing))) for e in counting
                 ]
-                # A key with several texts, such as an undeclared one, can be that of several entries.
-                several = [
-                    cost
-                    for e, cost in zip(counting, own, strict=True)
-                    if cost < UNREACHABLE and not isinstance(e.key.node, LiteralText)
-                ]
+                # An entry without a text is left out. A key with several texts, such as an undeclared one, can be that
+                # of several entries.
+                possible = [(e, cost) for e, cost in zip(counting, own, strict=True) if cost < UNREACHABLE]
+                several = [cost for e, cost in possible if not isinstance(e.key.node, LiteralText)]
                 more = max(several, default=UNREACHABLE)
-                lowest_costs = (*sorted(own), *[more] * (min_count - len(own)))[:min_count]
+                costs = sorted([cost for _, cost in possible])
+                lowest_costs = (*costs, *[more] * (min_count - len(costs)))[:min_count]
                 return _sum((*lowest_costs, len(separator.encode()) * (min_count - 1)))
             case Intersection(left, Choice(texts), negate=True) if left == _FREE_TEXT and _are_texts(texts):
                 # Of the numbers from 0 to the number of excluded texts, at least one is not excluded.

@@ -19,6 +19,7 @@ from structkit.lowering.containers.objects import (
 )
 from structkit.lowering.containers.product_rule import ProductRule, ProductTable
 from structkit.lowering.containers.properties import counts_many
+from structkit.lowering.containers.spelling import with_shared_order
 from structkit.regex.json_string import json_text
 from structkit.regex.nodes import EMPTY, NEVER, LiteralText, Node, Repeat, RuleRef, Seq, choice, seq
 from structkit.regex.walk import exceeds_size
@@ -77,8 +78,11 @@ class ProductLowerer:
         lowering = self._lowering
         if lowering.order == "any" and not lowering.canonical:
             raise UnsupportedKeyword("allOf", _ANY_ORDER, place=path)
-        if lowering.canonical or lowering.bounded:
+        # Undeclared keys in any order would be several texts of one value, and keys of Python values must differ.
+        if lowering.bounded or (lowering.canonical and schema.additional):
             raise UnsupportedKeyword("allOf", DISTINCT, place=path)
+        if lowering.canonical:
+            schema = with_shared_order(schema, lowering.shared_keys)
         overlapping, lowering.overlapping = lowering.overlapping, True
         entries: list[list[Node]] = []
         keys, additional = [], []

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import TypeVar
 
 from structkit.schema.algebra.disjoint import pairwise_disjoint
 from structkit.schema.algebra.membership import expand
@@ -67,18 +68,16 @@ def _written(value: object, keys: SharedKeys) -> str:
     if isinstance(value, list):
         return f"[{','.join([_written(item, keys) for item in value])}]"
     if isinstance(value, dict):
-        entries = [f"{_written(name, keys)}:{_written(value[name], keys)}" for name in _in_order(value, keys)]
+        entries = [
+            f"{_written(name, keys)}:{_written(value[name], keys)}"
+            for name in sorted(value, key=lambda name: keys.get(name, len(keys)))
+        ]
         return f"{{{','.join(entries)}}}"
     if isinstance(value, Decimal):
         text = f"{value:f}"
         shortened = text.rstrip("0").rstrip(".") if "." in text else text
         return "0" if shortened == "-0" else shortened
     return json.dumps(value, ensure_ascii=False)
-
-
-def _in_order(names: Iterable[str], keys: SharedKeys) -> list[str]:
-    """Return names in the order of the shared keys, before all others."""
-    return sorted(names, key=lambda name: keys.get(name, len(keys)))
 
 
 class _Comparison:
@@ -145,7 +144,12 @@ def _below(nodes: Sequence[Schema]) -> Iterable[list[Schema]]:
     return [*[[*inner, *(others if len(nodes) > 1 else ())] for inner in steps.values()], others]
 
 
-def with_shared_order(schema: Object, keys: SharedKeys) -> Object:
-    """Return an object with its declared keys in the order of the shared keys."""
-    named = {prop.name: prop for prop in schema.properties}
-    return replace(schema, properties=tuple(named[name] for name in _in_order(named, keys)))
+Objects = TypeVar("Objects", Object, ObjectProduct)
+
+
+def with_shared_order(schema: Objects, keys: SharedKeys) -> Objects:
+    """Return objects with their declared keys in the order of the shared keys."""
+    if isinstance(schema, ObjectProduct):
+        return replace(schema, keys=tuple(sorted(schema.keys, key=lambda key: keys.get(key.name, len(keys)))))
+    properties = sorted(schema.properties, key=lambda key: keys.get(key.name, len(keys)))
+    return replace(schema, properties=tuple(properties))

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.distance.bounds import LengthBounds
-from structkit.regex.nodes import Intersection, LiteralText, Network, ReturnLabel, RuleRef, Rules
+from structkit.regex.charset import DIGIT
+from structkit.regex.nodes import (
+    NEVER,
+    AnyOrder,
+    AnyOrderEntry,
+    Distinct,
+    Intersection,
+    LiteralText,
+    Network,
+    ReturnLabel,
+    RuleRef,
+    Rules,
+)
 
 
 def test_the_parts_of_a_rule_that_need_no_rule_are_measured_once_for_all_tries() -> None:
@@ -72,3 +84,18 @@ def test_rules_without_a_text() -> None:
         UNREACHABLE,
         UNREACHABLE,
     )
+
+
+def test_an_entry_without_a_text_is_not_one_of_those_that_are_counted() -> None:
+    dead = Intersection(LiteralText("a"), LiteralText("b"))
+    entries = (
+        AnyOrderEntry(Distinct(LiteralText("k")), dead, True),
+        AnyOrderEntry(Distinct(DIGIT), LiteralText(":1"), True),
+    )
+
+    def bound(count: int, *entries: AnyOrderEntry) -> int:
+        node = AnyOrder(entries, ",", count, None)
+        return LengthBounds(Rules(RuleRef("a"), {"a": node}), lambda _: UNREACHABLE).of("a")
+
+    assert bound(3, *entries) == bound(3, entries[1]) < UNREACHABLE
+    assert bound(1, entries[0]) == bound(2, AnyOrderEntry(entries[1].key, NEVER, True)) == UNREACHABLE
