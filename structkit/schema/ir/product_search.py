@@ -23,6 +23,7 @@ from structkit.schema.ir.product_states import (
     State,
     Transitions,
     count_formula,
+    may_be_met,
     violated_by,
 )
 
@@ -261,15 +262,22 @@ def possible_product(node: ObjectProduct, limits: Limits = Limits()) -> Schema: 
     Raises:
         LimitExceeded: The search for an object takes too much work.
     """
-    keys = [_possible(key) for key in node.keys]
+    keys = [_possible(key, node.formula) for key in node.keys]
     for key in keys:
         if key.required and not key.cases:
             return Never("no alternative allows a value of a required key", (path_step(key.name),))
-    additional = [group for group in map(_possible, node.additional) if group.cases]
+    groups = [_possible(group, node.formula) for group in node.additional]
+    additional = [group for group in groups if group.cases]
     node = replace(node, keys=tuple(keys), additional=tuple(additional))
     states = ProductStates(node, limits)
     return node if states.is_alive(states.start) else Never("the alternatives exclude each other")
 
 
-def _possible(part: P) -> P:
-    return replace(part, cases=tuple(case for case in part.cases if not isinstance(case.value, Never)))
+def _possible(part: P, formula: Formula) -> P:
+    """Return a key or group without the values that are none, or that no object can have."""
+    cases = (
+        case
+        for case in part.cases
+        if not isinstance(case.value, Never) and may_be_met(formula, case.violates)
+    )
+    return replace(part, cases=tuple(cases))

@@ -16,7 +16,17 @@ from structkit.frozen import CachedHash, cached_hash, frozen
 from structkit.limits import Work
 from structkit.schema.ir.nodes import Formula, ObjectProduct, ProductGroup, ProductKey
 
-__all__ = ["PART_WORK", "SEARCH", "Entry", "Move", "State", "Transitions", "count_formula", "violated_by"]
+__all__ = [
+    "PART_WORK",
+    "SEARCH",
+    "Entry",
+    "Move",
+    "State",
+    "Transitions",
+    "count_formula",
+    "may_be_met",
+    "violated_by",
+]
 
 PART_WORK = 10
 """Work on one part of a formula, as `Limits.work` counts it."""
@@ -207,6 +217,15 @@ def count_formula(conditions: int, parts: tuple[Formula, ...], min_count: int, m
     for part in parts:
         within |= part.within
     return Formula(conditions, parts, min_count, max_count, within)
+
+
+def may_be_met(formula: Formula, violated: int) -> bool:
+    """Return whether a formula may still be met when some conditions are violated.
+
+    >>> may_be_met(count_formula(0b11, (), 1, 2), 0b01), may_be_met(count_formula(0b11, (), 1, 2), 0b11)
+    (True, False)
+    """
+    return _derive(formula, violated, 0) is not False
 
 
 def _size(formula: Formula | bool) -> int:

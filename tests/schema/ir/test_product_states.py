@@ -119,7 +119,20 @@ def test_the_states_of_a_product_are_those_of_its_objects(node: ObjectProduct) -
     expected = set(objects(node))
     if all(key.cases or not key.required for key in node.keys):
         assert reached(ProductStates(node), len(node.keys)) == expected
-    assert isinstance(possible_product(node), Never) == (not expected)
+    possible = possible_product(node)
+    assert isinstance(possible, Never) == (not expected)
+    if isinstance(possible, ObjectProduct):
+        assert len(set(objects(possible))) == len(expected)
+
+
+def test_values_that_no_object_can_have_are_left_out() -> None:
+    """An undeclared key violates the condition that there are none, which must hold."""
+    values = Case(Null(), 0), Case(Integer(), 1)
+    keys = (ProductKey("a", values, True, 0),)
+    groups = (ProductGroup(String(), (Case(Null(), 1),)),)
+    found = possible_product(ObjectProduct(keys, groups, count_formula(0b11, (), 2, 2)))
+    assert isinstance(found, ObjectProduct)
+    assert (found.keys[0].cases, found.additional) == ((values[0],), ())
 
 
 def pigeons(count: int, holes: int) -> ObjectProduct:

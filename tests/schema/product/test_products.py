@@ -231,6 +231,38 @@ def test_parts_that_must_differ_are_multiplied_out_or_refused() -> None:
                 sk.compile(schema, byte_vocabulary())
 
 
+def test_closed_objects_of_many_combinations_can_be_unique() -> None:
+    """Each object has one text, because a product has one order of keys, and the rules of its states are few."""
+    item = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {f"k{n}": {"type": "integer"} for n in range(20)},
+        "anyOf": [{"required": [f"k{n}"]} for n in range(4)],
+        "dependentSchemas": {
+            "k0": {"not": {"required": ["k1"]}},
+            "k1": {"not": {"required": [f"k{n}" for n in range(5, 12)]}},
+            "k2": {"not": {"required": ["k3", "k12", "k13"]}},
+            "k3": {"not": {"required": ["k2", "k14", "k15"]}},
+            "k16": {"required": ["k2"]},
+            "k17": {"required": ["k2"]},
+        },
+    }
+    schema = {"type": "array", "items": item, "uniqueItems": True, "minItems": 2}
+    reader = Reader(link(read_target(schema).rules()))
+    validator = jsonschema.Draft202012Validator(schema)
+    first, second = {"k2": 1, "k5": 1, "k16": 1}, {"k2": 1, "k5": 2}
+    wrong = (
+        {"k5": 1},
+        {"k0": 1, "k1": 1},
+        {"k3": 1, "k16": 1},
+        {"k2": 1, "x": 1},
+        {"k2": 1, "k3": 1, "k12": 1, "k13": 1},
+    )
+    for value in ([first, second], [first, first], [first], *([first, each] for each in wrong)):
+        assert reader.accepts(json.dumps(value).encode()) == validator.is_valid(value), value
+    assert not reader.accepts(b'[{"k2": 1, "k5": 1}, {"k5": 1, "k2": 1}]')
+
+
 def test_counts_beside_parts_that_must_differ_are_refused_or_relaxed() -> None:
     unique = {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}
     schema = {
