@@ -180,7 +180,11 @@ IMPORTERS = {
     },
     "tenacity": {"models/servers/http.py"},
     "tqdm": {"generate/run/progress.py"},
-    "transformers": {"models/transformers/kv_batch.py", "models/transformers/model.py"},
+    "transformers": {
+        "models/transformers/forward.py",
+        "models/transformers/kv_batch.py",
+        "models/transformers/model.py",
+    },
     "uvicorn": {"cli/serve.py"},
     "vllm": {"integrations/vllm/processor.py"},
 }
