@@ -25,7 +25,7 @@ from tests.bar import Bar  # noqa: E402
 
 # Shared machines are sometimes slow, which must not fail a property test.
 settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("few", settings.get_profile("all"), max_examples=20)
+settings.register_profile("few", settings.get_profile("all"), max_examples=12)
 
 pytest_plugins = ["pytester"]
 

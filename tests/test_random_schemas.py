@@ -34,7 +34,7 @@ def _plain(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-@settings(max_examples=cases(25, of=150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(15, of=150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
 def test_a_text_is_written_if_and_only_if_it_is_valid(
     schema: object, other: object, values: list[object]
@@ -72,7 +72,7 @@ def _harder(schema: object) -> object:
     return schema
 
 
-@settings(max_examples=cases(25, of=150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(15, of=150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, st.lists(json_values, min_size=1, max_size=8))
 def test_a_lenient_schema_allows_all_valid_values_and_is_explained(
     schema: object, other: object, values: list[object]
@@ -115,7 +115,7 @@ def test_a_lenient_schema_allows_all_valid_values_and_is_explained(
 _BYTES = byte_vocabulary()
 
 
-@settings(max_examples=cases(20, of=100), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(12, of=100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas, schemas, st.sampled_from([30, 100, 300, 1_000, 3_000]), st.randoms(use_true_random=False))
 def test_a_limit_is_exceeded_before_the_first_token_or_never(
     schema: object, other: object, states: int, chance: Random

@@ -128,7 +128,7 @@ def calls_in(value: object) -> list[sk.Call[object]]:
 @pytest.mark.parametrize("target", TARGETS, ids=range(len(TARGETS)))
 def test_nothing_runs_and_every_call_is_typed(target: Any) -> None:
     made = [
-        *sk.sample(target, n=20),
+        *sk.sample(target, n=cases(8, of=20)),
         *(sk.extract(RandomModel(seed, brevity=4), "x", target, max_tokens=400) for seed in range(3)),
     ]
     calls = [call for value in made for call in calls_in(value)]
@@ -137,7 +137,7 @@ def test_nothing_runs_and_every_call_is_typed(target: Any) -> None:
         assert call.name in ("delete_user", "notify", "ping", "close")
         if call.name == "delete_user":
             assert list(map(type, call.arguments.values()))[:2] == [int, date]
-    assert sk.check(target, n=cases(7, of=20)).ok
+    assert sk.check(target, n=cases(4, of=20)).ok
     assert sk.explain(target).enforced
     assert sk.to_regex(target)
     for event in sk.stream(RandomModel(7, brevity=4), "x", target, max_tokens=400):

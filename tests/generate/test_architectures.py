@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
 from typing import Annotated, Literal
 
 import numpy as np
@@ -82,26 +83,37 @@ def _generate_each(model, **options: object) -> list[sk.Result]:
     ]
 
 
+@pytest.fixture(scope="module")
+def separate(model):
+    """The results of a call for each prompt, for options that several tests compare with."""
+    return cache(lambda *options: _generate_each(model, **dict(options)))
+
+
+PLAIN = (("fast_forward", False), ("prompt_lookup", False))
+
+
 def _ids(results: list[sk.Result]) -> list[tuple[int, ...]]:
     return [result.token_ids for result in results]
 
 
-@pytest.mark.parametrize("options", [{}, {"fast_forward": False, "prompt_lookup": False}], ids=str)
-def test_a_batch_gives_the_tokens_of_separate_calls(model, options: dict[str, object]) -> None:
+@pytest.mark.parametrize("options", [(), PLAIN], ids=str)
+def test_a_batch_gives_the_tokens_of_separate_calls(
+    model, separate, options: tuple[tuple[str, object], ...]
+) -> None:
     """Rows have different lengths and targets; rows that end are replaced."""
-    separate = _generate_each(model, **options)
-    assert len(set(_ids(separate))) > 4
-    for size in (2, 5):
-        together = sk.generate_many(model, PROMPTS, TARGETS, batch_size=size, **(OPTIONS | options))
-        assert _ids(together) == _ids(separate)
-    assert [each.value for each in together] == [each.value for each in separate]
+    expected = separate(*options)
+    assert len(set(_ids(expected))) > 4
+    for size in (3, 5, 2)[: cases(1, of=3)]:
+        together = sk.generate_many(model, PROMPTS, TARGETS, batch_size=size, **(OPTIONS | dict(options)))
+        assert _ids(together) == _ids(expected)
+    assert [each.value for each in together] == [each.value for each in expected]
 
 
-def test_drafts_and_confidence_do_not_change_the_tokens(model) -> None:
-    separate = _generate_each(model)
-    assert _ids(_generate_each(model, prompt_lookup=False)) == _ids(separate)
+def test_drafts_and_confidence_do_not_change_the_tokens(model, separate) -> None:
+    expected = _ids(separate())
+    assert _ids(_generate_each(model, prompt_lookup=False)) == expected
     scored = _generate_each(model, confidence=True)
-    assert _ids(scored) == _ids(separate)
+    assert _ids(scored) == expected
     for result, target in zip(scored, TARGETS, strict=True):
         choices = result.confidence["size" if target is Item else "$"].choices
         assert choices is None or sum(choices.values()) == pytest.approx(1, abs=1e-5)
@@ -112,10 +124,10 @@ def test_drafts_and_confidence_do_not_change_the_tokens(model) -> None:
     "options", [{}, {"max_tokens": 16}, {"prompt_lookup": False}][: cases(2, of=3)], ids=str
 )
 def test_forced_text_does_not_change_the_answers(
-    model, monkeypatch: pytest.MonkeyPatch, options: dict[str, object]
+    model, separate, monkeypatch: pytest.MonkeyPatch, options: dict[str, object]
 ) -> None:
     """A random model spells forced text in tokens that no tokenizer would choose, and continues it accordingly."""
-    plain = _generate_each(model, **options | {"fast_forward": False, "prompt_lookup": False})
+    plain = separate(*options.items(), *PLAIN)
     monkeypatch.setattr(request, "count_healed_tokens", lambda *_: 0)  # the plain decode heals no prompt
     forced = _generate_each(model, **options)
     assert [each.text for each in forced] == [each.text for each in plain]

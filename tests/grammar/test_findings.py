@@ -22,7 +22,7 @@ from structkit.grammar.syntax.indenter import read_indenter
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from tests.grammar.test_against_lark import lark_accepts
 from tests.grammar.test_lexers import random_grammar, recursive_grammar, seconds, without_interegular
-from tests.shared import SHARED, cases
+from tests.shared import ALL, SHARED, cases
 
 NAME = "NAME: /[a-z]+/\n%ignore / +/"
 KEYWORDS = f'start: "1" | KW NAME\nKW: "if" | "for"\n{NAME}'
@@ -132,6 +132,7 @@ def test_rules_without_a_text(parser: Any, lexer: Any) -> None:
     assert [(each.kind, each.name, each.line) for each in found] == [("no text", "x", 2), ("unused", "y", 3)]
 
 
+@pytest.mark.skipif(not ALL, reason="reading the grammar of Python takes 5 s (STRUCTKIT_ALL=1)")
 def test_python_loses_calls_of_match() -> None:
     path = Path(lark.__file__).parent / "grammars/python.lark"
     options: Any = {"start": "file_input", "parser": "lalr", "postlex": PythonIndenter()}

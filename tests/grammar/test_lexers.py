@@ -194,7 +194,7 @@ def seconds(limit: int) -> Iterator[None]:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs a timer of the process")
 @pytest.mark.parametrize(("parser", "lexer"), LEXERS)
-@pytest.mark.parametrize("seed", [*range(cases(10, of=40)), *range(40, 40 + cases(4, of=20))])
+@pytest.mark.parametrize("seed", [*range(cases(6, of=40)), *range(40, 40 + cases(3, of=20))])
 def test_random_grammars(seed: int, parser: Any, lexer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (random_grammar if seed < 40 else recursive_grammar)(random.Random(seed))
     forest = {"ambiguity": "forest"} if parser == "earley" else {}

@@ -13,7 +13,7 @@ probe = pytest.importorskip("tests.hostile.probe", exc_type=ImportError)
 
 VOCABULARY = small_vocabulary()
 
-_SAMPLE = [case for case in CASES if f"{case.kind}: {case.name}" not in BEYOND][:: 5 if ALL else 15]
+_SAMPLE = [case for case in CASES if f"{case.kind}: {case.name}" not in BEYOND][:: 5 if ALL else 25]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

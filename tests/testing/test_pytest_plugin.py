@@ -17,14 +17,17 @@ PLUGIN = ("-p", "structkit.testing.pytest_plugin", "-p", "no:cacheprovider")
 
 @pytest.fixture(autouse=True)
 def _this_structkit(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    """Make tests that run in another folder import this copy of structkit, and no plugin that takes a second."""
+    """Make tests that run in another folder import this copy of structkit, and no other plugin, which take a second."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:langsmith_plugin")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]))
 
 
 def _run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
     pytester.makepyfile(source)
-    loaded = pytester.plugins or any("structkit" in name for name in _entry_points())
+    loaded = "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ and any(
+        "structkit" in name for name in _entry_points()
+    )
     return pytester.runpytest_subprocess(*(() if loaded else PLUGIN), *arguments)
 
 
@@ -34,7 +37,9 @@ def _entry_points() -> list[str]:
     return [point.value for point in entry_points(group="pytest11")]
 
 
-def test_models(pytester: pytest.Pytester) -> None:
+def test_models(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where structkit is installed, pytest finds the plugin by itself."""
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     result = _run(
         pytester,
         """

@@ -26,6 +26,7 @@ from structkit.models.transformers.model import TransformersModel
 from structkit.testing import RandomModel, ScriptedModel
 from tests.agent.run.noise import random_runs
 from tests.agent.templates import LLAMA, MISTRAL, MISTRAL_LIST, PYTHONIC, QWEN, make_model
+from tests.shared import cases
 
 HEADERS = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
 INST = ["<s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[ARGS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]"]
@@ -256,7 +257,7 @@ def test_any_model_can_use_any_format(name: Any) -> None:
     agent = sk.Agent(
         ScriptedModel([]), tools=[add, say], output_type=dict[str, int], on_limit="answer", **asked
     )
-    results = random_runs(agent, n=30)
+    results = random_runs(agent, n=cases(15, of=30))
     assert sum(len(result.calls) for result in results) > 15
     form = detect_format(name, ScriptedModel([]), None, tools=True)[0]
     model = ScriptedModel([_step(form, ("add", {"a": 2})), "3"])

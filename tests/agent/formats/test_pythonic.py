@@ -134,7 +134,7 @@ def test_random_logits_write_valid_python(
         order=order,
         whitespace=whitespace,
     )
-    random_runs(agent, n=40)
+    random_runs(agent, n=cases(16, of=40))
     assert set(calls) == {"move", "take", "keep", "rest", "odd_0", "odd_1"}
 
 

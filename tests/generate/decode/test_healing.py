@@ -255,7 +255,9 @@ def _real(name: str) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:
     return tokenizer.encode_ordinary, sk.Vocabulary.from_tokenizer(tokenizer)
 
 
-@pytest.fixture(scope="module", params=["demo", "deepseek.tokenizer.json.gz", "o200k_base.tiktoken.gz"])
+@pytest.fixture(
+    scope="module", params=["demo", "deepseek.tokenizer.json.gz", "o200k_base.tiktoken.gz"][: cases(2, of=3)]
+)
 def tokenizer_and_vocabulary(
     request: pytest.FixtureRequest,
 ) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:

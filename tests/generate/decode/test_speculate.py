@@ -248,8 +248,13 @@ OPTIONS: list[dict[str, object]] = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [(options, size) for size in (4, 1) for options in OPTIONS][
+        : cases(len(OPTIONS) + 2, of=2 * len(OPTIONS))
+    ],
+    ids=str,
+)
 def test_drafts_do_not_change_the_results_of_the_demo_model(
     demo, options: dict[str, object], size: int
 ) -> None:
@@ -337,8 +342,18 @@ def random_assistant(demo):
     return tiny_llama(demo.tokenizer, max_position_embeddings=120)
 
 
-@pytest.mark.parametrize("options", [{}, {"fast_forward": False}, {"temperature": 0.8, "seed": 5}], ids=str)
-@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        ({}, 4),
+        ({"temperature": 0.8, "seed": 5}, 4),
+        ({}, 1),
+        ({"fast_forward": False}, 4),
+        ({"fast_forward": False}, 1),
+        ({"temperature": 0.8, "seed": 5}, 1),
+    ][: cases(3, of=6)],
+    ids=str,
+)
 def test_an_assistant_model_does_not_change_the_tokens(
     demo, random_assistant, options: dict[str, object], size: int
 ) -> None:

@@ -44,7 +44,7 @@ from tests.schema.semantics import holds
 from tests.schema.values import nodes
 from tests.shared import cases
 
-slow = settings(max_examples=cases(80, of=400), deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(max_examples=cases(25, of=400), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("is_combined", [False, True])

@@ -113,7 +113,7 @@ def reached(states: ProductStates, count: int) -> set[tuple[int | None, ...]]:
     return {each for each in walk(states.start, (), 0) if each[-1] <= MAX_OTHERS}  # type: ignore[operator]
 
 
-@settings(max_examples=cases(100, of=1_000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(30, of=1_000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(products())
 def test_the_states_of_a_product_are_those_of_its_objects(node: ObjectProduct) -> None:
     expected = set(objects(node))

@@ -65,7 +65,7 @@ schemas = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=cases(60, of=600), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(20, of=600), deadline=None, suppress_health_check=list(HealthCheck))
 @given(schemas)
 def test_each_key_has_the_values_of_its_patterns(schema: dict[str, object]) -> None:
     validator = jsonschema.Draft202012Validator(schema)

@@ -72,7 +72,7 @@ def texts(fields: dict[str, tuple[str, bool]]) -> list[str]:
     return [json.dumps(each) for each in objects]
 
 
-@settings(deadline=None, max_examples=cases(133, of=400))
+@settings(deadline=None, max_examples=cases(40, of=400))
 @given(
     FIELDS,
     FIELDS,
