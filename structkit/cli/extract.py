@@ -82,6 +82,8 @@ def read_type(source: str, name: str) -> AnyTarget:
     >>> read_type("decimal", "Decimal")
     <class 'decimal.Decimal'>
     """
+    if source.endswith(".py") and not Path(source).is_file():
+        raise SchemaError(f"there is no file {source}; write path/to/file.py:Name or module:Name")
     try:
         value: object = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
     except (Exception, SystemExit) as error:  # user code

@@ -185,7 +185,7 @@ def test_the_order_of_keys(
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("nowhere.py:Person", "nowhere.py cannot be imported: FileNotFoundError"),
+        ("nowhere.py:Person", "there is no file nowhere.py\n  write path"),
         ("no.such.module:Person", "no.such.module cannot be imported: ModuleNotFoundError"),
         ("person.py:Persons", "person.py has no 'Persons'\n  it defines Person"),
         ("person:Person.Inner.y", "person has no 'Person.Inner.y'"),
