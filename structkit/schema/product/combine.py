@@ -168,10 +168,12 @@ class Way(NamedTuple):
     makes_products: bool = False
 
 
+_MAX_LAST_COST = 150_000
+"""Maximum cost of what is tried last: all ways together are to end within about a second."""
+
 _MULTIPLIED = Way()
 _PRODUCTS = Way(combine, makes_products=True)
-_MULTIPLIED_LATE = Way(combine, max_cost=300_000)
-"""Its cost is bounded because all ways together are to end within a second."""
+_MULTIPLIED_LATE = Way(combine, max_cost=_MAX_LAST_COST)
 
 WAYS: dict[Products, tuple[Way, ...]] = {
     "many": (Way(max_cost=100_000), _PRODUCTS, _MULTIPLIED, _MULTIPLIED_LATE),
@@ -182,9 +184,15 @@ WAYS: dict[Products, tuple[Way, ...]] = {
 
 
 def next_way(ways: Iterator[Way], tried: Intersector) -> Way | None:
-    """Return the next way that may succeed where one failed: of too many combinations, or of products of objects."""
+    """Return the next way that may succeed where one failed: of too many combinations, or of products of objects.
+
+    Products that took all that they may leave little for the ways behind them.
+    """
     if not tried.is_exhausted and tried.combine is None:
         return None
     found = next(ways, None)
-    is_useless = found is not None and found.combine is not None and not tried.met_objects
-    return next(ways, None) if is_useless else found
+    if found is not None and found.combine is not None and not tried.met_objects:
+        found = next(ways, None)
+    if found is not None and tried.is_exhausted and tried.makes_products:
+        return found._replace(max_cost=_MAX_LAST_COST)
+    return found

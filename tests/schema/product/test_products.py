@@ -17,6 +17,9 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.errors import LimitExceeded, StructkitError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.lowering.lower import lower
+from structkit.schema.algebra.intersect import Intersector
+from structkit.schema.algebra.string_oracle import UNDECIDED
+from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -25,7 +28,7 @@ from structkit.schema.ir.nodes import (
     String,
     Union,
 )
-from structkit.schema.product.combine import WAYS, Way, combine
+from structkit.schema.product.combine import WAYS, Way, combine, next_way
 from structkit.schema.view.canonicalize import canonicalize
 from structkit.schema.view.describe import describe
 from structkit.targets.targets import read_target
@@ -261,6 +264,20 @@ def test_closed_objects_of_many_combinations_can_be_unique() -> None:
     for value in ([first, second], [first, first], [first], *([first, each] for each in wrong)):
         assert reader.accepts(json.dumps(value).encode()) == validator.is_valid(value), value
     assert not reader.accepts(b'[{"k2": 1, "k5": 1}, {"k5": 1, "k2": 1}]')
+
+
+def test_little_is_tried_behind_products_that_took_all_that_they_may() -> None:
+    def costs(*, is_exhausted: bool) -> list[int | None]:
+        ways = iter(WAYS["many"])
+        next(ways)
+        tried = Intersector(Definitions(), sk.Limits(), UNDECIDED, *next(ways))
+        tried.is_exhausted, tried.met_objects = is_exhausted, True
+        third = next_way(ways, tried)
+        assert third is not None
+        return [third.max_cost, *(way.max_cost for way in ways)]
+
+    assert costs(is_exhausted=False) == [None, 150_000]
+    assert costs(is_exhausted=True) == [150_000, 150_000]
 
 
 def test_counts_beside_parts_that_must_differ_are_refused_or_relaxed() -> None:
