@@ -82,7 +82,7 @@ _MAX_TRIED, _MAX_MASK_READS = 8, 300
 
 _MAX_SEARCHED_STATES, _MAX_SEARCHED_NODES = 1_000, 1_000_000
 """Maximum states to search for a completion with distinct texts that is shorter than the known one, and maximum nodes
-of the trie that are visited for it; takes about 10 ms."""
+of the trie that are visited for it; takes up to 0.3 s with a small vocabulary, and about 10 ms with a large one."""
 
 
 class Budgets:
