@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 
 from structkit.regex.nodes import CharClass, LiteralText, Node, choice
 
@@ -16,6 +17,7 @@ __all__ = [
     "contains",
     "first_bytes",
     "intersection",
+    "partition",
     "single_char",
     "union",
 ]
@@ -142,3 +144,31 @@ def first_bytes(charset: CharClass) -> Node:
     # Surrogates stand for bytes; see `LiteralText`.
     texts: list[Node] = [LiteralText(chr(0xDC00 + byte)) for byte in sorted(leads)]
     return choice([ascii_part, *texts] if ascii_part.ranges else texts)
+
+
+def partition(classes: Iterable[CharClass]) -> list[CharClass]:
+    """Return disjoint classes whose unions are the given ones.
+
+    >>> partition([CharClass(((1, 5),)), CharClass(((4, 9),))])
+    [CharClass(ranges=((1, 3),)), CharClass(ranges=((4, 5),)), CharClass(ranges=((6, 9),))]
+    """
+    return list(_partition(tuple(dict.fromkeys(classes))))
+
+
+@lru_cache(maxsize=512)
+def _partition(classes: tuple[CharClass, ...]) -> tuple[CharClass, ...]:
+    # Sets of classes are numbers with a bit for each. A class begins or ends where its bit changes.
+    events: dict[int, int] = {}
+    for number, charset in enumerate(classes):
+        bit = 1 << number
+        for first, last in charset.ranges:
+            events[first] = events.get(first, 0) ^ bit
+            events[last + 1] = events.get(last + 1, 0) ^ bit
+    found: dict[int, list[tuple[int, int]]] = {}
+    inside = 0
+    for place, following in pairwise(sorted(events)):
+        inside ^= events[place]
+        if inside:
+            found.setdefault(inside, []).append((place, following - 1))
+    # No range of a class has surrogates, and ranges of the same classes are not adjacent.
+    return tuple(CharClass(tuple(ranges)) for ranges in found.values())

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from structkit.regex.charset import contains
+from structkit.regex.charset import contains, partition
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.threads import MATCH, TerminalAutomaton, partition
+from structkit.regex.pattern.threads import MATCH, TerminalAutomaton
 
 __all__ = ["Budget", "hiding", "shortest_word", "word_with_prefix", "words_by_start"]
 

@@ -30,9 +30,8 @@ from structkit.grammar.rules.lexing import Indenting, Lexing, Way
 from structkit.grammar.rules.tokens import TokenReader, is_wide
 from structkit.grammar.rules.variants import Call, Entry, Explored, Layouts, Variants
 from structkit.limits import Limits, Work
-from structkit.regex.charset import complement, contains, intersection
+from structkit.regex.charset import complement, contains, intersection, partition
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.threads import partition
 
 __all__ = ["UnseparatedTerminals", "constrain", "constrain_tokens"]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from structkit.grammar.rules.futures import Futures, Running
 from structkit.limits import Work
-from structkit.regex.charset import ANY, char_class, complement, contains, intersection, union
+from structkit.regex.charset import ANY, char_class, complement, contains, intersection, partition, union
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.threads import (
     ENDED,
@@ -24,7 +24,6 @@ from structkit.regex.pattern.threads import (
     TerminalAutomaton,
     Thread,
     Threads,
-    partition,
 )
 
 __all__ = ["CLOSED", "DEDENT", "INDENT", "NONE", "Context", "Contexts", "Exit", "Layout", "exits", "overlap"]
@@ -152,7 +151,7 @@ class Contexts:
         size = sum(len(each) for progress in context.behind for each in progress)
         for _, state in (*context.never, *context.must):
             size += state.size
-        return size + sum(len(condition.instructions) for _, condition in context.looks)
+        return size + sum(condition.size for _, condition in context.looks)
 
     def start(self) -> Context:
         """Return the context of the start of the text."""

@@ -9,9 +9,9 @@ from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
 from structkit.grammar.rules.futures import Futures, Running
 from structkit.grammar.rules.graph import Graph
 from structkit.limits import Work
-from structkit.regex.charset import ANY, intersection, union
+from structkit.regex.charset import ANY, intersection, partition, union
 from structkit.regex.nodes import EMPTY, CharClass
-from structkit.regex.pattern.threads import State, partition
+from structkit.regex.pattern.threads import State
 
 __all__ = ["Following", "outgoing_moves"]
 

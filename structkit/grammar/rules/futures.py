@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from structkit.limits import Work
-from structkit.regex.charset import ANY, complement, contains, intersection, union
+from structkit.regex.charset import ANY, complement, contains, intersection, partition, union
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.threads import State, Threads, partition
+from structkit.regex.pattern.threads import State, Threads
 
 __all__ = ["Future", "Futures", "Running"]
 

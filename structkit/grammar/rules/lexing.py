@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
-from structkit.regex.charset import contains
+from structkit.regex.charset import contains, partition
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.threads import TerminalAutomaton, partition
+from structkit.regex.pattern.threads import TerminalAutomaton
 
 __all__ = ["Indenting", "LexerClass", "Lexing", "Scanner", "Way", "lexing_of"]
 

@@ -12,9 +12,9 @@ from structkit.errors import LimitExceeded
 from structkit.grammar.rules.context import Context, Contexts, exits
 from structkit.grammar.rules.lexing import Way
 from structkit.limits import Limits, Work
-from structkit.regex.charset import ANY, contains, intersection, union
+from structkit.regex.charset import ANY, contains, intersection, partition, union
 from structkit.regex.nodes import CharClass, Network, Node
-from structkit.regex.pattern.threads import State, TerminalAutomaton, Threads, network_of, partition
+from structkit.regex.pattern.threads import State, TerminalAutomaton, Threads, network_of
 
 __all__ = ["TokenReader", "is_wide"]
 

@@ -8,10 +8,10 @@ counts at which the threads of a text can be.
 from __future__ import annotations
 
 from structkit.errors import LimitExceeded
-from structkit.regex.charset import union
+from structkit.regex.charset import partition, union
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
 from structkit.regex.pattern.program import Program
-from structkit.regex.pattern.threads import MAX_STEPS, State, Threads, partition
+from structkit.regex.pattern.threads import MAX_STEPS, State, Threads
 
 __all__ = ["match_network"]
 

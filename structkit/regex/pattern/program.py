@@ -127,7 +127,7 @@ def read_pattern(
 
     Raises:
         PatternError: `re` rejects the pattern, or the pattern is not regular (back-references, conditionals, atomic
-            groups and possessive quantifiers), or it has a lookaround inside a lookaround.
+            groups and possessive quantifiers), or it looks behind inside a lookaround.
         LimitExceeded: The pattern is too large.
     """
     parsed = parse_syntax(pattern, flags)
@@ -153,7 +153,7 @@ class _Reader:
         self.dialect = dialect
         self.strict_end = strict_end
         self.program = Program()
-        self.in_look = False
+        self.in_look = ""  # "ahead" or "behind" inside a lookaround
 
     def add(self, instruction: Instruction) -> int:
         instructions = self.program.instructions
@@ -179,7 +179,7 @@ class _Reader:
         items = list(items)
         for position in range(len(items) - 1, -1, -1):
             operation, argument = items[position]
-            if self.in_look and str(operation) == "AT" and after == 0:
+            if self.in_look == "ahead" and str(operation) == "AT" and after == 0:
                 after = self.end_of_look(str(argument), items[:position], flags)
             else:
                 after = self.item(str(operation), argument, flags, after, depth)
@@ -213,14 +213,7 @@ class _Reader:
                 self.fail(f"{operation.lower()} is not supported")
 
     def repeat(
-        self,
-        body: Items,
-        low: int,
-        high: int | None,
-        greedy: bool,
-        flags: int,
-        after: int,
-        depth: int,
+        self, body: Items, low: int, high: int | None, greedy: bool, flags: int, after: int, depth: int
     ) -> int:
         body = list(body)
         self.program.lazy |= not greedy
@@ -238,56 +231,51 @@ class _Reader:
             after = self.sequence(body, flags, after, depth + 1)
         return after
 
-    def look(
-        self,
-        body: Items,
-        ahead: bool,
-        negate: bool,
-        flags: int,
-        after: int,
-        depth: int,
-    ) -> int:
-        body = list(body)
+    def look(self, body: Items, ahead: bool, negate: bool, flags: int, after: int, depth: int) -> int:
+        body = _without_groups(body)
         branches = [body]
         if len(body) == 1 and str(body[0][0]) == "BRANCH":
-            branches = [list(branch) for branch in body[0][1][1]]
-        if any(len(branch) == 1 and str(branch[0][0]) == "AT" for branch in branches):
+            branches = [_without_groups(branch) for branch in body[0][1][1]]
+        at_edges = any(_is_edge(branch) or (ahead and _looks_behind_first(branch)) for branch in branches)
+        if at_edges and not self.in_look:
             return self.look_at_edges(branches, ahead, negate, flags, after, depth)
-        if self.in_look:
-            self.fail("a lookaround or an anchor inside a lookaround is not supported")
-        if not ahead and any(str(operation) == "AT" for operation, _ in body):
-            self.fail("an anchor inside a lookbehind is not supported")
-        self.in_look = True
+        if self.in_look and not (ahead and self.in_look == "ahead"):
+            self.fail(
+                "a lookbehind inside a lookaround, or a lookaround inside a lookbehind, is not supported"
+            )
+        outside, self.in_look = self.in_look, "ahead" if ahead else "behind"
         start = self.sequence(body, flags, 0, depth + 1)
-        self.in_look = False
+        self.in_look = outside
         return self.add_look(start, after, ahead, negate)
 
     def look_at_edges(
-        self,
-        branches: list[list[Item]],
-        ahead: bool,
-        negate: bool,
-        flags: int,
-        after: int,
-        depth: int,
+        self, branches: list[list[Item]], ahead: bool, negate: bool, flags: int, after: int, depth: int
     ) -> int:
-        """Read a lookaround with anchors as alternatives, such as `(?=,|$)`, as a choice of lookarounds."""
+        r"""Read a lookaround with anchors as alternatives, such as `(?=,|$)`, as a choice of lookarounds.
+
+        What looks behind at the start of a lookahead, such as in `(?=\b[a-z])`, looks behind before it.
+        """
+        first = [branch for branch in branches if _is_edge(branch) or (ahead and _looks_behind_first(branch))]
+        others = [branch for branch in branches if branch not in first]
+        other: list[Item] = others[0] if len(others) == 1 else [("BRANCH", (None, others))]
         if negate:
-            for branch in branches:
-                after = self.negated_edge(branch, ahead, flags, after, depth)
-            return after
-        parts = [
-            self.at(str(branch[0][1]), flags, after)
-            if len(branch) == 1 and str(branch[0][0]) == "AT"
-            else self.look(branch, ahead, False, flags, after, depth)
-            for branch in branches
-        ]
+            for branch in first:
+                parts = [self.negated(*branch[0], flags, after, depth)]
+                if branch[1:]:
+                    parts.append(self.look(branch[1:], ahead, True, flags, after, depth))
+                after = self.add(Split(tuple(parts)))
+            return self.look(other, ahead, True, flags, after, depth) if others else after
+        parts = [self.look(other, ahead, False, flags, after, depth)] if others else []
+        for branch in first:
+            place = self.look(branch[1:], ahead, False, flags, after, depth) if branch[1:] else after
+            parts.append(self.item(str(branch[0][0]), branch[0][1], flags, place, depth))
         return self.add(Split(tuple(parts)))
 
-    def negated_edge(self, branch: list[Item], ahead: bool, flags: int, after: int, depth: int) -> int:
-        if len(branch) != 1 or str(branch[0][0]) != "AT":
-            return self.look(branch, ahead, True, flags, after, depth)
-        where = str(branch[0][1])
+    def negated(self, operation: object, argument: Any, flags: int, after: int, depth: int) -> int:
+        """Read the opposite of an anchor or a lookbehind."""
+        if str(operation) != "AT":
+            return self.look(argument[1], False, str(operation) == "ASSERT", flags, after, depth)
+        where = str(argument)
         opposite = {"AT_BOUNDARY": "AT_NON_BOUNDARY", "AT_NON_BOUNDARY": "AT_BOUNDARY"}
         if where in opposite:
             return self.at(opposite[where], flags, after)
@@ -300,7 +288,7 @@ class _Reader:
 
     def at(self, where: str, flags: int, after: int) -> int:
         if self.in_look:
-            self.fail("a lookaround or an anchor inside a lookaround is not supported")
+            self.fail("this anchor inside a lookaround is not supported")
         if where in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
             word = self.add(Char(_word(flags, self.dialect), 0))
             same = where == "AT_NON_BOUNDARY"
@@ -326,27 +314,35 @@ class _Reader:
             return self.add(Split((end, self.add(Char(complement(word), 0)))))
         return self.add(Char(word, 0))
 
-    def ends_in_word(self, items: list[Item], flags: int) -> bool | None:
-        """Return whether each text of the items ends in a word character, or none does; otherwise `None`."""
-        if not items:
-            return None
-        operation, argument = str(items[-1][0]), items[-1][1]
-        match operation:
-            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
-                charset = _class_of(operation, _frozen(argument), flags & _CLASS_FLAGS, self.dialect)
-                inside = intersection(charset, _word(flags, self.dialect))
-                return True if inside == charset else None if inside.ranges else False
-            case "BRANCH":
-                found = {self.ends_in_word(list(branch), flags) for branch in argument[1]}
-                return found.pop() if len(found) == 1 else None
-            case "SUBPATTERN":
-                return self.ends_in_word(list(argument[3]), (flags | argument[1]) & ~argument[2])
-            case "MAX_REPEAT" | "MIN_REPEAT":
-                found = {self.ends_in_word(list(argument[2]), flags)}
-                found |= set() if argument[0] else {self.ends_in_word(items[:-1], flags)}
-                return found.pop() if len(found) == 1 else None
-            case _:
-                return None
+    def ends_in_word(self, items: Items, flags: int, before: bool | None = None) -> bool | None:
+        """Return whether each text of the items ends in a word character, or none does; otherwise `None`.
+
+        Args:
+            items: The items.
+            flags: The flags of `re`.
+            before: The same of the texts before the items.
+        """
+        for operation, argument in items:
+            found = {before}
+            match str(operation):
+                case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN" as kind:
+                    charset = _class_of(kind, _frozen(argument), flags & _CLASS_FLAGS, self.dialect)
+                    inside = intersection(charset, _word(flags, self.dialect))
+                    found = {True if inside == charset else None if inside.ranges else False}
+                case "BRANCH":
+                    found = {self.ends_in_word(branch, flags, before) for branch in argument[1]}
+                case "SUBPATTERN":
+                    inner = (flags | argument[1]) & ~argument[2]
+                    found = {self.ends_in_word(argument[3], inner, before)}
+                case "MAX_REPEAT" | "MIN_REPEAT":
+                    found = {self.ends_in_word(argument[2], flags, before)}
+                    found |= set() if argument[0] else {before}
+                case "ASSERT" | "ASSERT_NOT" | "AT":
+                    pass
+                case _:
+                    found = {None}
+            before = found.pop() if len(found) == 1 else None
+        return before
 
     def edge(self, where: str, flags: int, after: int, *, negate: bool) -> int:
         """Add a look for what must not be there at an edge of the text or of a line."""
@@ -365,6 +361,29 @@ class _Reader:
                 more = self.add(Char(newline, self.add(Char(ANY, 0))))
                 start = self.add(Split((start, more)))
         return self.add_look(start, after, True, negate)
+
+
+def _without_groups(items: Items) -> list[Item]:
+    """Return items with those of a group at their start in place of the group."""
+    items = list(items)
+    while items and str(items[0][0]) == "SUBPATTERN" and not (items[0][1][1] or items[0][1][2]):
+        inner = list(items[0][1][3])
+        if len(inner) == 1 and str(inner[0][0]) == "BRANCH" and items[1:]:
+            break
+        items = inner + items[1:]
+    return items
+
+
+def _is_edge(branch: list[Item]) -> bool:
+    return len(branch) == 1 and str(branch[0][0]) == "AT"
+
+
+def _looks_behind_first(branch: list[Item]) -> bool:
+    """Return whether items begin with an anchor or a lookbehind."""
+    if not branch:
+        return False
+    operation, argument = str(branch[0][0]), branch[0][1]
+    return operation == "AT" or (operation in ("ASSERT", "ASSERT_NOT") and argument[0] < 0)
 
 
 def prefers_longer(pattern: str, flags: int = 0) -> bool:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.regex.charset import contains, union
+from structkit.regex.charset import contains, partition, union
 from structkit.regex.nodes import EMPTY, CharClass, Network, Node
 from structkit.regex.pattern.program import Char, End, Instruction, Look, Match, Program, Split
 
@@ -53,10 +52,10 @@ MAX_STEPS = 700_000
 
 
 class Condition(NamedTuple):
-    """An open lookahead: the instructions that it may continue with."""
+    """An open lookahead: the threads with which it may continue, each with the lookaheads inside it that are open."""
 
     negate: bool
-    instructions: frozenset[int]
+    threads: frozenset[Thread]
     at_end: bool = False
     """Whether the text ahead matches if the text ends here."""
 
@@ -64,6 +63,19 @@ class Condition(NamedTuple):
     def holds_at_end(self) -> bool:
         """Whether the lookahead succeeds if the text ends here."""
         return self.at_end != self.negate
+
+    @property
+    def size(self) -> int:
+        """The number of threads at which a step looks."""
+        return sum(1 + sum(look.size for look in thread.pending) for thread in self.threads)
+
+    @property
+    def instructions(self) -> Iterator[int]:
+        """The instructions of the threads and of the lookaheads inside them."""
+        for thread in self.threads:
+            yield thread.instruction
+            for look in thread.pending:
+                yield from look.instructions
 
 
 Pending: TypeAlias = "frozenset[Condition]"
@@ -85,7 +97,7 @@ class State(NamedTuple):
     @property
     def size(self) -> int:
         """The number of threads and of instructions of lookarounds at which a step looks."""
-        looks = sum(len(look.instructions) for thread in self.threads for look in thread.pending)
+        looks = sum(look.size for thread in self.threads for look in thread.pending)
         return len(self.threads) + looks + sum(map(len, self.behind))
 
     @property
@@ -129,10 +141,9 @@ class Threads:
         self.ordered = ordered
         self.code: list[Instruction] = program.instructions
         self.steps = 0
-        self._entries = {start: self._plain_closure([start]) for start in self._lookaround_starts()}
-
-    def _lookaround_starts(self) -> set[int]:
-        return {instruction.start for instruction in self.code if isinstance(instruction, Look)}
+        self._entries = {start: self._plain_closure([start]) for start in program.lookbehinds}
+        self._opened: dict[tuple[int, bool], Condition | bool] = {}
+        self._stepped: dict[tuple[Condition, int], Condition | bool] = {}
 
     def start(self, behind: tuple[frozenset[int], ...] | None = None) -> State:
         """Return the state of the empty text.
@@ -198,8 +209,9 @@ class Threads:
         )
 
     def _closure(self, threads: Iterable[Thread], behind: tuple[frozenset[int], ...]) -> Iterator[Thread]:
-        """Yield the threads at characters and ends, in order; nothing after an unconditional match."""
+        """Yield the threads at characters and ends, in order; none that needs all that an end before it needs."""
         seen: set[Thread] = set()
+        ends: list[Pending] = []
         # Beside each thread are the loops that it entered without having read a character since.
         nothing: frozenset[int] = frozenset()
         pending = [(thread, nothing) for thread in threads][::-1]
@@ -212,9 +224,11 @@ class Threads:
                 )
             thread, entered = pending.pop()
             number, looks = thread
-            self.steps += len(looks)
+            if any(end <= looks for end in ends):
+                continue
             if number == ENDED:
                 yield thread
+                ends.append(looks)
                 continue
             instruction = self.code[number]
             if isinstance(instruction, Split) and instruction.end is not None:
@@ -230,16 +244,14 @@ class Threads:
                     yield thread
                 case Match():
                     yield thread
-                    if not looks and self.ordered:
-                        return
+                    if self.ordered:
+                        ends.append(looks)
                 case Split(after):
                     pending += [(Thread(each, looks), entered) for each in reversed(after)]
                 case Look(start, after, True, negate):
-                    condition = self._entries[start]
-                    if MATCH not in condition:
-                        pending.append((Thread(after, looks | {self._condition(negate, condition)}), entered))
-                    elif not negate:
-                        pending.append((Thread(after, looks), entered))
+                    opened = self._looking(looks, start, negate)
+                    if opened is not None:
+                        pending.append((Thread(after, opened), entered))
                 case Look(start, after, False, negate):
                     progress = behind[self.program.lookbehinds.index(start)]
                     if (MATCH in progress) != negate:
@@ -250,22 +262,73 @@ class Threads:
         if not pending:
             return pending
         kept = set()
-        for negate, instructions, _ in pending:
-            self.steps += 1 + len(instructions)
-            after = self._plain_step(instructions, code_point)
-            has_matched = MATCH in after
-            if has_matched and negate:
+        for condition in pending:
+            self.steps += 1
+            key = condition, code_point
+            if key not in self._stepped:
+                self.steps += len(condition.threads)
+                moves = self._look_moves(condition.threads, code_point)
+                self._stepped[key] = self._open(condition.negate, moves)
+            left = self._stepped[key]
+            if left is False:
                 return None
-            if has_matched or (not after and negate):
-                continue
-            if not after:
-                return None
-            kept.add(self._condition(negate, after))
+            if left is not True:
+                kept.add(left)
         return frozenset(kept)
 
-    def _condition(self, negate: bool, instructions: frozenset[int]) -> Condition:
-        at_end = any(isinstance(self.code[number], End) for number in instructions)
-        return Condition(negate, instructions, at_end)
+    def _look_moves(self, threads: Iterable[Thread], code_point: int) -> Iterator[Thread]:
+        """Yield the threads of a lookahead after a code point."""
+        for instruction, looks in threads:
+            pending = self.look_step(looks, code_point)
+            if pending is None:
+                continue
+            code = self.code[instruction]
+            if isinstance(code, Match):
+                yield Thread(instruction, pending)
+            elif isinstance(code, Char) and contains(code.charset, code_point):
+                yield Thread(code.after, pending)
+
+    def _looking(self, looks: Pending, start: int, negate: bool) -> Pending | None:
+        """Return open lookaheads and another one; `None` if it fails."""
+        if (start, negate) not in self._opened:
+            self._opened[start, negate] = self._open(negate, [Thread(start, _NONE)])
+        condition = self._opened[start, negate]
+        if isinstance(condition, bool):
+            return looks if condition else None
+        return looks | {condition}
+
+    def _open(self, negate: bool, threads: Iterable[Thread]) -> Condition | bool:
+        """Return the lookahead of some threads; if it is decided, whether it succeeds."""
+        reached = dict.fromkeys(threads)
+        pending = list(reached)
+        while pending:
+            thread = pending.pop()
+            instruction = self.code[thread.instruction]
+            following: list[Thread] = []
+            if isinstance(instruction, Split):
+                following = [Thread(each, thread.pending) for each in instruction.after]
+            elif isinstance(instruction, Look):
+                looks = self._looking(thread.pending, instruction.start, instruction.negate)
+                following = [] if looks is None else [Thread(instruction.after, looks)]
+            pending += [each for each in following if each not in reached]
+            reached.update(dict.fromkeys(following))
+            if len(reached) > _MAX_THREADS:
+                raise LimitExceeded(
+                    "nfa_states", _MAX_THREADS, "a pattern with lookarounds inside lookarounds", is_fixed=True
+                )
+        self.steps += len(reached)
+        if Thread(MATCH, _NONE) in reached:
+            return not negate
+        left = frozenset(
+            each for each in reached if not isinstance(self.code[each.instruction], Split | Look)
+        )
+        if not left:
+            return negate
+        at_end = any(
+            isinstance(self.code[number], Match | End) and all(look.holds_at_end for look in looks)
+            for number, looks in left
+        )
+        return Condition(negate, left, at_end)
 
     def _plain_step(self, instructions: Iterable[int], code_point: int) -> frozenset[int]:
         """Return the instructions of a lookaround after a code point."""
@@ -312,36 +375,11 @@ class Threads:
                 yield instruction.charset
 
 
-def _order(pending: Pending) -> list[tuple[bool, list[int]]]:
-    return sorted((condition.negate, sorted(condition.instructions)) for condition in pending)
-
-
-def partition(classes: Iterable[CharClass]) -> list[CharClass]:
-    """Return disjoint classes whose unions are the given ones.
-
-    >>> partition([CharClass(((1, 5),)), CharClass(((4, 9),))])
-    [CharClass(ranges=((1, 3),)), CharClass(ranges=((4, 5),)), CharClass(ranges=((6, 9),))]
-    """
-    return list(_partition(tuple(dict.fromkeys(classes))))
-
-
-@lru_cache(maxsize=512)
-def _partition(classes: tuple[CharClass, ...]) -> tuple[CharClass, ...]:
-    # Sets of classes are numbers with a bit for each. A class begins or ends where its bit changes.
-    events: dict[int, int] = {}
-    for number, charset in enumerate(classes):
-        bit = 1 << number
-        for first, last in charset.ranges:
-            events[first] = events.get(first, 0) ^ bit
-            events[last + 1] = events.get(last + 1, 0) ^ bit
-    found: dict[int, list[tuple[int, int]]] = {}
-    inside = 0
-    for place, following in pairwise(sorted(events)):
-        inside ^= events[place]
-        if inside:
-            found.setdefault(inside, []).append((place, following - 1))
-    # No range of a class has surrogates, and ranges of the same classes are not adjacent.
-    return tuple(CharClass(tuple(ranges)) for ranges in found.values())
+def _order(pending: Pending) -> list[tuple[bool, list[tuple[int, object]]]]:
+    return sorted(
+        (condition.negate, sorted((number, _order(looks)) for number, looks in condition.threads))
+        for condition in pending
+    )
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,11 @@ EDGES = st.sampled_from(
         r"(?=a\b|b)",
         r"(?!a+\Z)",
         r"(?=b\B)",
+        "(?=a(?!b))",
+        "(?!.(?=b(?!a)|$))",
+        r"(?=\b.|(?<!a)b)",
+        r"(?!\b(?:ab?)\b|(?<=b)a)",
+        r"(?!(?:a|ab|a a)\b)",
     ]
 )
 QUANTIFIERS = st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{1,2}", "{0,2}?", "{2}", "{2,}"])
@@ -92,6 +97,11 @@ def test_the_automaton_accepts_what_re_matches_as_a_whole(pattern: str, texts: l
         ("(?m:^a$)", "a", True),
         (r"a$", "a\n", False),
         (r"\bé\b", "é", True),
+        (r"(?!\b(?:if|do)\b)[a-z]+", "if", False),
+        (r"(?!\b(?:if|do)\b)[a-z]+", "iffy", True),
+        (r"\|.*?(?=(?<!\\)\|(?!==)|$)", r"|a\|b", True),
+        (r"(?:(?!/(?!/)).)+", "a//b", False),
+        (r"(?:(?!/(?!/)).)+/", "a//", True),
     ],
 )
 def test_texts(pattern: str, text: str, expected: bool) -> None:
@@ -115,7 +125,16 @@ def test_case_is_ignored_as_in_re(letter: str, form: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(a)\1", "(?P<x>a)(?P=x)", "(a)?(?(1)b|c)", "(?=a(?=b))", r"(?=a\bb)", "(", "(" * 60 + ")" * 60],
+    [
+        r"(a)\1",
+        "(?P<x>a)(?P=x)",
+        "(a)?(?(1)b|c)",
+        "(?=a(?<=b))",
+        "(?<=a(?=b))",
+        r"(?=a\bb)",
+        "(",
+        "(" * 60 + ")" * 60,
+    ],
 )
 def test_patterns_that_are_not_regular_are_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
@@ -143,3 +162,14 @@ def test_the_steps_are_bounded(pattern: str) -> None:
     with pytest.raises(PatternError) as caught:
         parse(pattern, search=False, unicode=True)
     assert caught.value.pattern == pattern
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\|.*?(?=[0-9.]*[<>]*[a-d]?\|)",
+        r"(?:(?!\b(?:a|ab|abc|abcd)\b|link:|image:|https?:|ftps?:|mailto:|tel:)[a-z:])+",
+    ],
+)
+def test_ends_that_need_more_than_an_end_before_them_are_left_out(pattern: str) -> None:
+    assert len(build_terminal(read_pattern(pattern), 50_000).states) < 100
