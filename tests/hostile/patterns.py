@@ -42,6 +42,8 @@ _PATTERNS = {
     "empty loops": r"(()*)*(a|()){0,1000}",
     "depth 3,000 of groups": "(" * 3000 + "a" + ")" * 3000,
     "depth 3,000 of lookaheads": "(?=" * 3000 + "a" + ")" * 3000 + "a",
+    "depth 40 of negative lookaheads": "(?!" * 40 + "a" * 40 + ")" * 40 + "b",
+    "lookaheads of what must not follow": r"(?!(?:a|b)*a(?:a|b){12}(?!(?:a|b)*b(?:a|b){12}c)).*",
     "back reference": r"(a+)\1",
     "atomic groups": "(?>" * 50 + "a*" + ")" * 50 + "a",
     "possessive": r"(a*+b?){50}",
