@@ -451,9 +451,7 @@ def _number(schema: Number) -> Summary | None:
 
 
 def _is_short(bound: Decimal) -> bool:
-    return (
-        bound.is_finite() and abs(bound) < _SMALL_BOUND and len(bound.as_tuple().digits) <= _MAX_BOUND_DIGITS
-    )
+    return abs(bound) < _SMALL_BOUND and len(bound.as_tuple().digits) <= _MAX_BOUND_DIGITS
 
 
 def _integer(schema: Integer) -> Summary | None:

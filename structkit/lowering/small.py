@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from structkit.lowering.numbers.rules import is_small_range
 from structkit.regex.nodes import LiteralText
 from structkit.schema.ir.nodes import FREE_STRING, Array, Const, Integer, Number, Object, Schema, Union
 
@@ -56,9 +57,7 @@ def is_small(schema: Schema) -> bool:
                 sum(len(branch.text) for branch in branches if isinstance(branch, Const))
                 <= _MAX_CHOICE_LENGTH
             )
-        case Integer():
-            return schema.multiple_of is None and not schema.not_multiple_of
-        case Number():
-            return schema.multiple_of is None and not schema.not_multiple_of
+        case Integer() | Number():
+            return is_small_range(schema)
         case _:
             return True

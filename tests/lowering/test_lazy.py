@@ -253,6 +253,17 @@ def test_a_value_is_known_to_be_inline_without_its_summary(schema: object) -> No
             assert summaries.of_rule(part) == (summary if is_worth else None)
 
 
+@pytest.mark.parametrize("bound", [{"minimum": 5e-324}, {"exclusiveMinimum": 1e308}])
+def test_the_automaton_of_a_bound_of_many_digits_is_built_before_the_first_token(
+    bound: dict[str, object],
+) -> None:
+    schema: dict[str, object] = {"type": "object", "properties": {"a": bound}, "required": ["a"]}
+    limits = Limits(nfa_states=30_000)
+    with pytest.raises(LimitExceeded, match="nfa_states"):
+        link(read_target(schema, limits=limits).rules(limits=limits), limits)
+    assert Reader(link(read_target(schema).rules())).accepts(b'{"a": ' + b"9" * 309 + b"}")
+
+
 def test_a_limit_is_exceeded_before_the_first_token() -> None:
     keys = [f"key{number}" for number in range(12)]
     value = Object(tuple(Property(key, Boolean()) for key in keys))

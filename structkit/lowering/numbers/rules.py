@@ -9,9 +9,12 @@ from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS
 from structkit.lowering.numbers.numbers import integral_numbers, numbers, without_multiples
 from structkit.regex.nodes import Node, RuleRef
 from structkit.regex.walk import exceeds_size
-from structkit.schema.ir.nodes import Integer, Number
+from structkit.schema.ir.nodes import Bound, Integer, Number
 
-__all__ = ["NumberLowerer"]
+__all__ = ["NumberLowerer", "is_small_range"]
+
+_MAX_BOUND_DIGITS = 60
+"""Largest number of digits, before or after the point, of the bounds of a small range."""
 
 _MAX_INLINE_RANGE = 8
 """Largest number, in nodes, that does not become a rule."""
@@ -92,4 +95,25 @@ class NumberLowerer:
         lowering = self._lowering
         if lowering.canonical or path == "$" or not exceeds_size(node, _MAX_INLINE_RANGE):
             return node
-        return lowering.rule(node, path, small=schema.multiple_of is None and not schema.not_multiple_of)
+        return lowering.rule(node, path, small=is_small_range(schema))
+
+
+def is_small_range(schema: Integer | Number) -> bool:
+    """Return whether a range has no multiples, and no bounds of many digits, so that its automaton is small.
+
+    >>> is_small_range(Integer(minimum=10**9)), is_small_range(Integer(minimum=10**400))
+    (True, False)
+    """
+    if schema.multiple_of is not None or schema.not_multiple_of:
+        return False
+    return all(map(_is_short, (schema.minimum, schema.maximum)))
+
+
+def _is_short(bound: Bound | int | None) -> bool:
+    """Return whether a bound has few digits, written without an exponent."""
+    if not isinstance(bound, Bound):
+        return bound is None or abs(bound) < 10**_MAX_BOUND_DIGITS
+    exponent = bound.value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        return False
+    return exponent >= -_MAX_BOUND_DIGITS and bound.value.adjusted() <= _MAX_BOUND_DIGITS

@@ -347,7 +347,7 @@ class _Scanner:
         if 0xD800 <= code <= 0xDBFF and second is not None:
             self.position = second.end()
             code = 0x10000 + ((code & 0x3FF) << 10) + (int(second[1], 16) & 0x3FF)
-        return char_class([(code, code)])
+        return CharClass(((code, code),))
 
     def named_character(self, column: int) -> CharClass:
         r"""Read the rest of `\N{name}`."""
@@ -416,7 +416,7 @@ class _Scanner:
         ):
             self.fail(f"`{character}` in a class has a special meaning in Rust; escape it")
         self.position += 1
-        return UncertainClass.exactly(single_char(character))
+        return UncertainClass.exactly(CharClass(((ord(character),) * 2,)))
 
 
 def _unsupported_group_message(opening: str) -> str:
