@@ -35,6 +35,10 @@ _SAME_VALUE = {
 _ITEMS = {"additionalItems", "contains", "items", "prefixItems", "unevaluatedItems"}
 
 
+_MAX_POINTER, _MAX_LOOKED_AT = 300, 3_000
+"""Steps of a pointer beyond which no loops are looked for, and subschemas that are looked at, at about 10 µs each."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReferenceTarget:
     """The target of a reference: its pointer from the root, the subschema, the base URIs inside and outside of it."""
@@ -219,7 +223,7 @@ class References:
                 yield pointer[0], _step(*pointer), self._under(target, pointer, inner)
 
     def loop(self) -> str | None:
-        """Return the path of a `$ref` that leads back to a schema around it for the same value, or `None`.
+        """Return the path of a `$ref` that leads back to a schema around it for the same value, if one is soon found.
 
         Such a schema has no meaning: what it says of a value depends on what it says of the same value.
 
@@ -227,11 +231,15 @@ class References:
         '$.not.anyOf[0]'
         """
         done, starts = set[tuple[str, ...]](), [self.root]
-        while starts:
+        while starts and len(done) < _MAX_LOOKED_AT:
             open_: dict[tuple[str, ...], Iterator[tuple[str, Step, ReferenceTarget]]] = {}
             entered: ReferenceTarget | None = starts.pop()
             while entered is not None or open_:
-                if entered is not None and entered.pointer not in done:
+                if (
+                    entered is not None
+                    and entered.pointer not in done
+                    and len(entered.pointer) < _MAX_POINTER
+                ):
                     done.add(entered.pointer)
                     open_[entered.pointer] = self.inside(entered)
                 pointer, following = next(reversed(open_.items()), ((), iter(())))
