@@ -262,7 +262,8 @@ def possible_product(node: ObjectProduct, limits: Limits = Limits()) -> Schema: 
     Raises:
         LimitExceeded: The search for an object takes too much work.
     """
-    keys = [_possible(key, node.formula) for key in node.keys]
+    is_small = len(node.keys) * len(node.formula.parts) <= _MAX_DERIVED
+    keys = [_possible(key, node.formula if is_small else None) for key in node.keys]
     for key in keys:
         if key.required and not key.cases:
             return Never("no alternative allows a value of a required key", (path_step(key.name),))
@@ -273,11 +274,16 @@ def possible_product(node: ObjectProduct, limits: Limits = Limits()) -> Schema: 
     return node if states.is_alive(states.start) else Never("the alternatives exclude each other")
 
 
-def _possible(part: P, formula: Formula) -> P:
-    """Return a key or group without the values that are none, or that no object can have."""
+_MAX_DERIVED = 20_000
+"""Maximum keys times parts of a formula for which the values of keys are looked at, at about 0.1 µs each. The states of
+larger products leave them out one by one."""
+
+
+def _possible(part: P, formula: Formula | None = None) -> P:
+    """Return a key or group without the values that are none, or after which the formula cannot be met."""
     cases = (
         case
         for case in part.cases
-        if not isinstance(case.value, Never) and may_be_met(formula, case.violates)
+        if not isinstance(case.value, Never) and (formula is None or may_be_met(formula, case.violates))
     )
     return replace(part, cases=tuple(cases))
