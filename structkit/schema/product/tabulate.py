@@ -196,6 +196,7 @@ class _Table:
         self._closed = [number for number, node in enumerate(conditions) if node.additional != _OPEN]
         self._base_values = {key.name: key.value for key in base.properties}
         self._required = {key.name for key in base.properties if key.required}
+        self._judged: set[String] = set()
 
     def product(self) -> Schema:
         """Return the product.
@@ -338,7 +339,9 @@ class _Table:
         if isinstance(cell, Ref):
             cell = self._intersector.definitions.resolve(cell.name, self._path)
         if isinstance(cell, String) and is_restricted(cell):
-            self._intersector.charge(_EMPTINESS, self._path)
+            if cell not in self._judged:  # the oracle keeps its automaton
+                self._judged.add(cell)
+                self._intersector.charge(_EMPTINESS, self._path)
             return self._intersector.oracle.is_empty(cell) is True
         return isinstance(cell, Never)
 

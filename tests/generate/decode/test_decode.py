@@ -109,7 +109,7 @@ def test_the_budget_is_always_met_by_a_complete_value(
         return _attempt(model, guide.cursor(), budget, sampling=sampling, fast_forward=forced)
 
     if budget < needed:
-        with pytest.raises(sk.BudgetTooSmall, match=f"needs {needed} tokens and only {budget}"):
+        with pytest.raises(sk.BudgetTooSmall, match=f"needs {needed} tokens? and only {budget}"):
             begin()
         return
     flow = begin()

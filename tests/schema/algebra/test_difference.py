@@ -194,7 +194,9 @@ def test_many_forbidden_texts_are_one_node() -> None:
 
 def test_a_definition_that_excludes_itself_ends() -> None:
     paradox = {"if": {"$ref": "#/$defs/a"}, "then": {"type": "integer"}, "else": {"type": "string"}}
-    with pytest.raises(LimitExceeded, match=r"defs\.a"):
+    with pytest.raises(
+        SchemaError, match=r"at `\$\.\$defs\.a\.if`:\n  the reference leads back to a schema around it"
+    ):
         read({"$ref": "#/$defs/a", "$defs": {"a": paradox}})
 
 

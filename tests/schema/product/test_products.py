@@ -440,14 +440,17 @@ def test_values_that_no_condition_tells_apart_are_one_case() -> None:
         {
             "type": "object",
             "properties": {"a": {"type": ["integer", "array", "string"]}},
-            "oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"a": {"enum": [1, 2]}}}],
+            "allOf": [
+                {"if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}},
+                {"if": {"properties": {"a": {"enum": [1, 2]}}}, "then": {"required": ["c"]}},
+            ],
         },
         products="always",
     )
     assert isinstance(document.root, ObjectProduct)
-    cases = document.root.keys[0].cases
-    assert len(cases) == 3  # 1 meets both, 2 meets the second, all others meet none
-    others = next(case.value for case in cases if case.violates == 0b11)
+    cases = next(key.cases for key in document.root.keys if key.name == "a")
+    assert len(cases) == 3  # 1 meets both conditions, 2 the second, and all others none
+    others = next(case.value for case in cases if case.violates == 0b1111)
     assert isinstance(others, Union) and {type(branch) for branch in others.branches} == {
         Integer,
         Array,
