@@ -125,11 +125,16 @@ def test_quotes_of_bounded_length(source: str, words: bool, min_length: int, mor
 
 
 @given(TEXTS)
+@example("1" * 11 + "ก")
 @settings(max_examples=50, deadline=None)
-def test_at_most_two_states_for_each_byte(source: str) -> None:
+def test_the_number_of_states_is_linear(source: str) -> None:
+    """A suffix automaton has at most two states and three transitions per character (Blumer et al. 1985); each
+    transition over a character of several bytes has a state between them."""
+    count = len(source)
+    width = max((len(character.encode("utf-8", "surrogatepass")) for character in source), default=1)
     for words in (True, False):
         dfa = suffix_dfa(Substring(source, words), LIMITS)
-        assert len(dfa.final) <= 2 * len(source.encode("utf-8", "surrogatepass")) + 1
+        assert len(dfa.final) <= 2 * count + 1 + 3 * count * (width - 1)
 
 
 def test_repeated_and_long_sources_are_small() -> None:
