@@ -231,10 +231,12 @@ class References:
         '$.not.anyOf[0]'
         """
         done, starts = set[tuple[str, ...]](), [self.root]
-        while starts and len(done) < _MAX_LOOKED_AT:
+        while starts:
             open_: dict[tuple[str, ...], Iterator[tuple[str, Step, ReferenceTarget]]] = {}
             entered: ReferenceTarget | None = starts.pop()
             while entered is not None or open_:
+                if len(done) >= _MAX_LOOKED_AT:
+                    return None
                 if (
                     entered is not None
                     and entered.pointer not in done

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from structkit.errors import SchemaError
+from structkit.schema.ir import refs
 from structkit.schema.ir.refs import References
 from tests.schema.reading import read
 
@@ -44,3 +45,11 @@ def test_a_schema_that_excludes_itself_is_refused_with_its_place() -> None:
     with pytest.raises(SchemaError, match="leads back") as caught:
         read({"not": {"allOf": [{"type": "boolean"}], "$ref": "#"}})
     assert caught.value.place == "$.not"
+
+
+def test_a_loop_is_looked_for_in_few_subschemas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refs, "_MAX_LOOKED_AT", 100)
+    loop: list[object] = [{"not": {"$ref": "#"}}]
+    assert References({"anyOf": [{"type": "null"}] * 50 + loop}).loop() == "$.anyOf[50].not"
+    assert References({"anyOf": [{"type": "null"}] * 200 + loop}).loop() is None
+    assert References({"items": {"anyOf": [{"type": "null"}] * 200 + loop}}).loop() is None
