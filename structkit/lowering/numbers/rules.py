@@ -106,13 +106,14 @@ def is_small_range(schema: Integer | Number) -> bool:
     """
     if schema.multiple_of is not None or schema.not_multiple_of:
         return False
-    return all(map(_is_short, (schema.minimum, schema.maximum)))
+    low, high = schema.minimum, schema.maximum
+    return (low is None or _is_short(low)) and (high is None or _is_short(high))
 
 
-def _is_short(bound: Bound | int | None) -> bool:
+def _is_short(bound: Bound | int) -> bool:
     """Return whether a bound has few digits, written without an exponent."""
-    if not isinstance(bound, Bound):
-        return bound is None or abs(bound) < 10**_MAX_BOUND_DIGITS
+    if isinstance(bound, int):
+        return abs(bound) < int(10**_MAX_BOUND_DIGITS)
     exponent = bound.value.as_tuple().exponent
     if not isinstance(exponent, int):
         return False
