@@ -19,10 +19,10 @@ __all__ = ["TargetFingerprint", "cache_key", "fingerprint_of"]
 
 @frozen
 class TargetFingerprint:
-    """A content that determines the language of a target, equal in every process.
+    """Bytes that determine the language of a target, equal in every process.
 
     Attributes:
-        content: The content. It distinguishes the keys 1 and "1", lists and tuples, and 1, 1.0 and `True`.
+        content: The bytes. They distinguish the keys 1 and "1", lists and tuples, and 1, 1.0 and `True`.
     """
 
     content: bytes
@@ -72,9 +72,10 @@ class TargetFingerprint:
 
 
 def fingerprint_of(target: AnyTarget) -> TargetFingerprint | None:
-    """Return the fingerprint of a target; `None` for a Python type, because no content determines its validators.
+    """Return the fingerprint of a target.
 
-    A schema with objects that are no JSON, such as a dict of another class, has none either.
+    A Python type has none (`None`), because no bytes determine its validators, and neither has a schema with objects of
+    other classes than those of JSON.
 
     >>> found = fingerprint_of({"type": "integer"})
     >>> found.deserialize(found.serialize())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -49,3 +51,21 @@ def test_a_target_that_is_read_from_a_file_has_the_fingerprint_of_the_target(tar
 def test_a_target_that_json_changes_is_not_serialized() -> None:
     found = fingerprint_of({"enum": [(1, 2)]})
     assert found is not None and found.serialize() == b""
+
+
+def test_equal_schemas_have_one_fingerprint_whatever_objects_they_share() -> None:
+    part = {"enum": ["a", 1]}
+    shared = fingerprint_of({"anyOf": [part, part]})
+    copied = fingerprint_of(json.loads(json.dumps({"anyOf": [part, part]})))
+    assert shared is not None and copied is not None and shared.content == copied.content
+
+
+def test_values_that_are_equal_in_python_have_other_fingerprints() -> None:
+    schemas: list[dict[Any, Any]] = [{"enum": each} for each in ([1], [1.0], [True], (1,), ["1"])]
+    schemas += [{"properties": {key: {}}} for key in (1, "1")]
+    found = [fingerprint_of(each) for each in schemas]
+    assert len({each.content for each in found if each is not None}) == len(schemas)
+
+
+def test_a_schema_with_objects_of_other_classes_has_no_fingerprint() -> None:
+    assert fingerprint_of({"properties": OrderedDict(a={})}) is None
