@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,11 +46,12 @@ def tool(name: str, **parameters: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Served:
-    """A server that runs."""
+    """A server that runs, and the clients that are closed before it ends."""
 
     port: int
     server: uvicorn.Server
     model: LogitsModel
+    clients: ExitStack
 
     @property
     def url(self) -> str:
@@ -64,10 +65,11 @@ class Served:
         return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
 
-def client_of(served: Served) -> Any:
-    """Return the official client for a server, which sends no request again."""
+def client_of(served: Served, key: str = "none", path: str = "/v1") -> Any:
+    """Return an official client of a server, which sends no request again, and is closed with the server."""
     openai = pytest.importorskip("openai")
-    return openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0)
+    client = openai.OpenAI(base_url=f"{served.url}{path}", api_key=key, max_retries=0)
+    return served.clients.enter_context(client)
 
 
 @contextmanager
@@ -90,7 +92,8 @@ def serving(model: LogitsModel | Sequence[str], **config: object) -> Iterator[Se
     thread.start()
     eventually(lambda: server.started)
     try:
-        yield Served(found.getsockname()[1], server, served)
+        with ExitStack() as clients:
+            yield Served(found.getsockname()[1], server, served, clients)
     finally:
         server.should_exit = True
         thread.join(20)

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from structkit.testing import ScriptedModel
-from tests.serve.running import ANA, Served, serving
+from tests.serve.running import ANA, Served, client_of, serving
 
 VALUE = '{"name": "Ana", "age": 34}'
 CALL = '{"name": "weather", "arguments": {"city": "Porto"}}'
@@ -42,11 +42,8 @@ def scripted(replies: Sequence[str]) -> Iterator[Served]:
 @pytest.mark.parametrize("mode", ["TOOLS", "JSON_SCHEMA", "JSON"])
 def test_instructor(mode: str) -> None:
     instructor = pytest.importorskip("instructor", reason="run sh scripts/test_clients")
-    openai = pytest.importorskip("openai")
     with scripted([VALUE]) as served:
-        client = instructor.from_openai(
-            openai.OpenAI(base_url=f"{served.url}/v1", api_key="none"), mode=instructor.Mode[mode]
-        )
+        client = instructor.from_openai(client_of(served), mode=instructor.Mode[mode])
         person = client.chat.completions.create(
             model="demo", response_model=Person, messages=ANA, max_retries=0
         )
@@ -55,9 +52,8 @@ def test_instructor(mode: str) -> None:
 
 def test_instructor_streams_parts() -> None:
     instructor = pytest.importorskip("instructor", reason="run sh scripts/test_clients")
-    openai = pytest.importorskip("openai")
     with scripted([VALUE]) as served:
-        client = instructor.from_openai(openai.OpenAI(base_url=f"{served.url}/v1", api_key="none"))
+        client = instructor.from_openai(client_of(served))
         *_, last = client.chat.completions.create_partial(model="demo", response_model=Person, messages=ANA)
     assert (last.name, last.age) == ("Ana", 34)
 
@@ -103,7 +99,9 @@ def test_pydantic_ai_with_a_schema(responses: bool) -> None:
 
 def chat_openai(served: Served) -> Any:
     langchain = pytest.importorskip("langchain_openai", reason="run sh scripts/test_clients")
-    return langchain.ChatOpenAI(base_url=f"{served.url}/v1", api_key="none", model="demo", max_retries=0)
+    chat = langchain.ChatOpenAI(base_url=f"{served.url}/v1", api_key="none", model="demo", max_retries=0)
+    served.clients.callback(chat.root_client.close)
+    return chat
 
 
 @pytest.mark.parametrize("method", ["json_schema", "function_calling", "json_mode"])

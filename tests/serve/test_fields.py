@@ -251,6 +251,6 @@ def test_errors_have_no_remedy_of_python(random: Served) -> None:
 
 
 def test_a_wrong_path_says_where_the_api_is(random: Served) -> None:
-    client = openai.OpenAI(base_url=random.url, api_key="none", max_retries=0)
+    client = client_of(random, path="")
     with pytest.raises(openai.NotFoundError, match=r"ends in /v1, with /chat/completions"):
         client.chat.completions.create(model="demo", messages=ANA)

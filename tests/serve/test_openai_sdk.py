@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from structkit.testing import RandomModel, ScriptedModel
-from tests.serve.running import ANA, PERSON, Served, serving, tool
+from tests.serve.running import ANA, PERSON, Served, client_of, serving, tool
 
 openai = pytest.importorskip("openai")
 
@@ -25,10 +25,6 @@ class Person(BaseModel):
 def random() -> Iterator[Served]:
     with serving(RandomModel(seed=3, brevity=2.0, context_length=2_000)) as served:
         yield served
-
-
-def client_of(served: Served, key: str = "none") -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{served.url}/v1", api_key=key, max_retries=0)
 
 
 def test_the_model_is_listed(random: Served) -> None:
