@@ -7,7 +7,7 @@ paths to these ends: no text leads to a dead end.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
@@ -75,6 +75,9 @@ class Layouts:
     tab_length: int
 
 
+_Place: TypeAlias = "tuple[Entry, int]"
+"""A rule behind a context, and a state of its automaton."""
+
 _Column: TypeAlias = "int | None"
 """The column of the next line, if an indent or a dedent must follow.
 
@@ -138,7 +141,7 @@ class Variants:
         self.start = "$start"
         self._explored = explored
         self._layouts = layouts
-        self._productive = _productive(explored)
+        self._shortest = _Shortest(explored, layouts.blocks if layouts else frozenset()).found
         self._indented = _indented(explored)
         self._ends: list[_End] = []
         self._end_numbers: dict[_End, int] = {}
@@ -149,11 +152,10 @@ class Variants:
         self._counts: dict[str, int] = {}
         self._instances: dict[str, tuple[str, tuple[int, ...]]] = {}
         self._graphs: dict[str, Graph] = {}
-        self._lengths: dict[Call, tuple[int, int]] | None = None
         columns = (0,) if layouts is not None else ()
         self._instances[self.start] = self.start, columns
         first = Graph(3, [(0, self._called(self._key(start, len(columns), None), 0), 2)])
-        ends = [context for context in allowed if Call(start, context) in self._productive]
+        ends = [context for context in allowed if Call(start, context) in self._shortest]
         first.moves += [(2, _label(self._end_number((context, None))), 1) for context in ends]
         self._graphs[self.start] = self._with_variants(trim(first), ())
 
@@ -186,12 +188,9 @@ class Variants:
         """Return texts that are at least as long as a shortest text of a rule, and of the rule with each label."""
         variant, columns = self._instances[name]
         key, ends = self._variants[variant]
-        if self._lengths is None:
-            blocks = self._layouts.blocks if self._layouts else frozenset[str]()
-            self._lengths = shortest_calls(self._explored, blocks)
         found: dict[str, Node] = {}
         for number, end in enumerate(ends):
-            fixed, lines = self._lengths[Call(key.entry, self._ends[end][0])]
+            fixed, lines = self._shortest[Call(key.entry, self._ends[end][0])]
             column = columns[-1] if columns else 0
             found[labelled_name(name, number)] = LiteralText("x" * (fixed + column * lines))
         return found | {name: min(found.values(), key=lambda text: len(str(text)))}
@@ -273,7 +272,7 @@ class Variants:
                         graph.moves.append((source, None, number(target, column)))
                 elif not isinstance(symbol, Call):
                     graph.moves.append((source, symbol, number(target, column)))
-                elif symbol in self._productive:
+                elif symbol in self._shortest:
                     callee = self._callee(symbol.entry, key.depth, column)
                     place = behind.get((source, callee))
                     if place is None:
@@ -401,98 +400,65 @@ def _indented(explored: Mapping[Entry, Explored]) -> set[Entry]:
     return found
 
 
-def shortest_calls(explored: Mapping[Entry, Explored], blocks: Set[str]) -> dict[Call, tuple[int, int]]:
-    """Return upper bounds on the bytes of a shortest text of each rule, for each context at its end.
+class _Shortest:
+    """Upper bounds on the bytes of a shortest text of each rule that has one, for each context at its end.
 
-    A bound is a number of bytes, and how often the column of the lines is added (Knuth 1977).
+    A bound is a number of bytes, and how often the column of the lines is added. The states of all rules are visited in
+    the order of their bounds, each once: Knuth, "A generalization of Dijkstra's algorithm" (1977).
+
+    Attributes:
+        found: The bounds.
     """
-    found: dict[Call, tuple[int, int]] = {}
-    callers: dict[Entry, set[Entry]] = {}
-    for entry, each in explored.items():
-        for _, symbol, _ in each.moves:
-            if isinstance(symbol, Call):
-                callers.setdefault(symbol.entry, set()).add(entry)
-    lengths: dict[Network, int] = {}
-    pending = dict.fromkeys(explored)
-    while pending:
-        entry = next(iter(pending))
-        del pending[entry]
-        changed = False
-        for context, cost in _shortest_ends(explored[entry], found, lengths, blocks).items():
-            call = Call(entry, context)
-            if call not in found or sum(cost) < sum(found[call]):
-                found[call] = cost
-                changed = True
-        if changed:
-            pending.update(dict.fromkeys(callers.get(entry, ())))
-    return found
 
+    def __init__(self, explored: Mapping[Entry, Explored], blocks: Set[str]) -> None:
+        self.found: dict[Call, tuple[int, int]] = {}
+        self._explored = explored
+        self._blocks = blocks
+        self._outgoing: dict[_Place, list[tuple[Symbol | Call | LineMove | None, int]]] = {}
+        self._ends: dict[_Place, list[int]] = {}
+        self._waiting: dict[Call, list[tuple[tuple[int, int], _Place]]] = {}
+        self._lengths: dict[Network, int] = {}
+        self._pending: list[tuple[int, int, int, _Place]] = []
+        for entry, each in explored.items():
+            for source, symbol, target in each.moves:
+                self._outgoing.setdefault((entry, source), []).append((symbol, target))
+            for context, state in each.ends.items():
+                self._ends.setdefault((entry, state), []).append(context)
+            self._pending.append((0, 0, 0, (entry, 0)))
+        reached: set[_Place] = set()
+        while self._pending:
+            _, fixed, lines, place = heappop(self._pending)
+            if place not in reached:
+                reached.add(place)
+                self._visit((fixed, lines), place)
 
-def _shortest_ends(
-    rule: Explored, known: Mapping[Call, tuple[int, int]], lengths: dict[Network, int], blocks: Set[str]
-) -> dict[int, tuple[int, int]]:
-    """Return the bound for each context at the end of a rule, as far as the rules that it calls are known."""
-    outgoing: dict[int, list[tuple[tuple[int, int], int]]] = {}
-    for source, symbol, target in rule.moves:
-        cost = 0, 0
-        if isinstance(symbol, Call):
-            if symbol not in known:
-                continue
-            fixed, lines = known[symbol]
-            cost = (fixed + lines, lines) if symbol.entry[0] in blocks else (fixed, lines)
-        elif isinstance(symbol, Terminal) and isinstance(symbol.node, Network):
-            if symbol.node not in lengths:
-                lengths[symbol.node] = shortest_length(symbol.node)
-            cost = (lengths[symbol.node] + 1, 1) if rule.is_line_break else (lengths[symbol.node], 0)
-        outgoing.setdefault(source, []).append((cost, target))
-    best: dict[int, tuple[int, int]] = {}
-    pending = [(0, 0, 0, 0)]
-    while pending:
-        _, fixed, lines, state = heappop(pending)
-        if state in best:
-            continue
-        best[state] = fixed, lines
-        for (more, more_lines), target in outgoing.get(state, ()):
-            if target not in best:
-                after = fixed + more, lines + more_lines
-                heappush(pending, (sum(after), *after, target))
-    return {context: best[state] for context, state in rule.ends.items() if state in best}
-
-
-def _productive(explored: Mapping[Entry, Explored]) -> set[Call]:
-    """Return the rules that have a text, each with a context with which it ends."""
-    found: set[Call] = set()
-    reached: set[tuple[Entry, int]] = set()
-    waiting: dict[Call, list[tuple[Entry, int]]] = {}
-    outgoing: dict[Entry, dict[int, list[tuple[Symbol | Call | LineMove | None, int]]]] = {}
-    ends: dict[tuple[Entry, int], list[int]] = {}
-    for entry, each in explored.items():
-        leaving = outgoing[entry] = {}
-        for source, symbol, target in each.moves:
-            leaving.setdefault(source, []).append((symbol, target))
-        for context, state in each.ends.items():
-            ends.setdefault((entry, state), []).append(context)
-    pending = [(entry, 0) for entry in explored]
-
-    def after(place: tuple[Entry, int]) -> Iterator[tuple[Entry, int]]:
-        entry, state = place
-        for symbol, target in outgoing[entry].get(state, ()):
-            if isinstance(symbol, Call) and symbol not in found:
-                waiting.setdefault(symbol, []).append((entry, target))
+    def _visit(self, before: tuple[int, int], place: _Place) -> None:
+        """Follow the moves of a state, with the bound on the texts that lead there."""
+        entry, _ = place
+        for symbol, target in self._outgoing.get(place, ()):
+            if isinstance(symbol, Call) and symbol not in self.found:
+                self._waiting.setdefault(symbol, []).append((before, (entry, target)))
             else:
-                yield entry, target
+                self._reach(before, self._cost(entry, symbol), (entry, target))
+        for context in self._ends.get(place, ()):
+            call = Call(entry, context)
+            if call not in self.found:
+                self.found[call] = before
+                for earlier, after in self._waiting.pop(call, ()):
+                    self._reach(earlier, self._cost(after[0], call), after)
 
-    def woken(place: tuple[Entry, int]) -> Iterable[tuple[Entry, int]]:
-        for context in ends.get(place, ()):
-            call = Call(place[0], context)
-            if call not in found:
-                found.add(call)
-                yield from waiting.pop(call, ())
+    def _reach(self, before: tuple[int, int], cost: tuple[int, int], place: _Place) -> None:
+        fixed, lines = before[0] + cost[0], before[1] + cost[1]
+        heappush(self._pending, (fixed + lines, fixed, lines, place))
 
-    while pending:
-        place = pending.pop()
-        if place not in reached:
-            reached.add(place)
-            pending += after(place)
-            pending += woken(place)
-    return found
+    def _cost(self, entry: Entry, symbol: Symbol | Call | LineMove | None) -> tuple[int, int]:
+        """Return what a move of a rule adds."""
+        if isinstance(symbol, Call):
+            fixed, lines = self.found[symbol]
+            return (fixed + lines, lines) if symbol.entry[0] in self._blocks else (fixed, lines)
+        if not isinstance(symbol, Terminal) or not isinstance(symbol.node, Network):
+            return 0, 0
+        if symbol.node not in self._lengths:
+            self._lengths[symbol.node] = shortest_length(symbol.node)
+        length = self._lengths[symbol.node]
+        return (length + 1, 1) if self._explored[entry].is_line_break else (length, 0)
