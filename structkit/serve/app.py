@@ -332,7 +332,10 @@ async def _health(request: Request) -> Response:
 async def _http_error(request: Request, error: Exception) -> Response:
     """Return an error of the router, such as an unknown path, in the shape of the API."""
     status = error.status_code if isinstance(error, HTTPException) else 500
-    fault = {404: _NO_PATH, 405: "this path takes another method"}.get(status, "bad request")
-    headers = error.headers if isinstance(error, HTTPException) else None
-    code = "not_found" if status == 404 else None
+    headers = (error.headers if isinstance(error, HTTPException) else None) or {}
+    allowed = headers.get("Allow", "")
+    fault, code = {
+        404: (_NO_PATH, "not_found"),
+        405: (f"this path takes {allowed}, and no other method", "method_not_allowed"),
+    }.get(status, ("bad request", "bad_request"))
     return error_response(ApiError(status, fault, code=code, headers=headers))

@@ -76,7 +76,7 @@ async def read_body(request: Request, config: ServerConfig) -> Fields:
     """Return the body of a request.
 
     Raises:
-        ApiError: It is not JSON, too large, or does not arrive in time.
+        ApiError: It is not JSON, compressed, too large, or does not arrive in time.
         ClientDisconnect: The client went away.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -84,6 +84,12 @@ async def read_body(request: Request, config: ServerConfig) -> Fields:
         kind != "application/json"
     ):  # a page of the web can send other types to a server of its reader, unasked
         raise ApiError(415, "the header Content-Type must be application/json", code="unsupported_media_type")
+    if (coding := request.headers.get("content-encoding", "identity").strip().lower()) not in (
+        "",
+        "identity",
+    ):
+        fault = f"the server does not decode the Content-Encoding {coding[:40]}; send the body as it is"
+        raise ApiError(415, fault, code="unsupported_media_type")
     try:
         body = await asyncio.wait_for(_received(request, config.max_body), config.body_timeout)
     except asyncio.TimeoutError:

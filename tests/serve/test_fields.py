@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 
+import httpx2
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from tests.serve.running import ANA, PERSON, Served, client_of, serving, tool
 
 openai = pytest.importorskip("openai")
 
+
 WEATHER, CLOCK = tool("weather", city="string"), tool("clock", zone="integer")
 CALLED = {
     "role": "assistant",
@@ -24,6 +26,14 @@ CALLED = {
         {"id": "a", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Porto"}'}}
     ],
 }
+
+
+def _called(**function: object) -> dict[str, object]:
+    """Return a message with a call whose function has other fields."""
+    call = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}", **function}}
+    return {"role": "assistant", "tool_calls": [call]}
+
+
 OUTPUT = {"role": "tool", "tool_call_id": "a", "content": "sun"}
 REPLY = {"role": "assistant", "content": "Hello."}
 
@@ -167,6 +177,39 @@ def test_arguments_are_an_object(random: Served, parameters: object) -> None:
     assert json.loads(call.function.arguments) == {}
 
 
+@pytest.mark.parametrize("name", ["3d-view", "-", "_"])
+def test_a_tool_has_any_name_of_the_api(name: str) -> None:
+    reply = json.dumps({"name": name, "arguments": {"zone": 3}})
+    with serving([reply, '{"zone": 3}']) as served:
+        for choice in ("auto", "required"):
+            completion = client_of(served).chat.completions.create(
+                model="demo", messages=ANA, tools=[tool(name, zone="integer")], tool_choice=choice
+            )
+            [call] = completion.choices[0].message.tool_calls
+            assert (call.function.name, call.function.arguments) == (name, '{"zone": 3}')
+
+
+@pytest.mark.parametrize("prompt", [["a", None], [None], ["a", 1]])
+def test_a_prompt_is_a_text_or_tokens(random: Served, prompt: object) -> None:
+    with pytest.raises(openai.BadRequestError, match="must have texts or arrays of tokens as its items"):
+        client_of(random).completions.create(model="demo", prompt=prompt)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_each_chunk_before_the_usage_has_none(random: Served, text: bool) -> None:
+    options = {"model": "demo", "stream": True, "stream_options": {"include_usage": True}, "max_tokens": 5}
+    client = client_of(random)
+    stream = (
+        client.completions.create(prompt="Ana", **options)
+        if text
+        else client.chat.completions.create(messages=ANA, **options)
+    )
+    *chunks, last = stream
+    assert chunks
+    assert all(chunk.to_dict()["usage"] is None for chunk in chunks)
+    assert last.usage.total_tokens > 0
+
+
 BAD = {
     "type": "function",
     "function": {"name": "bad", "parameters": tool("x", a="strng")["function"]["parameters"]},
@@ -222,6 +265,30 @@ TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "
             "json_schema: {name, schema}",
             {"response_format": {"type": "json_object", "schema": {}}},
         ),
+        ("user", "must be a string", {"user": 5}),
+        ("metadata", "must be an object", {"metadata": "a"}),
+        ("metadata.a", "must be a string", {"metadata": {"a": 1}}),
+        ("store", "is not supported", {"store": 0}),
+        (
+            "max_completion_tokens",
+            "send max_completion_tokens: 7 or more",
+            {"max_tokens": None, "max_completion_tokens": 1, "response_format": PERSON},
+        ),
+        (
+            "messages[1].tool_calls[0].function.name",
+            "must be 1 to 64",
+            {"messages": [*ANA, _called(name="a b")]},
+        ),
+        (
+            "messages[1].tool_calls[0].function.name",
+            "must be 1 to 64",
+            {"messages": [*ANA, _called(name=None)]},
+        ),
+        (
+            "messages[1].tool_calls[0].function.arguments",
+            "a JSON object",
+            {"messages": [*ANA, _called(arguments='{"x": NaN}')]},
+        ),
         (
             "messages",
             "send include_schema: false",
@@ -240,6 +307,35 @@ def test_a_bad_field_is_named_with_a_remedy(
     assert raised.value.param == param
     assert fault in raised.value.body["message"]
     assert raised.value.body["code"]
+
+
+def _named(schema: object) -> dict[str, object]:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+
+
+@pytest.mark.parametrize(
+    ("param", "fields"),
+    [
+        ("metadata", {"metadata": {"\ud800": "a"}}),
+        ("user", {"user": "\ud800"}),
+        ("response_format.json_schema.schema", {"response_format": _named({"description": "\ud800"})}),
+        ("response_format.json_schema.schema", {"response_format": _named({"properties": {"\ud800": {}}})}),
+        (
+            "tools[0].function.parameters",
+            {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"title": "\ud800"}}}]},
+        ),
+        ("structured_outputs.choice", {"structured_outputs": {"choice": ["a", "\ud800"]}}),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused_in_its_field(
+    random: Served, param: str, fields: dict[str, object]
+) -> None:
+    body = json.dumps({"model": "demo", "messages": ANA, **fields})
+    headers = {"content-type": "application/json"}
+    response = httpx2.post(f"{random.url}/v1/chat/completions", content=body, headers=headers)
+    error = response.json()["error"]
+    assert (response.status_code, error["param"], error["code"]) == (400, param, "invalid_value")
+    assert "\ud800" not in error["message"]
 
 
 def test_errors_have_no_remedy_of_python(random: Served) -> None:

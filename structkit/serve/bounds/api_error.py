@@ -103,7 +103,7 @@ def api_error_of(error: Exception, params: Params = Params()) -> ApiError:
         case ApiError():
             return error
         case BudgetTooSmall():
-            message = str(error).replace("pass max_tokens=", f"send {params.limit}: ")
+            message = error.message.replace("pass max_tokens=", f"send {params.limit}: ")
             return ApiError(400, message, param=params.limit, code="budget_too_small")
         case SchemaError() | PatternError() | GrammarError() | VocabularyError():
             return ApiError(400, for_clients(str(error)), param=params.constraint, code="invalid_constraint")
@@ -112,7 +112,8 @@ def api_error_of(error: Exception, params: Params = Params()) -> ApiError:
                 400, for_clients(str(error)), param=params.constraint, code="constraint_too_large"
             )
         case AgentError():
-            return ApiError(400, str(error), param=params.prompt if error.place == "messages" else "tools")
+            param = params.prompt if error.place == "messages" else "tools"
+            return ApiError(400, str(error), param=param, code="invalid_value")
         case GenerationError(place="prompt"):
             return ApiError(
                 400, for_clients(error.message), param=params.prompt, code="context_length_exceeded"

@@ -10,7 +10,7 @@ from typing import cast
 from structkit.limits import Limits
 from structkit.schema.markers.grammar import GRAMMAR_KEYWORD
 from structkit.serve.bounds.api_error import ApiError
-from structkit.serve.read.fields import Fields, read_json
+from structkit.serve.read.fields import HALF_PAIR, Fields, has_surrogate, read_json
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget
@@ -108,7 +108,8 @@ def json_schema(given: Fields) -> JsonSchema:
     """Return the target of a schema: undeclared keys only where the schema allows them, as in strict outputs.
 
     Raises:
-        ApiError: The schema has a keyword with a grammar, which names files of this machine.
+        ApiError: The schema has a keyword with a grammar, which names files of this machine, or a text that is not
+            Unicode.
     """
     pending: list[object] = [given.values]
     while pending:
@@ -122,9 +123,11 @@ def json_schema(given: Fields) -> JsonSchema:
                         param=given.place,
                         code=_CODE,
                     )
-            pending += value.values()
+            pending += [*value, *value.values()]
         elif isinstance(value, list):
             pending += value
+        elif isinstance(value, str) and has_surrogate(value):
+            raise ApiError(400, f"{given.place} {HALF_PAIR}", param=given.place, code=_CODE)
     return JsonSchema(given.values, additional="closed", bounded_numbers=True)
 
 
@@ -171,6 +174,8 @@ def _structured_outputs(body: Fields) -> Iterator[Constraint]:
     if (options := given.items("choice", _MAX_CHOICES)) is not None:
         if not options or not all(isinstance(option, str) and option for option in options):
             raise given.error("choice", "must be an array of strings that are not empty")
+        if any(has_surrogate(str(option)) for option in options):
+            raise given.error("choice", HALF_PAIR)
         if len({*map(str, options)}) < len(options):
             raise given.error("choice", "has the same string twice")
         yield _of(Choice(cast("list[str]", options)), given.path("choice"))

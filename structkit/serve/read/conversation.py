@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import re
 from itertools import count
 
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.models.protocols import Message as Turn
 from structkit.serve.bounds.api_error import ApiError
-from structkit.serve.read.fields import Fields
+from structkit.serve.read.fields import Fields, read_json
 
-__all__ = ["Conversation", "text_of"]
+__all__ = ["FUNCTION_NAME", "FUNCTION_NAME_FAULT", "Conversation", "text_of"]
+
+FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+FUNCTION_NAME_FAULT = "must be 1 to 64 letters, digits, underscores and hyphens"
 
 _MAX_PARTS = 1_000
 _CODE = "invalid_value"
@@ -72,13 +75,13 @@ class Conversation:
         """
         self._check_outputs()
         id, name = item.text(id_name) or "", function.text("name") or ""
+        if not FUNCTION_NAME.fullmatch(name):
+            raise function.error("name", FUNCTION_NAME_FAULT)
         arguments = function.text("arguments") or "{}"
         try:
-            is_object = isinstance(json.loads(arguments), dict)
-        except (ValueError, RecursionError):
-            is_object = False
-        if not is_object:
-            raise function.error("arguments", "must be the text of a JSON object")
+            read_json(arguments.encode())
+        except ApiError:
+            raise function.error("arguments", "must be the text of a JSON object") from None
         if not id or id in self._called:
             raise item.error(id_name, "must be a string that no other open call has")
         self._called[id] = CallPart(id=f"call_{next(self._numbers)}", name=name, arguments=arguments)

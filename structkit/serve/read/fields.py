@@ -11,9 +11,15 @@ from typing import TypeVar, cast
 
 from structkit.serve.bounds.api_error import ApiError
 
-__all__ = ["Fields", "read_json"]
+__all__ = ["HALF_PAIR", "Fields", "has_surrogate", "read_json"]
 
 T = TypeVar("T")
+
+HALF_PAIR = "has half of a surrogate pair, which is no character"
+"""The fault of a text that UTF-8 cannot write."""
+
+_MAX_DIGITS = 4_000
+"""Maximum digits of an integer, below the limit of Python, whose error names a remedy for programs."""
 
 
 def read_json(body: bytes) -> Fields:
@@ -26,7 +32,7 @@ def read_json(body: bytes) -> Fields:
     2
     """
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_number, parse_int=_integer)
     except RecursionError:
         raise ApiError(400, "the body is nested too deeply", code="invalid_json") from None
     except ValueError as error:
@@ -38,6 +44,20 @@ def read_json(body: bytes) -> Fields:
 
 def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _number(text: str) -> float:
+    """Return a number; one beyond the largest would be infinite, which JSON cannot write back."""
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} is larger than a number of 64 bits; send a smaller one")
+    return value
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"an integer has {len(text):,} digits; send at most {_MAX_DIGITS:,}")
+    return int(text)
 
 
 class Fields:
@@ -92,8 +112,8 @@ class Fields:
         value = self._typed(name, str, "a string")
         if value is not None and max_length is not None and len(value) > max_length:
             raise self.error(name, f"must have at most {max_length:,} characters")
-        if value is not None and _has_surrogate(value):
-            raise self.error(name, "has half of a surrogate pair, which is no character")
+        if value is not None and has_surrogate(value):
+            raise self.error(name, HALF_PAIR)
         return value
 
     def flag(self, name: str, default: bool) -> bool:
@@ -153,5 +173,10 @@ class Fields:
         return value
 
 
-def _has_surrogate(text: str) -> bool:
+def has_surrogate(text: str) -> bool:
+    r"""Whether a text has half of a surrogate pair.
+
+    >>> has_surrogate("\ud83d"), has_surrogate("\U0001f600")
+    (True, False)
+    """
     return any("\ud800" <= character <= "\udfff" for character in text)

@@ -14,7 +14,7 @@ from structkit.serve.bounds.config import ServerConfig
 from structkit.serve.read.bias import read_bias
 from structkit.serve.read.constraints import Constraint, free_text, read_constraint
 from structkit.serve.read.conversation import Conversation
-from structkit.serve.read.fields import Fields
+from structkit.serve.read.fields import HALF_PAIR, Fields, has_surrogate
 from structkit.serve.read.messages import read_messages
 from structkit.serve.read.tools import ToolAsk, read_tools
 
@@ -24,6 +24,7 @@ __all__ = [
     "AnyPrompt",
     "Ask",
     "check_neutral",
+    "check_without_effect",
     "free_constraint",
     "read_chat",
     "read_completion",
@@ -131,6 +132,7 @@ class Ask:
         is_streamed: Whether the answers are sent while they are generated.
         sends_usage: Whether the usage ends a stream.
         top_logprobs: Number of alternatives to each token; `None` without log-probabilities.
+        limit: The field with the maximum number of tokens.
         tools: The tools, if there are any.
         echo: What a response repeats of the request.
     """
@@ -145,6 +147,7 @@ class Ask:
     is_streamed: bool
     sends_usage: bool
     top_logprobs: int | None
+    limit: str = "max_tokens"
     tools: ToolAsk | None = None
     echo: Mapping[str, object] = field(default_factory=dict)
 
@@ -157,8 +160,7 @@ class Ask:
     def params(self) -> Params:
         """The fields that errors of the generation name."""
         prompt = {"chat": "messages", "text": "prompt", "response": "input"}[self.kind]
-        limit = "max_output_tokens" if self.kind == "response" else "max_tokens"
-        return Params(prompt, limit, self.constraint.param)
+        return Params(prompt, self.limit, self.constraint.param)
 
 
 def read_chat(body: Fields, config: ServerConfig) -> Ask:
@@ -169,6 +171,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     """
     body.check_names(_CHAT, _REMEDIES)
     check_neutral(body, _NEUTRAL)
+    check_without_effect(body)
     given = read_constraint(body)
     conversation = read_messages(body)
     tools = read_tools(body, conversation)
@@ -190,6 +193,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
         options=options,
         stops=stops,
         top_logprobs=(top or 0) if has_logprobs else None,
+        limit="max_tokens" if limit is None else "max_completion_tokens",
         tools=tools,
         count=body.integer("n", 1, config.answers_of_request) or 1,
         is_streamed=body.flag("stream", False),
@@ -205,6 +209,7 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
     """
     body.check_names(_COMPLETION, _REMEDIES)
     check_neutral(body, _NEUTRAL)
+    check_without_effect(body)
     given = read_constraint(body)
     stops = _stops(body, is_free=given is None)
     options = read_options(body, config, None, _COMPLETION_TOKENS if given is None else None)
@@ -244,8 +249,26 @@ def check_neutral(body: Fields, neutral: Mapping[str, tuple[object, ...]]) -> No
         ApiError: One has another value.
     """
     for name, values in neutral.items():
-        if body.has(name) and body.raw(name) not in values:
+        # 0 equals False in Python, and not in JSON.
+        if body.has(name) and not any(
+            type(body.raw(name)) is type(each) and body.raw(name) == each for each in values
+        ):
             raise body.error(name, f"is not supported; leave it out, or give {json.dumps(values[0])}")
+
+
+def check_without_effect(body: Fields) -> None:
+    """Check the types of the fields that change no answer: a response repeats some of them.
+
+    Raises:
+        ApiError: One has another type.
+    """
+    for name in WITHOUT_EFFECT:
+        if name != "metadata":
+            body.text(name)
+    metadata = body.nested("metadata")
+    for name in {} if metadata is None else metadata.values:
+        if metadata is not None and (has_surrogate(name) or metadata.text(name) is None):
+            raise body.error("metadata", "must have texts as its names and values")
 
 
 def read_model(body: Fields) -> str:
@@ -319,8 +342,8 @@ def _stops(body: Fields, *, is_free: bool) -> tuple[str, ...]:
     for stop in stops:
         if not isinstance(stop, str) or not 0 < len(stop) <= _MAX_STOP_LENGTH:
             raise body.error("stop", f"must be strings of 1 to {_MAX_STOP_LENGTH} characters")
-        if any("\ud800" <= character <= "\udfff" for character in stop):
-            raise body.error("stop", "has half of a surrogate pair, which is no character")
+        if has_surrogate(stop):
+            raise body.error("stop", HALF_PAIR)
     if not is_free:
         raise body.error("stop", "would cut the answer, which must be complete; leave it out")
     return tuple(cast("list[str]", stops))
@@ -344,6 +367,8 @@ def _prompts(body: Fields) -> tuple[AnyPrompt, ...]:
 
 
 def _prompt_text(body: Fields, item: object) -> str:
+    if not isinstance(item, str):
+        raise body.error("prompt", "must have texts or arrays of tokens as its items")
     return Fields({"prompt": item}, body.place).text("prompt") or ""
 
 

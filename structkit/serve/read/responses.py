@@ -16,6 +16,7 @@ from structkit.serve.read.requests import (
     WITHOUT_EFFECT,
     Ask,
     check_neutral,
+    check_without_effect,
     free_constraint,
     read_model,
     read_options,
@@ -97,6 +98,7 @@ def read_response(body: Fields, config: ServerConfig) -> Ask:
     """
     body.check_names(_NAMES, _REMEDIES)
     check_neutral(body, _NEUTRAL)
+    check_without_effect(body)
     _check_reasoning(body)
     given = read_text_constraint(body)
     conversation = _conversation(body)
@@ -120,6 +122,7 @@ def read_response(body: Fields, config: ServerConfig) -> Ask:
         is_streamed=body.flag("stream", False),
         sends_usage=True,
         top_logprobs=top_logprobs,
+        limit="max_output_tokens",
         tools=tools,
         echo=values,
     )

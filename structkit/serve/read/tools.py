@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from structkit.messages import Message
 from structkit.serve.read.constraints import json_schema
-from structkit.serve.read.conversation import Conversation
+from structkit.serve.read.conversation import FUNCTION_NAME, FUNCTION_NAME_FAULT, Conversation
 from structkit.serve.read.fields import Fields
 from structkit.targets.specs import JsonSchema
 
@@ -16,7 +15,6 @@ __all__ = ["ToolAsk", "ToolSpec", "read_tools"]
 
 _MAX_TOOLS = 128
 _MAX_PARALLEL_CALLS = 4
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 _Choice: TypeAlias = Literal["auto", "required", "none"]
 
@@ -101,8 +99,8 @@ def _tool(item: Fields, is_flat: bool) -> ToolSpec:
         raise item.error("function", "is required: {name, description, parameters}")
     function.check_names(("type", *_FIELDS) if is_flat else _FIELDS)
     name = function.text("name") or ""
-    if not _NAME.fullmatch(name):
-        raise function.error("name", "must be 1 to 64 letters, digits, underscores and hyphens")
+    if not FUNCTION_NAME.fullmatch(name):
+        raise function.error("name", FUNCTION_NAME_FAULT)
     given = function.nested("parameters") or Fields({}, function.path("parameters"))
     kinds = given.raw("type")
     if kinds not in (None, "object") and not (isinstance(kinds, list) and "object" in kinds):

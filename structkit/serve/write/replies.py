@@ -47,11 +47,11 @@ class Reply:
         """Return the events that start an answer."""
         if not self._is_chat:
             return b""
-        return event(self._chunk(index, {"role": "assistant", "content": ""}, None, None))
+        return self._event(self._chunk(index, {"role": "assistant", "content": ""}, None, None))
 
     def piece(self, index: int, piece: Piece) -> bytes:
         """Return the event of a piece."""
-        return event(self._chunk_of(index, piece))
+        return self._event(self._chunk_of(index, piece))
 
     def end(self, usages: Sequence[Usage]) -> bytes:
         """Return the events that end the stream, given the usage of each answer."""
@@ -84,6 +84,10 @@ class Reply:
         prompt = sum(usage.prompt_tokens for usage in usages[:: self._ask.count])
         written = sum(usage.written_tokens for usage in usages)
         return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+
+    def _event(self, chunk: Json) -> bytes:
+        """Return the event of a chunk; the usage is null in each before the one that has it."""
+        return event({**chunk, "usage": None} if self._ask.sends_usage else chunk)
 
     def _choice(self, index: int, pieces: Sequence[Piece]) -> Json:
         end = pieces[-1]
