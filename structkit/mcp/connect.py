@@ -336,4 +336,4 @@ class Connection:
 def _tool_name(listed: str) -> str:
     """Return a valid `Tool` name for a listed name."""
     name = re.sub(r"[^\w.-]", "_", listed)
-    return (name if re.match(r"[^\W\d]", name) else f"_{name}")[:64]
+    return (f"_{name}" if name[:1] in ("", ".") else name)[:64]

@@ -102,8 +102,8 @@ class Tool(Generic[P, R_co]):
             raise TypeError(
                 f"available of {self.name} is a function of the run's context, not {self.available!r:.60}"
             )
-        if not re.fullmatch(r"[^\W\d][\w.-]{0,63}", self.name):
-            remedy = "use a letter, then up to 63 letters, digits, `_`, `-` or `.`"
+        if not re.fullmatch(r"[\w-][\w.-]{0,63}", self.name):
+            remedy = "use up to 64 letters, digits, `_`, `-` or `.`, with no `.` first"
             if self.name == "<lambda>":
                 remedy = "write a def, or structkit.tool(..., name='...')"
             raise AgentError(f"invalid tool name {self.name!r}; {remedy}")

@@ -105,6 +105,7 @@ def test_toolsets_of_toolsets() -> None:
         sk.Agent(model, tools=[inner.prefix("a_"), sk.tool(read, name="a_read")])
     with pytest.raises(sk.AgentError, match="invalid tool name"):
         inner.prefix("x" * 61)
+    assert names(inner.prefix("3-")) == ["3-read", "3-look"]
     with pytest.raises(TypeError, match="list of functions"):
         sk.Toolset(read)  # type: ignore[arg-type]
 
