@@ -7,10 +7,11 @@ import contextlib
 import gc
 import itertools
 import json
+import os
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field
@@ -219,6 +220,43 @@ def test_a_file_of_something_else_is_left_alone(content: str, message: str, tmp_
     with pytest.raises(sk.StructkitError, match=message):
         sk.extract_many(ScriptedModel(["1"]), ["a"], int, results_file=path)
     assert path.read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("reply", "first", "second"),
+    [("true", bool, int), ("1", int, float), ("1", Annotated[int, Field(ge=1)], Annotated[int, Field(ge=0)])],
+)
+def test_a_text_that_another_target_would_take_is_refused(
+    reply: str, first: Any, second: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "results.jsonl"
+    model = ScriptedModel([reply, reply])
+    kept = sk.extract_many(model, ["a"], first, results_file=path)
+    assert sk.extract_many(model, ["a"], first, results_file=path) == kept
+    with pytest.raises(sk.StructkitError, match="result of another target than"):
+        sk.extract_many(model, ["a"], second, results_file=path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a named pipe")
+def test_a_file_whose_end_never_comes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(sk.StructkitError, match="no regular file"):
+        sk.extract_many(ScriptedModel([]), ["a"], int, results_file=path)
+
+
+def test_a_prompt_that_is_none_has_no_stored_result(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    sk.extract_many(ScriptedModel(["1"]), ["a"], int, results_file=path)
+    with pytest.raises(sk.StructkitError, match="another prompt"):
+        sk.extract_many(ScriptedModel([]), [5], int, results_file=path)  # type: ignore[list-item]
+
+
+def test_a_line_is_json_also_if_a_number_is_beyond_64_bits(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    values = sk.extract_many(ScriptedModel(["1e400"]), ["a"], {"type": "number"}, results_file=path)
+    assert values == sk.extract_many(ScriptedModel([]), ["a"], {"type": "number"}, results_file=path)
+    assert json.loads(path.read_text(), parse_constant=pytest.fail)["value"] == "1e400"
 
 
 def test_a_file_of_another_target_or_a_folder_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from structkit.generate.input.guide_cache import GUIDE_CACHE
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import FinishReason, Result, Usage
 from structkit.rejected import Rejected
+from structkit.targets.targets import Target
 
 __all__ = ["ResultFile"]
 
@@ -23,8 +25,9 @@ class ResultFile:
     """Results in JSON Lines, in the order of completion; a context manager.
 
     Each line has the `index` of the prompt, the `value` (JSON data, or a text), the `text` that it was parsed from, the
-    `finish_reason`, the `attempts`, the `token_ids` and the `usage`, and a hash of the `prompt`. A line is written at
-    once. An incomplete last line, of a process that was killed, is removed. One number for each result is in memory.
+    `finish_reason`, the `attempts`, the `token_ids` and the `usage`, and hashes of the `prompt` and of the `target`. A
+    line is written at once. An incomplete last line, of a process that was killed, is removed. One number for each
+    result is in memory.
 
     Args:
         path: The file; it is created if it does not exist.
@@ -36,7 +39,10 @@ class ResultFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offsets: dict[int, int] = {}
+        self._hashed: tuple[Target[object], str] | None = None
         try:
+            if path.exists() and not path.is_file():
+                raise OSError(f"{path} is no regular file")
             self._file = path.open("a+b")
         except OSError as error:
             raise StructkitError(
@@ -64,9 +70,14 @@ class ResultFile:
         line = self._line(self._offsets[request.number])
         target = GUIDE_CACHE.read(request.target, request.settings.compile_settings)
         place = f"{self._path}, index {request.number}"
-        if line.get("prompt") != _digest(request):
+        if line.get("prompt") != _hash(request.prompt):
             raise StructkitError(
                 "the file has the result of another prompt; give another file, or the prompts in the same order",
+                place=place,
+            )
+        if line.get("target") != self._target_hash(target):
+            raise StructkitError(
+                f"the file has the result of another target than {target.name}; give another file",
                 place=place,
             )
         try:
@@ -90,16 +101,17 @@ class ResultFile:
 
     def write(self, request: Request, result: Result[object]) -> None:
         """Append a result."""
-        is_json = GUIDE_CACHE.read(request.target, request.settings.compile_settings).is_json
+        target = GUIDE_CACHE.read(request.target, request.settings.compile_settings)
         line = {
             "index": request.number,
-            "value": json.loads(result.text) if is_json else result.text,
+            "value": json.loads(result.text, parse_float=_number) if target.is_json else result.text,
             "text": result.text,
             "finish_reason": result.finish_reason,
             "attempts": result.attempts,
             "token_ids": result.token_ids,
             "usage": asdict(result.usage),
-            "prompt": _digest(request),
+            "prompt": _hash(request.prompt),
+            "target": self._target_hash(target),
         }
         try:
             self._file.write(json.dumps(line).encode() + b"\n")
@@ -124,6 +136,12 @@ class ResultFile:
             end += len(line)
         self._file.truncate(end)
 
+    def _target_hash(self, target: Target[object]) -> str:
+        """Return a hash of the schema of a target. Requests of one target follow each other, so the last is kept."""
+        if self._hashed is None or self._hashed[0] is not target:
+            self._hashed = (target, _hash(target.json_schema()))
+        return self._hashed[1]
+
     def _line(self, offset: int) -> Mapping[str, object]:
         self._file.seek(offset)
         return _parse(self._file.readline(), str(self._path))
@@ -147,9 +165,22 @@ def _parse(line: bytes, place: str) -> Mapping[str, object]:
     return parsed
 
 
-def _digest(request: Request) -> str:
-    """Return a hash of the prompt."""
-    prompt = (
-        request.prompt if isinstance(request.prompt, str) else [dict(message) for message in request.prompt]
-    )
-    return hashlib.sha256(json.dumps(prompt, default=str).encode()).hexdigest()[:16]
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, default=_plain).encode()).hexdigest()[:16]
+
+
+def _plain(value: object) -> object:
+    """Return a value that JSON can write; that of anything, for a prompt that is none has no result."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, Sequence) else str(value)
+
+
+def _number(text: str) -> float | str:
+    """Return a number; its text if it is larger than a number of 64 bits, for JSON has no infinity.
+
+    >>> _number("0.5"), _number("1e400")
+    (0.5, '1e400')
+    """
+    value = float(text)
+    return text if math.isinf(value) else value
