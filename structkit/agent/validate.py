@@ -165,7 +165,7 @@ def _with_arguments(state: RunState, id: str, arguments: str) -> RunState:
 
 
 def _check_waiting(state: RunState) -> None:
-    """Check that each call of the last step is pending or has an output."""
+    """Check that each call of the last step is pending or has an output, under its own name."""
     last = state.messages[-1] if state.messages else None
     if not isinstance(last, Calls):
         raise _state_error("the last message of the state has no calls")
@@ -175,6 +175,9 @@ def _check_waiting(state: RunState) -> None:
         calls[each.id] != (each.name, each.arguments) for each in state.pending
     ):
         raise _state_error("the pending calls of the state are not the calls of its last message")
+    for each in state.tool_results:
+        if each.name != (name := calls[each.id][0]):
+            raise _state_error(f"the output of {each.id} is of {each.name:.80}, and its call of {name}")
 
 
 def _state_error(message: str) -> AgentError:

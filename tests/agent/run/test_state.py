@@ -109,6 +109,13 @@ CHANGES: list[tuple[Callable[[sk.RunState], sk.RunState], str]] = [
     (lambda s: replace(s, agent_fingerprint=3), "invalid state of a run"),  # type: ignore[arg-type]
     (lambda s: replace(s, tool_results=s.tool_results * 2), "pending calls"),
     (lambda s: replace(s, pending=s.pending * 2), "pending calls"),
+    *(
+        (
+            lambda s, n=name: replace(s, tool_results=(replace(s.tool_results[0], name=n),)),
+            f"is of {name}, and",
+        )
+        for name in ("pay", "unknown")
+    ),
     (
         lambda s: replace(s, messages=(*s.messages[:2], *s.messages[3:])),
         "call_1 in the messages has no output",
