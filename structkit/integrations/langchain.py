@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from structkit.agent.agent import Agent
+from structkit.agent.prompt.history import order_outputs
 from structkit.agent.run.events import StepEnd
-from structkit.agent.run.state import AgentStep
+from structkit.agent.run.state import AgentStep, last_call_number
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import Tool
 from structkit.errors import GenerationError, MissingExtra
@@ -123,13 +124,15 @@ class ChatStructkit(BaseChatModel):
         Args:
             tools: Functions, pydantic classes, tools of LangChain, or dicts in the notation of OpenAI.
             tool_choice: `"any"`, `"required"` or true for exactly one call; the name of a tool for one call of it;
-                `"none"` for text; `"auto"` and `None` leave the choice to the model.
+                `"none"` for text; `"auto"` and `None` leave the choice to the model. Also a dict with one of these as
+                its `type`, or with the name of a tool, as OpenAI and Anthropic write it.
             **kwargs: Options of the calls, such as `max_tokens`.
+
+        Raises:
+            GenerationError: A dict has no choice.
         """
-        if isinstance(tool_choice, Mapping):  # {"type": "function", "function": {"name": ...}}
-            tool_choice = cast("Mapping[str, Any]", tool_choice["function"])["name"]
         found = [convert_to_openai_tool(tool) for tool in tools]
-        return self.bind(tools=found, tool_choice=tool_choice, **kwargs)
+        return self.bind(tools=found, tool_choice=_choice_of(tool_choice), **kwargs)
 
     def with_structured_output(
         self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
@@ -160,7 +163,8 @@ class ChatStructkit(BaseChatModel):
             agent, tools = self._agent_of(kwargs)
             instructions, conversation = _read(messages)
             step = agent.step(conversation, deps=instructions)
-            reply = _reply(step, stop, is_forced=bool(tools) and not agent.tools)
+            forced_id = f"call_{last_call_number(conversation) + 1}" if tools and not agent.tools else None
+            reply = _reply(step, stop, forced_id)
         else:
             settings = Settings.read("extract", cast("Options", _options({**self.options, **kwargs})))
             request = Request(model=self.model, prompt=_prompt(messages), target=target, settings=settings)
@@ -258,6 +262,8 @@ def _language(
             )
             for tool in tools
         ], str
+    if not tools:
+        raise GenerationError(f"tool_choice={choice!r} needs a tool to call; give tools, or leave it out")
     if choice not in ("any", "required", True):
         names = ", ".join(tool["name"] for tool in tools)
         tools = [tool for tool in tools if tool["name"] == choice]
@@ -273,6 +279,26 @@ def _language(
         for tool in tools
     ]
     return [], json_target({"anyOf": members}, {_uri(tool): _parameters(tool) for tool in tools})
+
+
+def _choice_of(given: str | bool | Mapping[str, Any] | None) -> str | bool | None:
+    """Return the choice that a dict of OpenAI or Anthropic has.
+
+    >>> _choice_of({"type": "function", "function": {"name": "f"}}), _choice_of({"type": "tool", "name": "f"})
+    ('f', 'f')
+    >>> _choice_of({"type": "any"})
+    'any'
+    """
+    match given:
+        case {"function": {"name": str(name)}} | {"name": str(name)}:
+            return name
+        case {"type": "auto" | "any" | "required" | "none" as kind}:
+            return str(kind)
+        case Mapping():
+            raise GenerationError(
+                f"tool_choice={given!r:.80} names no tool; write the name of one, 'any', 'none' or 'auto'"
+            )
+    return given
 
 
 def _uri(tool: Mapping[str, Any]) -> str:
@@ -299,8 +325,8 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _reply(step: AgentStep[object], stop: Sequence[str] | None, *, is_forced: bool) -> AIMessage:
-    """Return the message of a step."""
+def _reply(step: AgentStep[object], stop: Sequence[str] | None, forced_id: str | None) -> AIMessage:
+    """Return the message of a step; a result that is a call has an id that no call before it has."""
     message = step.message
     calls: list[dict[str, Any]] = []
     content = message.text
@@ -309,9 +335,9 @@ def _reply(step: AgentStep[object], stop: Sequence[str] | None, *, is_forced: bo
             {"name": call.name, "args": json.loads(call.arguments), "id": call.id, "type": "tool_call"}
             for call in message.calls
         ]
-    elif is_forced:
+    elif forced_id is not None:
         value = cast("Mapping[str, Any]", step.value)
-        calls = [{"name": value["name"], "args": value["arguments"], "id": "call_1", "type": "tool_call"}]
+        calls = [{"name": value["name"], "args": value["arguments"], "id": forced_id, "type": "tool_call"}]
     else:
         content = _cut(message.content, stop)
     return AIMessage(
@@ -409,7 +435,7 @@ def _read(messages: Sequence[BaseMessage]) -> tuple[str, tuple[Message, ...]]:
                 raise GenerationError(
                     f"a {type(message).__name__} cannot be read; pass messages of the system, human, AI and tools"
                 )
-    return "\n\n".join(system), tuple(found) or (User(content=""),)
+    return "\n\n".join(system), order_outputs(found) or (User(content=""),)
 
 
 def _text(message: BaseMessage) -> str:

@@ -209,3 +209,53 @@ def test_a_limit_is_an_error_where_that_is_asked_for() -> None:
         limited.invoke("x", max_tokens=5)
     with pytest.raises(sk.BudgetExceeded):
         limited.with_structured_output(Person).invoke("x")
+
+
+def test_outputs_can_come_in_another_order_than_their_calls() -> None:
+    calls = [
+        {"name": "add", "args": {"a": 2, "b": 3}, "id": "x"},
+        {"name": "look", "args": {"place": "Oslo"}, "id": "y"},
+    ]
+    asked = [HumanMessage("Go."), AIMessage("", tool_calls=calls)]
+    outputs = [ToolMessage("5", tool_call_id="x"), ToolMessage("It rains.", tool_call_id="y")]
+    prompts = []
+    for given in (outputs, outputs[::-1]):
+        chosen = chat("Done.")
+        assert chosen.bind_tools([add, look]).invoke([*asked, *given]).content == "Done."
+        prompts.append(chosen.model.prompts)
+    assert prompts[0] == prompts[1]
+
+
+def test_required_calls_of_a_conversation_have_different_ids() -> None:
+    runnable = chat(*[CALL] * 3).bind_tools([add], tool_choice="any")
+    messages: list[Any] = [HumanMessage("Go.")]
+    for _ in range(3):
+        reply = runnable.invoke(messages)
+        messages += [reply, ToolMessage("5", tool_call_id=reply.tool_calls[0]["id"])]
+    ids = [message.tool_calls[0]["id"] for message in messages if isinstance(message, AIMessage)]
+    assert len(set(ids)) == 3
+
+
+CALL = '{"name": "add", "arguments": {"a": 2, "b": 3}}'
+
+
+@pytest.mark.parametrize(
+    ("choice", "reply", "is_call"),
+    [
+        ({"type": "function", "function": {"name": "add"}}, CALL, True),
+        ({"type": "tool", "name": "add"}, CALL, True),
+        ({"type": "any"}, CALL, True),
+        ({"type": "auto"}, "Hello.", False),
+        ({"type": "none"}, "Hello.", False),
+    ],
+)
+def test_the_choice_of_a_tool_can_be_a_dict(choice: dict[str, Any], reply: str, is_call: bool) -> None:
+    answer = chat(reply).bind_tools([add, look], tool_choice=choice).invoke("Go.")
+    assert bool(answer.tool_calls) is is_call
+
+
+def test_a_choice_that_names_nothing_is_an_error_with_a_remedy() -> None:
+    with pytest.raises(sk.GenerationError, match=r"names no tool\s+write the name of one"):
+        chat().bind_tools([add], tool_choice={"type": "computer"})
+    with pytest.raises(sk.GenerationError, match="'any' needs a tool to call"):
+        chat().bind_tools([], tool_choice="any").invoke("Go.")

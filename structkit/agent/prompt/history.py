@@ -16,6 +16,7 @@ __all__ = [
     "HistoryOptions",
     "check_history",
     "check_messages",
+    "order_outputs",
     "read_history_options",
     "turn_starts",
 ]
@@ -101,6 +102,30 @@ def check_history(
     if tools is not None:
         _check_tools(known, tools, place)
     return tuple(known)
+
+
+def order_outputs(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return messages with the outputs of a step in the order of its calls.
+
+    Other libraries have them in the order in which the calls ended.
+
+    >>> calls = Calls(calls=(CallPart(id="1", name="f", arguments="{}"), CallPart(id="2", name="g", arguments="{}")))
+    >>> outputs = [Output(id="2", name="g", content="b"), Output(id="1", name="f", content="a")]
+    >>> [message.content for message in order_outputs([calls, *outputs])[1:]]
+    ['a', 'b']
+    """
+    ordered: list[Message] = []
+    ids: list[str] = []
+    for message in messages:
+        at = len(ordered)
+        if isinstance(message, Calls):
+            ids = [call.id for call in message.calls]
+        elif isinstance(message, Output) and message.id in ids:
+            later = ids[ids.index(message.id) :]
+            while isinstance(before := ordered[at - 1], Output) and before.id in later:
+                at -= 1
+        ordered.insert(at, message)
+    return tuple(ordered)
 
 
 def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:
