@@ -19,6 +19,7 @@ from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.settings import BatchSettings, Settings
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_as_completed
+from structkit.generate.run.result_file import stored_value
 from structkit.models.protocols import LogitsModel
 from structkit.targets.targets import AnyTarget, read_target
 
@@ -219,7 +220,7 @@ def _answers(
 
 def _answer(result: Result[object] | Exception, line_id: object, *, is_json: bool) -> dict[str, object]:
     if isinstance(result, Result):
-        answer: dict[str, object] = {"value": json.loads(result.text) if is_json else result.text}
+        answer: dict[str, object] = {"value": stored_value(result.text, is_json=is_json)}
         if result.finish_reason == "budget":
             answer["finish_reason"] = "budget"
     else:

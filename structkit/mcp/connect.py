@@ -334,6 +334,10 @@ class Connection:
 
 
 def _tool_name(listed: str) -> str:
-    """Return a valid `Tool` name for a listed name."""
+    """Return a valid `Tool` name for a listed name.
+
+    >>> _tool_name("files/read"), _tool_name("3d"), _tool_name(".a")
+    ('files_read', '3d', '_.a')
+    """
     name = re.sub(r"[^\w.-]", "_", listed)
     return (f"_{name}" if name[:1] in ("", ".") else name)[:64]

@@ -294,6 +294,17 @@ def test_a_file_of_prompts_line_by_line(
     assert sink.read_text() == complete
 
 
+def test_a_line_is_json_also_if_a_number_is_beyond_64_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("structkit.cli.many.load", lambda name: ScriptedModel(["1e400"]))
+    schema, source, sink = (tmp_path / name for name in ("schema.json", "in.jsonl", "out.jsonl"))
+    schema.write_text('{"type": "number"}')
+    source.write_text('"How many?"\n')
+    assert main(["extract", "--schema", str(schema), "--input", str(source), "--output", str(sink)]) == 0
+    assert json.loads(sink.read_text(), parse_constant=pytest.fail) == {"value": "1e400"}
+
+
 KILLED = """
 import os
 import pathlib

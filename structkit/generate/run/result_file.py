@@ -18,7 +18,7 @@ from structkit.generate.output.result import FinishReason, Result, Usage
 from structkit.rejected import Rejected
 from structkit.targets.targets import Target
 
-__all__ = ["ResultFile"]
+__all__ = ["ResultFile", "stored_value"]
 
 
 class ResultFile:
@@ -104,7 +104,7 @@ class ResultFile:
         target = GUIDE_CACHE.read(request.target, request.settings.compile_settings)
         line = {
             "index": request.number,
-            "value": json.loads(result.text, parse_float=_number) if target.is_json else result.text,
+            "value": stored_value(result.text, is_json=target.is_json),
             "text": result.text,
             "finish_reason": result.finish_reason,
             "attempts": result.attempts,
@@ -176,11 +176,15 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, Sequence) else str(value)
 
 
-def _number(text: str) -> float | str:
-    """Return a number; its text if it is larger than a number of 64 bits, for JSON has no infinity.
+def stored_value(text: str, *, is_json: bool) -> object:
+    """Return the value of a text as JSON can write it: a number beyond 64 bits is its text, for JSON has no infinity.
 
-    >>> _number("0.5"), _number("1e400")
-    (0.5, '1e400')
+    >>> stored_value("[0.5, 1e400]", is_json=True), stored_value("0.5", is_json=False)
+    ([0.5, '1e400'], '0.5')
     """
+    return json.loads(text, parse_float=_number) if is_json else text
+
+
+def _number(text: str) -> float | str:
     value = float(text)
     return text if math.isinf(value) else value
