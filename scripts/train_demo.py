@@ -25,7 +25,7 @@ from demo_corpus.corpus import heldout_tasks, train_examples, train_tasks
 from demo_corpus.example import Example
 from demo_corpus.grading import Grade, grade
 from demo_corpus.spelling import TOKENIZER_CONFIG, train_tokenizer, word_texts, wrap
-from demo_corpus.values import Source
+from demo_corpus.values import Source, is_heldout
 from torch import distributed, multiprocessing
 from torch.nn import functional as F
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 VOCABULARY_SIZE = 4096
 MAX_TOKENS = 520  # longer exercises are excluded from training
+RARE = 1.2e-3  # occurrences per exercise up to which the embedding of a token is not trained well enough to be copied
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Plan:
     warm_steps: int = 100
     nonsense_steps: int = 1000
     agents: float = 0.5
+    swapped: float = 0.3
     peak: float = 2e-3
     seed: int = 7
 
@@ -76,6 +78,7 @@ def work(rank: int, options: argparse.Namespace, port: int) -> None:
         step_tokens=options.step_tokens,
         nonsense_steps=options.nonsense_steps,
         agents=options.agents,
+        swapped=options.swapped,
         peak=options.peak,
         seed=options.seed,
     )
@@ -95,6 +98,12 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--step-tokens", type=int, default=5120)
     parser.add_argument("--nonsense-steps", type=int, default=1000)
     parser.add_argument("--agents", type=float, default=0.5, help="share of agent runs among the exercises")
+    parser.add_argument(
+        "--swapped",
+        type=float,
+        default=0.3,
+        help="share of exercises in which random pieces replace copied words",
+    )
     parser.add_argument(
         "--minutes",
         type=float,
@@ -150,13 +159,19 @@ Encoded: TypeAlias = "tuple[list[int], list[bool]]"
 
 
 def batches(
-    examples: Iterator[Example | Task], tokenizer: PreTrainedTokenizerFast, tokens: int, seed: int
+    examples: Iterator[Example | Task],
+    tokenizer: PreTrainedTokenizerFast,
+    tokens: int,
+    seed: int,
+    swapped: float = 0.0,
 ) -> Iterator[Batch]:
     """Yield batches of about `tokens` tokens, of exercises of similar length, so that there is little padding."""
     shuffle = random.Random(seed)
+    pieces = letter_pieces(tokenizer)
     while True:
-        pool = sorted(encode([next(examples) for _ in range(2048)], tokenizer), key=lambda pair: len(pair[0]))
-        pool = [pair for pair in pool if len(pair[0]) <= MAX_TOKENS]
+        pool = encode([next(examples) for _ in range(2048)], tokenizer)
+        pool = [swap_words(pair, pieces, shuffle) if shuffle.random() < swapped else pair for pair in pool]
+        pool = sorted((pair for pair in pool if len(pair[0]) <= MAX_TOKENS), key=lambda pair: len(pair[0]))
         groups: list[list[Encoded]] = [[]]
         for pair in pool:
             if len(pair[0]) * (len(groups[-1]) + 1) > tokens:
@@ -180,6 +195,31 @@ def encode(examples: Sequence[Example | Task], tokenizer: PreTrainedTokenizerFas
             is_target += [is_generated] * len(part)
         encoded.append((ids, is_target))
     return encoded
+
+
+def letter_pieces(tokenizer: PreTrainedTokenizerFast) -> list[int]:
+    """Return the tokens of letters, without words of JSON and strings that training excludes."""
+    texts = {number: tokenizer.decode([number]) for number in range(len(tokenizer))}
+    json_words = {"null", "true", "false"}
+    return [
+        number
+        for number, text in texts.items()
+        if text.isalpha() and text not in json_words and not is_heldout(text)
+    ]
+
+
+def swap_words(exercise: Encoded, pieces: Sequence[int], rng: random.Random) -> Encoded:
+    """Return an exercise with random pieces in place of half of the words that the answer copies, wherever they occur.
+
+    So the model learns to copy each token of letters, also those that are rare in the corpus.
+    """
+    ids, is_target = exercise
+    answered = {number for number, target in zip(ids, is_target, strict=True) if target}
+    read = {number for number, target in zip(ids, is_target, strict=True) if not target}
+    copied = sorted(answered & read & {*pieces})
+    chosen = [number for number in copied if rng.random() < 0.5]
+    others = dict(zip(chosen, rng.sample(pieces, len(chosen)), strict=True))
+    return [others.get(number, number) for number in ids], is_target
 
 
 def pad(group: list[Encoded], filler: int) -> Batch:
@@ -212,16 +252,20 @@ class Run:
         self.deadline = self.started + minutes * 60
         self.optimizers = make_optimizers(model, plan.peak)
         self.step, self.tokens, self.first = 0, 0, 0
+        self.exercises, self.counts = 0, torch.zeros(model.config.vocab_size, dtype=torch.long)
 
     def train(self) -> None:
         self.resume()
         started, seen, losses = time.monotonic(), 0, []
         share = self.plan.step_tokens // self.workers
-        stream = batches(self.examples(), self.tokenizer, share, self.plan.seed + self.step + self.rank)
+        seed = self.plan.seed + self.step + self.rank
+        stream = batches(self.examples(), self.tokenizer, share, seed, self.plan.swapped)
         while self.step < self.plan.steps:
             batch = next(stream)
             losses.append(self.learn(batch, self.rate(self.clock())))
             self.step += 1
+            self.exercises += len(batch.ids)
+            self.counts += torch.bincount(batch.ids.flatten(), minlength=len(self.counts))
             seen += batch.ids.numel() * self.workers
             self.tokens += batch.ids.numel() * self.workers
             if self.step % 50 == 0:
@@ -297,6 +341,7 @@ class Run:
                 for group, peak in zip(optimizer.param_groups, peaks, strict=True):
                     group["peak"] = peak
             self.step, self.tokens = saved["step"], saved["tokens"]
+            self.exercises, self.counts = saved["exercises"], saved["counts"]
             self.first = self.step
 
     def checkpoint(self) -> None:
@@ -308,10 +353,13 @@ class Run:
             "optimizers": [each.state_dict() for each in self.optimizers],
             "step": self.step,
             "tokens": self.tokens,
+            "exercises": self.exercises,
+            "counts": self.counts,
         }
         torch.save(state, self.out / "last.tmp")
         (self.out / "last.tmp").replace(self.out / "last.pt")
-        export(self.model, self.tokenizer, self.out / "model")
+        common = self.counts > RARE * self.exercises
+        export(self.model, self.tokenizer, self.out / "model", common)
         grades = " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items())
         turns, runs = share_of_correct_turns(self.model, self.tokenizer, heldout_tasks(97, 128))
         self.log_line(f"step {self.step} {grades} agents turns {turns:.3f} runs {runs:.3f}")
@@ -384,11 +432,38 @@ def share_of_correct_turns(
     return sum(turns) / len(turns), sum(runs) / len(runs)
 
 
-def export(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Save the model in half precision with its tokenizer, as transformers (4 and 5) loads it."""
+@torch.no_grad()
+def spread_rare(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, common: torch.Tensor) -> None:
+    """Give tokens that are rare in training embeddings that the model can copy, drawn like those of common words.
+
+    A token that never has to be generated gets an embedding that is never generated; all such embeddings become almost
+    equal, so that the model cannot tell them apart in the text either.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer.
+        common: bool[vocabulary], whether a token occurs often enough to keep its embedding.
+    """
+    embedding = model.get_input_embeddings().weight
+    special = set(tokenizer.all_special_ids)
+    is_word = [tokenizer.decode([number]).isalpha() for number in range(len(embedding))]
+    words = embedding[common & torch.tensor(is_word)]
+    mean, deviations = words.mean(0), words - words.mean(0)
+    rare = [number for number in (~common).nonzero().flatten().tolist() if number not in special]
+    # A random mixture of the deviations has their covariance.
+    drawn = torch.randn(len(rare), len(deviations), generator=torch.Generator().manual_seed(0)) @ deviations
+    norm = deviations.norm(dim=1).mean()
+    embedding[rare] = mean + drawn / drawn.norm(dim=1, keepdim=True) * norm
+
+
+def export(
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path, common: torch.Tensor
+) -> None:
+    """Save the model in half precision with its tokenizer, as transformers (4 and 5) loads it; see `spread_rare`."""
     new_folder = folder.with_suffix(".new")
     half = LlamaForCausalLM(model.config)
     half.load_state_dict(model.state_dict())
+    spread_rare(half, tokenizer, common)
     half.half().save_pretrained(new_folder)
     (new_folder / "model.safetensors").chmod(0o644)
     tokenizer.backend_tokenizer.save(str(new_folder / "tokenizer.json"))
