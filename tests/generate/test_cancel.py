@@ -10,7 +10,7 @@ import sys
 import time
 import types
 import weakref
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -128,6 +128,52 @@ def test_streams_that_are_dropped_half_read_leave_nothing(read: int) -> None:
     lock.release()
     gc.collect()
     assert not model.alive
+
+
+async def _nothing_left(work: Coroutine[Any, Any, Any]) -> None:
+    """Await work, whose error does not matter here; check that no task is left when it ends."""
+    with suppress(sk.ModelError):
+        await work
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_replies_are_closed_before_their_values_are_returned(count: int) -> None:
+    closed = 0
+
+    async def reply(text: str) -> AsyncIterator[str]:
+        nonlocal closed
+        try:
+            yield "1, 2] and"
+            yield "more"
+        finally:
+            await asyncio.sleep(0.05)
+            closed += 1
+
+    asyncio.run(_nothing_left(sk.aextract_many(sk.from_function(reply), ["x"] * count, list[int])))
+    assert closed == count
+
+
+def test_a_reply_that_is_awaited_too_long_is_cancelled() -> None:
+    async def reply(text: str) -> str:
+        await asyncio.sleep(60)
+        return "[1]"
+
+    model = sk.from_function(reply, timeout=0.1)
+    asyncio.run(_nothing_left(sk.aextract(model, "x", list[int])))
+
+
+def test_the_error_of_one_value_ends_the_replies_of_the_others() -> None:
+    async def reply(text: str) -> str:
+        if text.startswith("bad"):
+            raise OSError("no line")
+        await asyncio.sleep(60)
+        return "[1]"
+
+    model = sk.from_function(reply)
+    started = time.monotonic()
+    asyncio.run(_nothing_left(sk.aextract_many(model, ["good", "bad", "good"], list[int])))
+    assert time.monotonic() - started < 30
 
 
 _BATCH = """

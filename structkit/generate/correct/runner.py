@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Future, wait
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -13,7 +14,7 @@ from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
 from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.threads.event_loop import EventLoopThread, await_on_loop, start_thread
 from structkit.generate.threads.flows import Cancelled, FlowResult, check_cancelled
-from structkit.generate.threads.reply import Reply
+from structkit.generate.threads.reply import CLOSE_SECONDS, Reply
 from structkit.models.text.protocol import TextModel
 
 __all__ = ["run_text_flows"]
@@ -58,6 +59,7 @@ def _run_in_threads(
 ) -> Generator[FlowResult[R], None, None]:
     finished: SimpleQueue[FlowResult[R]] = SimpleQueue()
     stopped = threading.Event()
+    threads: set[Future[None]] = set()
 
     def work(number: int, flow: TextFlow[R]) -> None:
         for flow_result in _run_flow(model, number, flow, stopped):
@@ -71,7 +73,7 @@ def _run_in_threads(
                 number, flow = next(waiting, (-1, None))
                 if flow is None:
                     break
-                start_thread(partial(work, number, flow), "structkit-value")
+                threads.add(start_thread(partial(work, number, flow), "structkit-value"))
                 active += 1
             if not active:
                 return
@@ -81,15 +83,17 @@ def _run_in_threads(
             except Empty:
                 continue
             active -= 1
+            threads = {each for each in threads if not each.done()}
             yield flow_result
     finally:
         stopped.set()
+        wait(threads, CLOSE_SECONDS)
 
 
 def _run_flow(
     model: TextModel, number: int, flow: TextFlow[R], cancelled: threading.Event | None
 ) -> Generator[FlowResult[R] | None, None, None]:
-    """Run one flow; yield `None` after each piece, and last its result."""
+    """Run one flow; yield `None` after each piece, and last its result, when all that it opened is closed."""
     reply: Reply | None = None
     loop = EventLoopThread("structkit-validators")
     seconds = 0.0
@@ -99,11 +103,11 @@ def _run_flow(
             try:
                 effect = resume()
             except StopIteration as end:
-                yield FlowResult(number, end.value, seconds)
-                return
+                outcome = end.value
+                break
             except Exception as error:  # an error of the flow is its outcome
-                yield FlowResult(number, error, seconds)
-                return
+                outcome = error
+                break
             if reply is not None and not isinstance(effect, NextPiece):
                 reply.close()
                 reply = None
@@ -130,3 +134,4 @@ def _run_flow(
             reply.close()
         flow.close()
         loop.close()
+    yield FlowResult(number, outcome, seconds)

@@ -13,7 +13,7 @@ from structkit.errors import ModelError, StructkitError
 from structkit.generate.threads.event_loop import EventLoopThread, await_on_loop, start_thread
 from structkit.models.text.protocol import TextModel, TextRequest
 
-__all__ = ["Reply"]
+__all__ = ["CLOSE_SECONDS", "Reply"]
 
 _LOOP = EventLoopThread("structkit-replies")
 """The event loop of async models that are called from code that is not async. It is never closed: objects of a model,
@@ -22,7 +22,7 @@ such as connections, are bound to it."""
 _POLL_SECONDS = 0.05
 """Seconds between two checks of whether the caller cancelled."""
 
-_CLOSE_SECONDS = 1.0
+CLOSE_SECONDS = 1.0
 """Seconds to wait until a reply is closed: the event loop of the caller may end soon after."""
 
 _LONG = 3_600.0
@@ -60,6 +60,7 @@ class Reply:
         self._wanted: SimpleQueue[bool] = SimpleQueue()
         self._made: SimpleQueue[str | Exception | None] = SimpleQueue()
         self._is_asked = False
+        self._is_async = False
         self._given_up = threading.Event()
         self._thread = start_thread(self._run, "structkit-reply")
 
@@ -83,11 +84,14 @@ class Reply:
         return piece
 
     def close(self) -> None:
-        """Close the reply; wait for a moment until it is closed, but not for a piece."""
+        """Close the reply; wait for a moment until it is closed.
+
+        A piece that is awaited is cancelled. Nothing ends one that blocks its thread, so there is no wait for it.
+        """
         self._closed.set()
         self._wanted.put(False)
-        if not self._is_asked:
-            wait([self._thread], _CLOSE_SECONDS)
+        if self._is_async or not self._is_asked:
+            wait([self._thread], CLOSE_SECONDS)
         self._given_up.set()
 
     def _wait(self) -> str | Exception | None:
@@ -146,6 +150,7 @@ class Reply:
 
     def _next_of(self, pieces: Iterator[str] | AsyncIterator[str]) -> str | None:
         if isinstance(pieces, AsyncIterator):
+            self._is_async = True
             return await_on_loop(_next_async(pieces), _LOOP, self._closed)
         return next(pieces, None)
 
