@@ -58,8 +58,18 @@ class SchemaProfile:
     alone: frozenset[str] = frozenset({"$ref"})
     """The keywords beside which others are not enforced."""
 
-    anchors_patterns: bool = False
-    """Whether a pattern is enforced only if it starts with `^` and ends with `$`, and without lengths beside it."""
+    overridden: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Keywords, each with those beside which it is not enforced."""
+
+    plain_patterns: bool = False
+    """Whether a pattern is enforced only from `^` to `$`, without names of classes such as `\\d`, and without lengths
+    beside it."""
+
+    orders_required: bool = False
+    """Whether required properties are written before optional ones, in whatever order the schema has them."""
+
+    joins_references: bool = True
+    """Whether a schema of `allOf` can be a `$ref`."""
 
     least_items: frozenset[int] | None = None
     """The values of `minItems` that are enforced; `None` for all."""
@@ -103,6 +113,7 @@ ANTHROPIC = SchemaProfile(
     is_closed=True,
     requires_type=True,
     is_recursive=False,
+    joins_references=False,
     least_items=frozenset({0, 1}),
     max_optional=24,
     max_unions=16,
@@ -133,6 +144,16 @@ LLAMA_CPP = SchemaProfile(
     },
     formats=frozenset({"date", "date-time", "time", "uuid"}),
     alone=frozenset({"$ref", "anyOf", "const", "enum", "oneOf"}),
-    anchors_patterns=True,
+    overridden=(
+        ("allOf", frozenset({"additionalProperties", "items", "prefixItems", "properties"})),
+        ("format", frozenset({"pattern"})),
+        ("items", frozenset({"prefixItems"})),
+        ("maxItems", frozenset({"prefixItems"})),
+        ("maxLength", frozenset({"format", "pattern"})),
+        ("minItems", frozenset({"prefixItems"})),
+        ("minLength", frozenset({"format", "pattern"})),
+    ),
+    orders_required=True,
+    plain_patterns=True,
 )
 """The schemas of llama.cpp, which Ollama and LM Studio hand on to it; llama.cpp itself gets a grammar."""

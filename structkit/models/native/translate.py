@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ _SILENT = frozenset(
     }
 )  # fmt: skip
 """Keywords that restrict nothing."""
+
+_OF_OBJECTS = frozenset({"additionalProperties", "properties", "required"})
 
 _BESIDE = frozenset({"$defs", "$ref", "definitions", "type"})
 """Keywords that are enforced, or harmless, beside those beside which others are not."""
@@ -159,15 +162,16 @@ class _Translator:
             return f"{profile.name} does not enforce this format"
         if keyword == "minItems" and profile.least_items is not None and value not in profile.least_items:
             return f"{profile.name} enforces only {' and '.join(map(str, sorted(profile.least_items)))}"
-        is_anchored = isinstance(value, str) and value.startswith("^") and value.endswith("$")
-        if profile.anchors_patterns and keyword == "pattern" and not is_anchored:
-            return f"{profile.name} enforces only patterns from ^ to $"
-        if (
-            profile.anchors_patterns
-            and keyword in ("minLength", "maxLength")
-            and {"pattern", "format"} & {*schema}
-        ):
-            return f"{profile.name} does not enforce it beside pattern and format"
+        if keyword == "pattern" and profile.plain_patterns and not _is_plain(value):
+            return f"{profile.name} enforces only plain patterns from ^ to $"
+        for other in sorted(dict(profile.overridden).get(keyword, frozenset()) & {*schema}):
+            if not _is_length(keyword, value, schema.get(other)):
+                return f"{profile.name} does not enforce it beside {other}"
+        late = _late_property(schema) if profile.orders_required and keyword in _OF_OBJECTS else None
+        if late is not None:
+            return f"{profile.name} writes required properties before {late}, which is optional"
+        if keyword == "allOf" and not profile.joins_references and _has_reference(value):
+            return f"{profile.name} takes no $ref in allOf"
         return (
             f"{profile.name} does not enforce it beside anyOf"
             if keyword == "oneOf" and "anyOf" in schema
@@ -219,6 +223,45 @@ class _Translator:
         self.unions += "anyOf" in found or isinstance(found.get("type"), list)
         values = found.get("enum")
         self.enums += len(values) if isinstance(values, list) else 0
+
+
+def _is_plain(pattern: object) -> bool:
+    r"""Whether a pattern is one from `^` to `$`, of characters, classes, groups and greedy repetitions.
+
+    >>> [_is_plain(pattern) for pattern in (r"^[A-Z]{2}(-|\.)x$", "a", r"^\d$", "^a|b$", "^a+?$", "^(?=a)b$")]
+    [True, False, False, False, False, False]
+    """
+    if not isinstance(pattern, str) or not re.fullmatch(r"\^.*[^\\]\$", pattern, re.DOTALL):
+        return False
+    if re.search(r"\\[A-Za-z0-9]|\(\?", pattern):
+        return False
+    outside = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "x", pattern[1:-1], flags=re.DOTALL)
+    if re.search(r"[*+?}][?+]|[$^]", outside):
+        return False
+    while (inner := re.sub(r"\([^()]*\)", "x", outside)) != outside:
+        outside = inner
+    return "|" not in outside
+
+
+def _is_length(keyword: str, value: object, prefix: object) -> bool:
+    """Whether a keyword says the length of a tuple, which a server that enforces `prefixItems` keeps."""
+    return keyword in ("minItems", "maxItems") and isinstance(prefix, list) and value == len(prefix)
+
+
+def _late_property(schema: Mapping[str, object]) -> str | None:
+    """Return the first optional property that precedes a required one.
+
+    >>> _late_property({"properties": {"a": {}, "b": {}}, "required": ["b"]})
+    'a'
+    """
+    properties, required = schema.get("properties"), {*_names(schema.get("required"))}
+    names = [*properties] if isinstance(properties, Mapping) else []
+    last = max((number for number, name in enumerate(names) if name in required), default=0)
+    return next((name for name in names[:last] if name not in required), None)
+
+
+def _has_reference(members: object) -> bool:
+    return isinstance(members, list) and any(isinstance(each, Mapping) and "$ref" in each for each in members)
 
 
 def _names(required: object) -> list[str]:

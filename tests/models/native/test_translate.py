@@ -133,6 +133,31 @@ def test_llama_cpp_ignores_what_stands_beside_some_keywords() -> None:
     assert sent(both, LLAMA_CPP) == {"anyOf": [{"type": "string"}]}
 
 
+def test_llama_cpp_writes_a_tuple_of_its_items_only() -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "null"}]}
+    length = {"minItems": 2, "maxItems": 2}
+    assert sent({**pair, **length}, LLAMA_CPP) == {**pair, **length}
+    assert sent({**pair, "items": False}, LLAMA_CPP) == pair
+    assert sent({**pair, "items": {"type": "string"}, "maxItems": 5}, LLAMA_CPP) == pair
+
+
+@pytest.mark.parametrize("pattern", [r"^\d$", "^a|b$", "^(?:a)$", "^a+?$", "^a^b$", r"^a\$", "^", "a"])
+def test_patterns_that_llama_cpp_reads_otherwise_are_left_out(pattern: str) -> None:
+    assert sent({"type": "string", "pattern": pattern}, LLAMA_CPP) == {"type": "string"}
+    plain = {"type": "string", "pattern": r"^([A-Z]{2}|\+)[^?|]*-\.$"}
+    assert sent(plain, LLAMA_CPP) == plain
+
+
+def test_what_llama_cpp_and_anthropic_take_of_all_of() -> None:
+    joined = {"type": "object", "properties": {"a": {"type": "null"}}, "allOf": [{"type": "object"}]}
+    assert "allOf" not in sent(joined, LLAMA_CPP)
+    schema = {**wrap({"allOf": [{"$ref": "#/$defs/A"}], "type": "null"}), "$defs": {"A": {"type": "null"}}}
+    found = translate(schema, ANTHROPIC)
+    assert found.schema is not None
+    assert found.schema["properties"] == {"a": {"type": "null"}}
+    assert [each.reason for each in found.unsent] == ["Anthropic takes no $ref in allOf"]
+
+
 _LEAF = st.sampled_from(
     [
         {"type": "integer", "minimum": 0, "maximum": 20},
