@@ -15,7 +15,8 @@ from structkit.limits import Limits
 from structkit.models.capabilities import Capabilities
 from structkit.models.native.translate import translate
 from structkit.models.text.protocol import AnyModel, TextModel
-from structkit.schema.markers.json_style import Defaults, NullFields, Order, Whitespace
+from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
+from structkit.targets.base import Target
 from structkit.targets.explain import Explanation, KeywordRow, explain_target, keyword_path
 from structkit.targets.targets import AnyTarget, read_target
 from structkit.vocabulary.vocabulary import byte_vocabulary
@@ -90,7 +91,8 @@ def explain(
         limits=limits,
         cache=False,
     ).cursor()
-    unsent = _unsent(target, model.capabilities, cursor)
+    policy = JsonStyle(defaults=defaults, order=order, null=null)
+    unsent = _unsent(read_target(target, policy=policy, limits=limits), model.capabilities, cursor)
     return replace(found, rows=tuple(_with_server(row, unsent) for row in found.rows))
 
 
@@ -98,7 +100,7 @@ _Unsent: TypeAlias = Callable[[KeywordRow], str]
 """Returns why the server does not enforce a keyword; empty if it does."""
 
 
-def _unsent(target: AnyTarget, capabilities: Capabilities, cursor: Cursor) -> _Unsent:
+def _unsent(target: Target[object], capabilities: Capabilities, cursor: Cursor) -> _Unsent:
     constraint = rest_constraint(capabilities, cursor)
     if constraint is not None:
         return lambda row: f"no {constraint.kind} says it" if row.keyword in _NOT_IN_GRAMMARS else ""
@@ -107,7 +109,7 @@ def _unsent(target: AnyTarget, capabilities: Capabilities, cursor: Cursor) -> _U
         is_refused = bool(capabilities.constraints & {"grammar", "regex"})
         what = "no grammar says the target" if is_refused else "it takes no constraint"
         return lambda row: what
-    translation = translate(read_target(target).json_schema(), profile)
+    translation = translate(target.written_schema(), profile)
     reasons = {(keyword_path(one.pointer), one.keyword): one.reason for one in translation.unsent}
     refused = translation.unsent[-1].reason if translation.schema is None else ""
     return lambda row: refused or reasons.get((row.path, row.keyword), "")

@@ -52,6 +52,10 @@ class Target(ABC, Generic[T_co]):
     def json_schema(self) -> dict[str, object]:
         """The JSON Schema of the target's values."""
 
+    def written_schema(self) -> dict[str, object]:
+        """The JSON Schema of the target's texts, which can require more than its values need."""
+        return self.json_schema()
+
     @abstractmethod
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         """Return the language of the target's texts."""

@@ -198,6 +198,9 @@ class _TypeTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return self.output.json_schema
 
+    def written_schema(self) -> dict[str, object]:
+        return self.output.written_schema
+
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         style["whitespace"] = style.get("whitespace") or self.default_whitespace
         return lower(self.output.document, **style)

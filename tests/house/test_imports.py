@@ -112,6 +112,7 @@ IMPORTERS = {
     "pydantic": {
         "integrations/langchain.py",
         "schema/python/calls.py",
+        "schema/python/constraints.py",
         "schema/python/serialize.py",
         "schema/python/generator.py",
         "schema/python/judge.py",
@@ -122,6 +123,7 @@ IMPORTERS = {
     },
     "pydantic_core": {
         "schema/python/calls.py",
+        "schema/python/constraints.py",
         "schema/python/serialize.py",
         "schema/python/generator.py",
         "schema/python/judge.py",

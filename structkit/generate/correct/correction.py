@@ -100,8 +100,7 @@ class Correction:
         self.text = bytearray()
         self.is_forced = bytearray()
         self.settled = SettledLength(target.choices, is_json=target.is_json)
-        schema = target.json_schema() if target.is_json else None
-        self.whole = answer_constraint(self.model.capabilities, schema)
+        self.whole = answer_constraint(self.model.capabilities, target)
         self.corrections = 0  # since a key or a value was completed
         self.completed = 0
         self.is_stuck = False

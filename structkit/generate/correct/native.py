@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError
@@ -10,6 +10,7 @@ from structkit.guide.guide import Cursor
 from structkit.models.capabilities import Capabilities
 from structkit.models.native.translate import translate
 from structkit.models.text.protocol import NativeConstraint
+from structkit.targets.base import Target
 from structkit.targets.specs import Choice
 from structkit.vocabulary.vocabulary import byte_vocabulary
 
@@ -51,19 +52,17 @@ def choice_constraint(capabilities: Capabilities, texts: Sequence[str]) -> Nativ
     return rest_constraint(capabilities, compile(Choice(texts), byte_vocabulary(), cache=False).cursor())
 
 
-def answer_constraint(
-    capabilities: Capabilities, schema: Mapping[str, object] | None
-) -> NativeConstraint | None:
+def answer_constraint(capabilities: Capabilities, target: Target[object]) -> NativeConstraint | None:
     """Return the schema of a whole answer, as far as the model enforces it; `None` if it enforces nothing of it.
 
     Args:
         capabilities: What the model can do.
-        schema: The schema of the target; `None` if the target has none.
+        target: The target.
     """
     profile = capabilities.schema_profile
-    if profile is None or schema is None or "json_schema" not in capabilities.constraints:
+    if profile is None or not target.is_json or "json_schema" not in capabilities.constraints:
         return None
-    translated = translate(schema, profile).schema
+    translated = translate(target.written_schema(), profile).schema
     return None if translated is None else NativeConstraint("json_schema", schema=translated)
 
 

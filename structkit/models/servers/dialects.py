@@ -45,6 +45,9 @@ class Dialect:
     length_field: str = "max_tokens"
     """The field of the maximum number of tokens; empty if the server fills the rest of the context by itself."""
 
+    completes: bool = True
+    """Whether `completions` continues a text as it is, outside of the template of the model."""
+
     ranks_tokens: bool = False
     """Whether `logprobs` gives the most likely tokens at each place, with their log-probabilities."""
 
@@ -60,6 +63,16 @@ class Dialect:
         field = dict(self.constraint_fields).get(kind, _USUAL_FIELDS[kind])
         profile = self.schema_profile or (OPENAI_STRICT if kind == "json_schema" else None)
         return replace(self, constraint_fields=((kind, field),), schema_profile=profile)
+
+    def for_texts(self) -> Dialect:
+        """Return what the server does at `completions`, which has no `response_format`."""
+        fields = tuple(each for each in self.constraint_fields if each[1] != "response_format")
+        return replace(
+            self,
+            continues=self.completes,
+            constraint_fields=fields,
+            length_field="max_tokens" if self.length_field else "",
+        )
 
     def constraint(self, constraint: NativeConstraint) -> Mapping[str, object]:
         """Return the fields of a request that enforce a constraint.
@@ -109,6 +122,7 @@ _OLLAMA = Dialect(
     continues=True,
     constraint_fields=_BY_SCHEMA,
     schema_profile=LLAMA_CPP,
+    completes=False,
     ranks_tokens=True,
 )
 _LM_STUDIO = Dialect(name="LM Studio", constraint_fields=_BY_SCHEMA, schema_profile=LLAMA_CPP)
@@ -124,6 +138,7 @@ _HOSTS = {
         length_field="max_completion_tokens",
         is_local=False,
     ),
+    "api.deepseek.com/beta": Dialect(name="DeepSeek", continues=True, prefix_field="prefix", is_local=False),
     "api.mistral.ai": Dialect(name="Mistral", continues=True, prefix_field="prefix", is_local=False),
 }
 
@@ -151,12 +166,17 @@ def recognize(root: str, get: Get, owners: set[str]) -> Dialect:
     'llama.cpp'
     >>> recognize("https://eu.api.openai.com", {}.get, set()).name
     'OpenAI'
+    >>> [recognize(f"https://api.deepseek.com{path}", {}.get, set()).continues for path in ("/beta", "")]
+    [True, False]
     >>> recognize("http://localhost:1234", {"/api/v1/models": {"models": []}}.get, set()).name
     'LM Studio'
     """
-    host = urlsplit(root).hostname or ""
+    address = urlsplit(root)
+    host = address.hostname or ""
     for known, dialect in _HOSTS.items():
-        if host == known or host.endswith(f".{known}"):  # OpenAI has one for each region
+        name, _, path = known.partition("/")
+        # OpenAI has a host for each region; DeepSeek continues messages at one path.
+        if (host == name or host.endswith(f".{name}")) and address.path.strip("/").startswith(path):
             return dialect
     for owner, dialect in (("vllm", _VLLM), ("sglang", _SGLANG), ("structkit", _STRUCTKIT)):
         if owner in owners:

@@ -67,7 +67,8 @@ def connect(
         model: The name of the model; can be left out if the server has one.
         api_key: The key, which no error shows.
         chat: Whether the model takes messages. Otherwise it continues texts, as base models do.
-        continues: Whether the server continues a last message of the assistant; by default what is known of it.
+        continues: Whether the server continues a last message of the assistant, or without `chat` a text; by default
+            what is known of it.
         constrain: Whether the server gets the target in a notation that it is known to enforce; or the notation that it
             gets in any case: `"grammar"`, `"regex"` or `"json_schema"`.
         options: Fields of each request, such as `{"temperature": 0}`. With `{"logprobs": True, "top_logprobs": 20}`
@@ -99,20 +100,25 @@ def connect(
     client = HttpClient(base, sent, timeout, max_tries)
     try:
         listed = _list_models(client)
-        dialect = recognize(
-            _root(client.base), lambda path: client.get(_root(client.base) + path), _owners(listed)
-        )
+        root = _root(client.base)
+        dialect = recognize(root, lambda path: client.get(root + path), _owners(listed))
+        names = [name for name in (entry.get("id") for entry in listed) if isinstance(name, str)]
+        name = _choose(model, names, dialect, base)
     except Fault as fault:
+        client.close()
         raise fault.error(base) from fault.__cause__
+    except BaseException:
+        client.close()
+        raise
+    dialect = dialect if chat else dialect.for_texts()
     if not isinstance(constrain, bool):
         dialect = dialect.forced_to(constrain)
-    names = [name for name in (entry.get("id") for entry in listed) if isinstance(name, str)]
     return ServerModel(
         client,
         dialect,
-        model=_choose(model, names, dialect, base),
+        model=name,
         capabilities=Capabilities(
-            continues_prefix=(dialect.continues if continues is None else continues) or not chat,
+            continues_prefix=dialect.continues if continues is None else continues,
             takes_messages=chat,
             constraints=frozenset(kind for kind, _ in dialect.constraint_fields if constrain),
             schema_profile=dialect.schema_profile,

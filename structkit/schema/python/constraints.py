@@ -6,10 +6,16 @@ moves there; if the values are enumerable, those that pass remain; otherwise it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
 from typing import TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic_core import SchemaValidator, core_schema, to_json, to_jsonable_python
 
 from structkit.schema.python.core_schema import (
     JSON_SIDE,
@@ -20,15 +26,18 @@ from structkit.schema.python.core_schema import (
     function_of,
     inner_schema,
 )
-from structkit.schema.python.temporal import JsonObject
+from structkit.schema.python.temporal import JsonObject, unsupported
 
 __all__ = [
     "bounds_of",
     "candidates",
+    "enum_json_value",
     "non_string_reason",
     "push_constraint",
+    "satisfying_members",
     "string_constraints",
     "unenforceable_reason",
+    "unwritable",
 ]
 
 _K = TypeVar("_K")
@@ -290,3 +299,39 @@ def string_constraints(schema: Core) -> list[Core] | None:
 
 
 _KNOWN_CONSTRAINT_PREFIX = "apply_known_metadata."
+
+
+def enum_json_value(value: object) -> object:
+    """Return a value of an enum as JSON that pydantic accepts: a Decimal as a number, not as a string."""
+    return json.loads(str(value)) if isinstance(value, Decimal) else to_jsonable_python(value)
+
+
+def unwritable(
+    schema: core_schema.EnumSchema | core_schema.LiteralSchema, values: Sequence[object]
+) -> JsonObject:
+    """Reject values such as tuples and bytes, whose JSON pydantic does not accept."""
+    validator = SchemaValidator(schema)
+    for value in values if not all(map(_round_trips, values)) else ():
+        try:
+            validator.validate_json(to_json(enum_json_value(value)))
+        except (ValidationError, ValueError):
+            return unsupported(f"the value {value!r:.60} cannot be read back from JSON; use a string")
+    return {}
+
+
+def satisfying_members(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
+    """Return the enum of the values that pass a constraint."""
+    validator = SchemaValidator(schema)
+    passing: list[object] = []
+    for value in values:
+        with suppress(ValidationError, TypeError):
+            validator.validate_json(to_json(enum_json_value(value)))
+            passing.append(enum_json_value(value))
+    return {"enum": passing} if passing else unsupported("no value satisfies the constraint; remove it")
+
+
+def _round_trips(value: object) -> bool:
+    """Return whether a value is known to round-trip: strings and numbers, except integers of more than 64 bits."""
+    if isinstance(value, int):
+        return value.bit_length() < 64
+    return isinstance(value, str | float | None)

@@ -6,27 +6,26 @@ generator uses the core schema, with private formats and keywords.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
-from decimal import Decimal
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from pydantic import ValidationError
 from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
-from pydantic_core import PydanticOmit, SchemaValidator, core_schema, to_json, to_jsonable_python
+from pydantic_core import PydanticOmit, core_schema
 
 from structkit.schema.ir.keywords import CONTENT, OPTIONAL, ORDER, STRIPPED_PATTERN, UNSUPPORTED
 from structkit.schema.markers.json_style import JsonStyle, style_of, without_null
 from structkit.schema.python.constraints import (
     bounds_of,
     candidates,
+    enum_json_value,
     non_string_reason,
     push_constraint,
+    satisfying_members,
     string_constraints,
     unenforceable_reason,
+    unwritable,
 )
 from structkit.schema.python.core_schema import (
     ASCII,
@@ -57,7 +56,7 @@ from structkit.schema.python.temporal import (
     unsupported,
 )
 
-__all__ = ["schema_generator"]
+__all__ = ["schema_generator", "written_schema_generator"]
 
 S = TypeVar("S", bound=Mapping[str, Any])
 JsonObject = dict[str, object]
@@ -80,11 +79,62 @@ def schema_generator(policy: JsonStyle) -> type[_PythonSchema]:
     return type(_PythonSchema.__name__, (_PythonSchema,), {"policy": policy})
 
 
-class _PythonSchema(GenerateJsonSchema):
-    """Pydantic's generator, with corrected methods where the schema differs from what pydantic accepts."""
+def written_schema_generator(policy: JsonStyle) -> type[_WrittenSchema]:
+    """Return pydantic's own generator, for the fields that a JSON style writes."""
+    return type(_WrittenSchema.__name__, (_WrittenSchema,), {"policy": policy})
+
+
+class _WrittenSchema(GenerateJsonSchema):
+    """Pydantic's generator: the fields are in the order in which they are written, and required if they always are."""
 
     policy = JsonStyle()
     _class: object = None
+
+    def _named_required_fields_schema(
+        self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
+    ) -> JsonObject:
+        written = [*self._written(named_required_fields)]
+        return cast("JsonObject", super()._named_required_fields_schema(cast("Any", written)))
+
+    def _written(
+        self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
+    ) -> Iterator[tuple[str, bool, _Field | core_schema.ComputedField]]:
+        """Yield the fields, with whether they are required, as the JSON style writes them."""
+        policy = self.policy.merge(style_of(self._class))
+        for name, required, field in policy.sort_fields(named_required_fields, name_of(self._class)):
+            optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))
+            if optional is not None:
+                required = policy.null_fields == "always"
+                if policy.null_fields == "omit":
+                    field = cast("_Field", {**field, "schema": optional})
+            elif field["type"] != "typed-dict-field":
+                required = required or policy.writes_defaults
+            yield name, required, field
+
+    def emit_warning(self, kind: str, detail: str) -> None:
+        """Ignore defaults without a JSON form: the plain schema warns of them."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
+        return self._class_schema(schema, super().model_schema)
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonObject:
+        return self._class_schema(schema, super().dataclass_schema)
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonObject:
+        return self._class_schema(schema, super().typed_dict_schema)
+
+    def _class_schema(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
+        """Return the schema of a class, with the JSON style of the class."""
+        outer, self._class = self._class, schema.get("cls")
+        try:
+            return describe(schema)
+        finally:
+            self._class = outer
+
+
+class _PythonSchema(_WrittenSchema):
+    """Pydantic's generator, with corrected methods where the schema differs from what pydantic accepts."""
+
     _sets = _distinct = 0
     _cores: Mapping[str, Any] = MappingProxyType({})
 
@@ -109,9 +159,6 @@ class _PythonSchema(GenerateJsonSchema):
 
     def sort(self, value: JsonObject, parent_key: str | None = None) -> JsonObject:
         return value
-
-    def emit_warning(self, kind: str, detail: str) -> None:
-        """Ignore defaults without a JSON form: the plain schema warns of them."""
 
     def normalize_name(self, name: str) -> str:
         return name
@@ -153,15 +200,7 @@ class _PythonSchema(GenerateJsonSchema):
     ) -> JsonObject:
         fields: list[FieldAt] = []
         owners: dict[str | int, str] = {}
-        policy = self.policy.merge(style_of(self._class))
-        for name, required, field in policy.sort_fields(named_required_fields, name_of(self._class)):
-            optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))
-            if optional is not None:
-                required = policy.null_fields == "always"
-                if policy.null_fields == "omit":
-                    field = cast("_Field", {**field, "schema": optional})
-            elif field["type"] != "typed-dict-field":
-                required = required or policy.writes_defaults
+        for name, required, field in self._written(named_required_fields):
             try:
                 described = self.generate_inner(cast("core_schema.CoreSchema", field)).copy()
             except PydanticOmit:
@@ -169,6 +208,7 @@ class _PythonSchema(GenerateJsonSchema):
             path = self._path(field, name)
             described = shared_name(owners, path, name) or self.handle_ref_overrides(described)
             fields.append((path, required, described))
+        policy = self.policy.merge(style_of(self._class))
         order: JsonObject = {ORDER: "any"} if policy.order == "any" else {}
         return {"properties": {}, **fields_to_object(fields), **order}
 
@@ -182,23 +222,6 @@ class _PythonSchema(GenerateJsonSchema):
             paths: list[list[str | int]] = alias if isinstance(alias[0], list) else [alias]
             return next((path for path in paths if len(path) == 1), paths[0])
         return [alias if isinstance(alias, str) else name]
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
-        return self._class_schema(schema, super().model_schema)
-
-    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonObject:
-        return self._class_schema(schema, super().dataclass_schema)
-
-    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonObject:
-        return self._class_schema(schema, super().typed_dict_schema)
-
-    def _class_schema(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
-        """Return the schema of a class, with the JSON style of the class."""
-        outer, self._class = self._class, schema.get("cls")
-        try:
-            return describe(schema)
-        finally:
-            self._class = outer
 
     # Strings
 
@@ -311,7 +334,7 @@ class _PythonSchema(GenerateJsonSchema):
         if (described := base64_schema(schema)) is not None:
             return described
         if (values := candidates(schema)) is not None:
-            return _satisfying_members(schema, values)
+            return satisfying_members(schema, values)
         if (reason := unenforceable_reason(schema)) is not None:
             return unsupported(reason)
         described = super().function_after_schema(schema)
@@ -350,9 +373,9 @@ class _PythonSchema(GenerateJsonSchema):
         return super().nullable_schema(schema)
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonObject:
-        described = _unwritable(schema, enum_members(schema)) or super().enum_schema(schema)
+        described = unwritable(schema, enum_members(schema)) or super().enum_schema(schema)
         if "enum" in described:
-            described = {**described, "enum": [_enum_json_value(value) for value in enum_members(schema)]}
+            described = {**described, "enum": [enum_json_value(value) for value in enum_members(schema)]}
             described.pop("type", None)
         if schema.get("sub_type") == "int":
             # Keys are members only, not combinations of flags.
@@ -360,7 +383,7 @@ class _PythonSchema(GenerateJsonSchema):
         return described
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonObject:
-        return _unwritable(schema, schema["expected"]) or super().literal_schema(schema)
+        return unwritable(schema, schema["expected"]) or super().literal_schema(schema)
 
     def union_schema(self, schema: core_schema.UnionSchema) -> JsonObject:
         if self._sets:
@@ -458,39 +481,3 @@ class _PythonSchema(GenerateJsonSchema):
 def _branch(choice: object) -> core_schema.CoreSchema:
     """Return the schema of a branch, without its label."""
     return cast("core_schema.CoreSchema", choice[0] if isinstance(choice, tuple) else choice)
-
-
-def _enum_json_value(value: object) -> object:
-    """Return a value of an enum as JSON that pydantic accepts: a Decimal as a number, not as a string."""
-    return json.loads(str(value)) if isinstance(value, Decimal) else to_jsonable_python(value)
-
-
-def _unwritable(
-    schema: core_schema.EnumSchema | core_schema.LiteralSchema, values: Sequence[object]
-) -> JsonObject:
-    """Reject values such as tuples and bytes, whose JSON pydantic does not accept."""
-    validator = SchemaValidator(schema)
-    for value in values if not all(map(_round_trips, values)) else ():
-        try:
-            validator.validate_json(to_json(_enum_json_value(value)))
-        except (ValidationError, ValueError):
-            return unsupported(f"the value {value!r:.60} cannot be read back from JSON; use a string")
-    return {}
-
-
-def _satisfying_members(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
-    """Return the enum of the values that pass a constraint."""
-    validator = SchemaValidator(schema)
-    passing: list[object] = []
-    for value in values:
-        with suppress(ValidationError, TypeError):
-            validator.validate_json(to_json(_enum_json_value(value)))
-            passing.append(_enum_json_value(value))
-    return {"enum": passing} if passing else unsupported("no value satisfies the constraint; remove it")
-
-
-def _round_trips(value: object) -> bool:
-    """Return whether a value is known to round-trip: strings and numbers, except integers of more than 64 bits."""
-    if isinstance(value, int):
-        return value.bit_length() < 64
-    return isinstance(value, str | float | None)

@@ -25,7 +25,7 @@ from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
 from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
 from structkit.schema.python.core_schema import Core, describe_error, name_of
-from structkit.schema.python.generator import schema_generator
+from structkit.schema.python.generator import schema_generator, written_schema_generator
 from structkit.schema.python.serialize import serialize
 from structkit.schema.python.unions import check_unions
 from structkit.schema.python.validators import PartValidator
@@ -52,16 +52,23 @@ class OutputType(Generic[T]):
         name: The name of the type, for messages and prompts.
         document: The type as Schema nodes.
         whitespace: The style that the type sets, if any.
+        policy: The JSON style of the call.
         full_json_schema: The parsed JSON Schema, with private keywords that pydantic's own does not have.
     """
 
     def __init__(
-        self, adapter: TypeAdapter[T], name: str, document: Document, whitespace: Whitespace | None = None
+        self,
+        adapter: TypeAdapter[T],
+        name: str,
+        document: Document,
+        whitespace: Whitespace | None = None,
+        policy: JsonStyle = JsonStyle(),  # noqa: B008
     ) -> None:
         self._adapter = adapter
         self.name = name
         self.document = document
         self.whitespace = whitespace
+        self.policy = policy
         self.full_json_schema: JsonObject = {}
 
     @classmethod
@@ -119,7 +126,7 @@ class OutputType(Generic[T]):
         document = parse_schema(
             schema, python=True, defaults=defaults, limits=limits, oracle=oracle, products="never"
         )
-        found = cls(adapter, name, document, style_of(adapter._type).whitespace)
+        found = cls(adapter, name, document, style_of(adapter._type).whitespace, policy)
         found.full_json_schema = schema
         return found
 
@@ -132,6 +139,19 @@ class OutputType(Generic[T]):
     def json_schema(self) -> JsonObject:
         """The JSON Schema that pydantic generates."""
         return dict(self._adapter.json_schema())
+
+    @cached_property
+    def written_schema(self) -> JsonObject:
+        """The JSON Schema of the texts: that of pydantic, with the fields that are always written as required ones.
+
+        >>> from pydantic import BaseModel
+        >>> class Person(BaseModel):
+        ...     name: str
+        ...     age: int = 0
+        >>> OutputType.of(Person).written_schema["required"]
+        ['name', 'age']
+        """
+        return dict(self._adapter.json_schema(schema_generator=written_schema_generator(self.policy)))
 
     def serialize(
         self, value: object, *, exclude_unset: bool = False, context: object = None
