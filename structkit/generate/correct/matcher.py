@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from structkit.generate.correct.reading import MAX_SPACES, Reading, advance_byte
+from structkit.generate.correct.reading import MAX_SPACES, Reading, advance_all, advance_byte
 from structkit.guide.guide import Cursor
 
 __all__ = ["ReplyMatcher"]
@@ -14,7 +14,8 @@ _CHUNK = 4_096
 """Characters of a reply that are read before the next decision."""
 
 _MAX_PROSE = 400
-"""Bytes after an isolated byte that could belong to the value that are searched for the value."""
+"""Bytes that are searched for the value after prose begins, if the model continues the answer. Other models can explain
+themselves first each time."""
 
 _MAX_REPLY = 1 << 18
 """Bytes of a reply before it is cut, besides a multiple of the longest answer: reasoning can be long."""
@@ -33,6 +34,11 @@ _MAX_ENDED = 8
 
 _THOUGHT = re.compile(rb"\s*<(think|thinking|thought|reasoning)>")
 _MAX_TAG = 12
+
+_AFTER_THOUGHT = re.compile(rb"</(think|thinking|thought|reasoning)>\Z")
+
+_MARK = "\ufeff".encode()
+"""The mark that some programs put before a text in UTF-8."""
 
 _LITERAL, _REPEATED, _RESTART = 1, 2, 3
 """Preference among readings that explain as much of a reply: it continues the answer, repeats the end of the answer, or
@@ -79,10 +85,13 @@ class ReplyMatcher:
         self._hidden = text[shown:]
         self._budget = budget
         self._continues = continues
+        self._max_prose = _MAX_PROSE if continues else _MAX_REPLY
         self._is_json = cursor.guide.is_json
         self._scanned = 0
         self._start = 0
         self._skips_thought = not advance_byte(cursor.guide.cursor(), ord("<"))
+        self._reads_thought = self._skips_thought
+        self._skips_mark = self._is_json or not advance_all(cursor.fork(), _MARK)
         self._live: list[_Ranked] = []
         self._ended: list[_Ranked] = []
         self._first_end = -1
@@ -136,6 +145,12 @@ class ReplyMatcher:
         data = self.data
         if len(data) > _MAX_REPLY + 4 * self._budget:
             return True
+        if self._skips_mark:
+            if _MARK.startswith(data) and not is_last and len(data) < len(_MARK):
+                return False
+            self._skips_mark = False
+            if data.startswith(_MARK):
+                self._scanned = self._start = len(_MARK)
         if self._skips_thought:
             if not self._skip_thought(is_last=is_last):
                 return False
@@ -151,16 +166,20 @@ class ReplyMatcher:
                     if self._is_decided(self._scanned):
                         return True
                     self._start_readings(self._scanned, is_line_start=is_line_start)
+                if byte == ord(">") and self._reads_thought:  # as a line, the answer follows
+                    start = max(self._start, self._scanned + 1 - _MAX_TAG)
+                    self._is_line_start = _AFTER_THOUGHT.search(data, start, self._scanned + 1) is not None
             self._scanned += 1
         self._advance(len(data), is_last=is_last)
         return self._is_decided(len(data))
 
     def _skip_thought(self, *, is_last: bool) -> bool:
         """Skip reasoning before the answer; return whether the rest of the reply can be read."""
-        stripped = self.data[: MAX_SPACES + _MAX_TAG].lstrip()
+        begin = self._start
+        stripped = self.data[begin : begin + MAX_SPACES + _MAX_TAG].lstrip()
         if not stripped or (len(stripped) < _MAX_TAG and stripped.startswith(b"<")):
-            return is_last or len(self.data) >= MAX_SPACES + _MAX_TAG
-        opening = _THOUGHT.match(self.data)
+            return is_last or len(self.data) - begin >= MAX_SPACES + _MAX_TAG
+        opening = _THOUGHT.match(self.data, begin)
         if opening is None:
             return True
         closing = b"</%s>" % opening[1]
@@ -179,7 +198,7 @@ class ReplyMatcher:
         if not self._ended:
             return end - self._start > MAX_SPACES
         gain = max(self._gain(each.reading) for each in self._ended)
-        return gain >= _MIN_GAIN or end - self._first_end > _MAX_PROSE
+        return gain >= _MIN_GAIN or end - self._first_end > self._max_prose
 
     def _gain(self, reading: Reading) -> int:
         """Return the number of bytes of the reply by which a reading differs from the answer."""
@@ -224,6 +243,8 @@ class ReplyMatcher:
                 return
             if not self._is_json:  # whitespace may belong to the value
                 self._add(_LITERAL, self._literal(self._start))
+                if not self._text:  # or precede it, as in the first token of many answers
+                    self._add(_LITERAL, self._literal(position))
             # Spaces may belong to a string that the answer ends in, lines do not.
             position = max(self._start, self.data.rfind(b"\n", self._start, position) + 1)
         self._add(_LITERAL, self._literal(position))
