@@ -74,7 +74,8 @@ def fault_of(error: Exception, service: Service, model: str, secrets: Iterable[s
             is_transient=True,
         )
     if not isinstance(error, OSError) and not re.search(_ABOUT_NETWORK, kind):
-        return Fault(f"the client of {name} failed ({kind}){_said(str(error), secrets)}", is_transient=False)
+        what = f"the client of {name} failed ({kind}){_said(str(error), secrets)}; check its settings and version"
+        return Fault(what, is_transient=False)
     cause = type(error.__cause__).__name__ if error.__cause__ is not None else kind
     return Fault(
         f"the connection to {name} failed ({cause}); is the network up, and the client's address right?",

@@ -25,6 +25,7 @@ from structkit.models.hosted.model import (
     merged,
 )
 from structkit.models.native.profiles import OPENAI_STRICT
+from structkit.models.servers.chunks import joined_text
 from structkit.models.servers.dialects import Dialect, recognize
 from structkit.models.servers.ranked import scored_tokens
 from structkit.models.text.protocol import TextRequest
@@ -182,7 +183,7 @@ class _OpenAIClient(HostedClient):
             refusal = "a content filter ended the reply"
         ranks_tokens = getattr(choices[0], "logprobs", None) is not None
         return ReplyPart(
-            getattr(delta, "content", None) or "",
+            joined_text(getattr(delta, "content", None)),
             refusal or None,
             tokens=scored_tokens(event.to_dict()) if ranks_tokens else (),
             fault=CALLS_TOOL if end in ("tool_calls", "function_call") else "",

@@ -115,6 +115,8 @@ def message_of(reply: object) -> str:
 
     >>> message_of({"error": {"message": "no such model"}}), message_of({"detail": "no"}), message_of([])
     ('no such model', 'no', '')
+    >>> message_of({"detail": [{"loc": ["body", "n"], "msg": "must be positive"}]})
+    'body.n: must be positive'
     """
     if not isinstance(reply, Mapping):
         return ""
@@ -124,6 +126,15 @@ def message_of(reply: object) -> str:
             return message_of(found)
         if isinstance(found, str) and found:
             return found
+        # FastAPI lists the fields at fault.
+        listed = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+        places = (each.get("loc") for each in listed)
+        names = [".".join(map(str, place)) if isinstance(place, list) else "" for place in places]
+        parts = [
+            f"{name}: {each.get('msg')}" for name, each in zip(names, listed, strict=True) if each.get("msg")
+        ]
+        if parts:
+            return "; ".join(parts)
     return ""
 
 

@@ -152,7 +152,7 @@ class HttpClient:
     def _objects(self, response: Response, secrets: Iterable[str]) -> Iterator[Json]:
         """Yield the objects of an event stream, or the one object of a reply that is not a stream."""
         with self._faults():
-            if "event-stream" not in response.headers.get("content-type", ""):
+            if "event-stream" not in response.headers.get("content-type", "").lower():
                 reply = _parse(self._read(response))
                 if not isinstance(reply, Mapping):
                     raise Fault(
@@ -184,12 +184,12 @@ class HttpClient:
             )
         body = self._read(response)
         reply = message_of(_parse(body)) or body[:2_000].decode(errors="replace")
-        is_html = b"<html" in body[:1_000].lower() or "html" in response.headers.get("content-type", "")
+        is_html = b"<html" in body[:1_000].lower() or _kind(response) == "HTML"
         quoted = "" if is_html else self._quotable(secrets)(reply)
         said = f": {quoted}" if quoted else ""
         if status in _TRANSIENT:
             after = _retry_after(response)
-            asked = "" if after is None else f", and asks to wait {after:g} s"
+            asked = f", and asks to wait {after:g} s" if after else ""
             remedy = (
                 "send fewer requests at once, or wait" if status == 429 else "see its log, or try again later"
             )
@@ -213,7 +213,8 @@ class HttpClient:
         for part in self._parts(response):
             body += part
             if len(body) > _MAX_BODY:
-                raise Fault(f"the server answered with more than {_MAX_BODY} bytes", is_transient=False)
+                what = f"the server answered with more than {_MAX_BODY} bytes; {_URL_REMEDY}"
+                raise Fault(what, is_transient=False)
         return bytes(body)
 
     def _parts(self, response: Response) -> Iterator[bytes]:
@@ -225,9 +226,8 @@ class HttpClient:
         end = time.monotonic() + self._timeout
         for part in response.iter_bytes():
             if time.monotonic() > end:
-                raise Fault(
-                    f"the server did not complete its reply in {self._timeout:g} s", is_transient=True
-                )
+                what = f"the server did not complete its reply in {self._timeout:g} s; allow more with timeout=..."
+                raise Fault(what, is_transient=True)
             yield part
 
     def _quotable(self, secrets: Iterable[str]) -> Callable[[str], str]:
@@ -247,7 +247,8 @@ class HttpClient:
             what = f"the server did not answer within {self._timeout:g} s; allow more with timeout=..."
             raise Fault(what, is_transient=True) from error
         except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
-            raise Fault(f"{self.base} is not an address of a server", is_transient=False) from error
+            what = f"{self.base} is not an address of a server; write one such as http://localhost:8000/v1"
+            raise Fault(what, is_transient=False) from error
         except httpx2.HTTPError as error:
             what = (
                 f"the connection failed ({type(error).__name__}) before the reply was complete; see the log of the "
@@ -292,16 +293,17 @@ def _parse(body: bytes) -> object:
 
 
 def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream of bytes."""
+    """Yield the lines of a stream of bytes, which end with LF, CR or both; the latter gives an empty line."""
     rest = bytearray()  # grows in place: a line can arrive in millions of parts
     for part in parts:
-        first, *others = part.split(b"\n")
+        first, *others = part.replace(b"\r", b"\n").split(b"\n")
         rest += first
         for other in others:
             yield bytes(rest)
             rest = bytearray(other)
         if len(rest) > _MAX_BODY:
-            raise Fault(f"the server sent a line of more than {_MAX_BODY} bytes", is_transient=False)
+            what = f"the server sent a line of more than {_MAX_BODY} bytes; {_URL_REMEDY}"
+            raise Fault(what, is_transient=False)
     yield bytes(rest)
 
 
@@ -309,12 +311,13 @@ def _checked(reply: Json, quote: Callable[[str], str]) -> Json:
     """Return a reply that is not an error."""
     if reply.get("error"):
         quoted = quote(message_of(reply))
-        raise Fault(f"the server failed{f': {quoted}' if quoted else ''}", is_transient=True)
+        said = f": {quoted}" if quoted else ""
+        raise Fault(f"the server failed{said}; see its log, or try again later", is_transient=True)
     return reply
 
 
 def _kind(response: Response) -> str:
-    content = response.headers.get("content-type", "").partition(";")[0]
+    content = response.headers.get("content-type", "").partition(";")[0].lower()
     return "HTML" if "html" in content else "something other than JSON"
 
 

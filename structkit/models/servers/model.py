@@ -6,14 +6,22 @@ import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import cast, get_args
+from typing import get_args
 from urllib.parse import urlsplit
 
 from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.servers.chunks import api_of, end_of, refusal_of, text_of
 from structkit.models.servers.dialects import Dialect, recognize
-from structkit.models.servers.faults import Fault, Refused, check_length, texts_of, without_refused
+from structkit.models.servers.faults import (
+    Fault,
+    Refused,
+    check_length,
+    quotable,
+    texts_of,
+    without_refused,
+)
 from structkit.models.servers.http import HttpClient, Json
 from structkit.models.servers.ranked import scored_tokens
 from structkit.models.servers.remote import RemoteModel
@@ -228,11 +236,12 @@ class ServerModel(RemoteModel):
         body = self._body(request, capabilities, ids)
         read = self._prompts.begin(request) if capabilities.token_ids else None
         path = "chat/completions" if is_chat else "completions"
-        has_text, end, other = False, "", ""
+        has_text, end, other, refused = False, "", "", ""
         with self._client.post(path, body, texts_of(request)) as replies:
             for reply in replies:
-                text, other = _text(reply), other or _dialect_of(reply)
-                has_text, end = has_text or bool(text), end or _end(reply)
+                text, other = text_of(reply), other or api_of(reply)
+                has_text, end = has_text or bool(text), end or end_of(reply)
+                refused += refusal_of(reply)
                 if read is not None:
                     read.add(reply, text)
                 tokens = scored_tokens(reply)
@@ -243,7 +252,11 @@ class ServerModel(RemoteModel):
         if other and not has_text:
             what = f"the reply is not one of the API of OpenAI, but one of {other}"
             raise Fault(f"{what}; is the address right?", is_transient=False)
-        if end == "tool_calls":
+        if refused or end == "content_filter":
+            quoted = quotable(refused or "a content filter ended the reply", texts_of(request))
+            said = f": {quoted}" if quoted else ""
+            raise Fault(f"the model refuses to answer{said}; change the prompt", is_transient=False)
+        if end in ("tool_calls", "function_call"):
             raise Fault(
                 "the model calls a tool and does not answer; leave tools out of options=...",
                 is_transient=False,
@@ -398,47 +411,3 @@ def _no_model(model: str, names: Sequence[str]) -> str:
 def _shown(names: Sequence[str]) -> str:
     listed = ", ".join(repr(name[:80]) for name in names[:_MAX_LISTED])
     return listed if len(names) <= _MAX_LISTED else f"{listed} and {len(names) - _MAX_LISTED} more"
-
-
-def _text(reply: Json) -> str:
-    """Return the text of one object of a reply; reasoning is no part of it.
-
-    >>> _text({"choices": [{"delta": {"content": "34"}}]}), _text({"choices": [{"text": "34"}]}), _text({})
-    ('34', '34', '')
-    """
-    choice = _choice(reply)
-    for key in ("delta", "message"):
-        message = choice.get(key)
-        if isinstance(message, Mapping):
-            choice = message
-    found = choice.get("content", choice.get("text"))
-    return found if isinstance(found, str) else ""
-
-
-def _dialect_of(reply: Json) -> str:
-    """Return the API to which an object of a reply belongs; empty for that of OpenAI.
-
-    >>> _dialect_of({"choices": []}), _dialect_of({"type": "message_start"}), _dialect_of({"ok": True})
-    ('', 'Anthropic, for which there is structkit.from_anthropic', 'another API')
-    """
-    if "choices" in reply:
-        return ""
-    if "candidates" in reply:
-        return "Gemini, for which there is structkit.from_gemini"
-    is_anthropic = str(reply.get("type")).startswith(("message", "content_block"))
-    return "Anthropic, for which there is structkit.from_anthropic" if is_anthropic else "another API"
-
-
-def _end(reply: Json) -> str:
-    """Return the reason for the end of a reply; empty if the object does not end it."""
-    found = _choice(reply).get("finish_reason")
-    return found if isinstance(found, str) else ""
-
-
-def _choice(reply: Json) -> Json:
-    """Return the part of an object that belongs to the first answer; `options` can ask for several."""
-    choices = reply.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, Mapping) and not choice.get("index"):
-            return cast("Json", choice)
-    return {}

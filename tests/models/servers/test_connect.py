@@ -160,6 +160,17 @@ def test_base_models_continue_texts() -> None:
         assert sent["temperature"] == 0
 
 
+def test_a_client_that_cannot_be_used_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr("httpx2.Client.close", lambda self: closed.append(str(self)))
+    with serve(ONE, models=("a", "b"), key="right") as server:
+        for key in ("right", "wrong"):
+            with pytest.raises(ModelError) as raised:
+                sk.connect(server.url, api_key=key)
+            assert raised.value  # which refers to the client
+    assert len(closed) == 2
+
+
 def test_closing_is_final() -> None:
     with serve(ONE) as server:
         model = sk.connect(server.url)

@@ -148,6 +148,15 @@ def test_a_refused_request_has_a_remedy(status: int, said: str, remedy: str) -> 
         sk.extract(sk.connect(server.url), "one", Target)
 
 
+def test_the_fields_that_a_server_refuses_are_named() -> None:
+    body = json.dumps({"detail": [{"loc": ["body", "top_k"], "msg": "must be positive"}]})
+    with (
+        serve(Say(status=422, body=body)) as server,
+        pytest.raises(ModelError, match=r"\(status 422\): body.top_k: must be positive\n  check options="),
+    ):
+        sk.extract(sk.connect(server.url), "one", Target)
+
+
 def test_a_notation_that_does_not_exist() -> None:
     with pytest.raises(ValueError, match="constrain must be True, False, or one of 'grammar', 'regex'"):
         sk.connect("http://127.0.0.1:1", constrain="gramar")  # type: ignore[arg-type]

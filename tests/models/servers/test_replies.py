@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -247,3 +248,40 @@ def test_reasoning_and_other_fields_are_no_part_of_the_answer() -> None:
 def test_the_stream_is_closed_at_the_first_byte_that_cannot_follow() -> None:
     with serve(Say(['{"name": "Ana", "years": 3', "4}"], hangs=True), "34}") as server:
         assert sk.extract(sk.connect(server.url, timeout=5), "Ana, 34", Person) == ANA
+
+
+def events(*choices: dict[str, object], end: bytes = b"\n") -> Say:
+    """A reply of the chunks with these choices."""
+    return Say([b"data: " + json.dumps({"choices": [choice]}).encode() + end * 2 for choice in choices])
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        [{"delta": {"refusal": "I cannot "}}, {"delta": {"refusal": "help."}, "finish_reason": "stop"}],
+        [{"delta": {}, "finish_reason": "content_filter"}],
+    ],
+    ids=["refusal", "filter"],
+)
+def test_a_refusal_to_answer_is_an_error_with_its_words(choices: list[dict[str, object]]) -> None:
+    with serve(events(*choices)) as server:
+        with pytest.raises(
+            ModelError, match=r"refuses to answer: (I cannot help|a content filter).*\n  change the prompt"
+        ):
+            sk.extract(sk.connect(server.url), "Ana, 34", Person)
+        assert len(server.requests) == 1
+
+
+def test_a_content_can_be_a_list_of_parts() -> None:
+    """As reasoning models of Mistral send it."""
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": '{"name": "Tom'}]}
+    parts = [{"delta": {"content": [thinking]}}, {"delta": {"content": [{"type": "text", "text": WHOLE}]}}]
+    with serve(events(*parts)) as server:
+        assert sk.extract(sk.connect(server.url), "Ana, 34", Person) == ANA
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\r\n"])
+def test_lines_can_end_otherwise_and_media_types_be_upper_case(end: bytes) -> None:
+    said = events({"delta": {"content": WHOLE}}, end=end)
+    with serve(replace(said, headers=(("content-type", "Text/Event-Stream"),))) as server:
+        assert sk.extract(sk.connect(server.url), "Ana, 34", Person) == ANA
