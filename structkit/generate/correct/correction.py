@@ -47,6 +47,8 @@ _REMEDIES = {
     "max_calls": "allow more calls with max_calls=... of the model, or let each reply be longer",
     "repeats": "ask it to vary its replies, describe the expected answer in the prompt, or pass "
     'finish="shortest" to complete the value without the model',
+    "empty": "find out why nothing is written: shorten the prompt, raise the maximum number of tokens of the model, or "
+    'pass finish="shortest" to complete the value without the model',
     "timeout": 'allow more seconds with timeout=..., or pass finish="shortest" to complete the value without the model',
 }
 
@@ -104,12 +106,10 @@ class Correction:
         self.corrections = 0  # since a key or a value was completed
         self.completed = 0
         self.is_stuck = False
-        self.asked_again_at = (
-            -1
-        )  # the length of the text that a reply left as it was, because its only word broke off
-        self.chosen_up_to = (
-            0  # the length of the text that ends in a likely token, which no later reply takes back
-        )
+        # The length of the text that a reply left as it was, because its only word broke off.
+        self.asked_again_at = -1
+        # The length of the text that ends in a likely token, which no later reply takes back.
+        self.chosen_up_to = 0
         self.closed_at = -1
         self.is_shortened = False
         self.seconds = 0.0
@@ -453,11 +453,13 @@ class Correction:
         }
         shown = text[-60:].decode(errors="replace")
         found = "" if last is None or not last.refused else f", where the model wrote {last.refused[:60]!r}"
+        remedy = _REMEDIES[bound]
         if last is not None and not last.reply:
             found = ", and the last reply is empty, as with a full context"
+            remedy = _REMEDIES["empty"] if bound == "repeats" else remedy
         return CorrectionsExhausted(
             f"{self.model.name} did not complete the value {limits[bound]}: the accepted text ends in "
-            f"{shown!r}{found}; {_REMEDIES[bound]}",
+            f"{shown!r}{found}; {remedy}",
             prefix=text.decode(errors="replace"),
             drafts=tuple(draft.reply for draft in self.drafts),
             place=self.place(),

@@ -71,7 +71,7 @@ def check_options(request: Request) -> None:
         name = min(given)
         raise GenerationError(
             f"{request.model.name} returns text, and {name}=... needs a model that returns logits; leave it out, or "
-            "set it where the text is made"
+            "set it where the text is made: in the function, or in options=... of the server's model"
         )
 
 

@@ -216,7 +216,7 @@ def _split(name: str | Path) -> tuple[str, str] | None:
     (('openai', 'gpt-5-mini'), None, None)
     """
     # One letter before the colon is a drive of Windows.
-    found = re.fullmatch(r"([A-Za-z][\w.-]+):(.*)", name) if isinstance(name, str) else None
+    found = re.fullmatch(r"([A-Za-z\d][\w.-]+):(.*)", name) if isinstance(name, str) else None
     if found is None:
         _check_hosted(name)
         return None
@@ -252,6 +252,9 @@ def _connect(provider: str, model: str) -> ServerModel:
     # Models of LM Studio have names such as qwen3@q4_k_m, so not each @ precedes an address.
     name, separator, address = model.rpartition("@http")
     name, url = (name, f"http{address}") if separator else (model, server.url)
+    if host := re.fullmatch(r"(.*)@([\w.-]+:\d{1,5}(?:/.*)?)", name):
+        meant = f"{provider}:{host[1]}@http://{host[2]}"
+        raise ModelError(f"an address begins with http://; write {meant}", place=f"{provider}:{name}")
     try:
         return connect(url, name or None)
     except ValueError as error:

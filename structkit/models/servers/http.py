@@ -120,9 +120,7 @@ class HttpClient:
         Raises:
             Fault: The server cannot be reached, refuses the request, or cuts the reply.
         """
-        with self._faults():
-            sent = self._client.build_request("POST", f"{self.base}/{path}", json=body)
-            response = self._client.send(sent, stream=True)
+        response = self._send(f"{self.base}/{path}", body)
         try:
             self._check(response, secrets)
             yield self._objects(response, secrets)
@@ -135,14 +133,25 @@ class HttpClient:
         Raises:
             Fault: The server cannot be reached, or refuses the request.
         """
-        with self._faults():
-            sent = self._client.build_request("POST", url, json=body)
-            response = self._client.send(sent, stream=True)
-            try:
+        response = self._send(url, body)
+        try:
+            with self._faults():
                 self._check(response, secrets)
                 return _parse(self._read(response))
-            finally:
-                response.close()
+        finally:
+            response.close()
+
+    def _send(self, url: str, body: Json) -> Response:
+        """Send a request; return the reply, whose body is not read."""
+        with self._faults():
+            try:
+                sent = self._client.build_request("POST", url, json=body)
+            except UnicodeEncodeError:  # its message has a part of the prompt
+                what = (
+                    "the prompt has half of a character (a surrogate), which UTF-8 cannot encode; remove it"
+                )
+                raise Fault(what, is_transient=False) from None
+            return self._client.send(sent, stream=True)
 
     def _get(self, url: str) -> object:
         with self._faults(), self._client.stream("GET", url) as response:
@@ -191,7 +200,9 @@ class HttpClient:
             after = _retry_after(response)
             asked = f", and asks to wait {after:g} s" if after else ""
             remedy = (
-                "send fewer requests at once, or wait" if status == 429 else "see its log, or try again later"
+                "send fewer requests at once, wait, or check the quota"
+                if status == 429
+                else "see its log, or try again later"
             )
             raise Fault(
                 f"the server answers with status {status}{asked}{said}; {remedy}",
@@ -199,8 +210,8 @@ class HttpClient:
                 status=status,
                 retry_after=after,
             )
-        if status in (401, 403):
-            what = f"the server refuses the key (status {status}); pass a valid one with api_key=..."
+        if status == 401:
+            what = "the server refuses the key (status 401); pass a valid one with api_key=..."
             raise Refused(what, status=status, reply=reply)
         if is_html:
             raise Refused(f"the server answered with HTML; {_URL_REMEDY}", status=status, reply="")
@@ -238,11 +249,13 @@ class HttpClient:
         """Turn the errors of the client into faults."""
         import httpx2
 
+        if self._client.is_closed:
+            raise Fault("the model was closed; connect again", is_transient=False)
         try:
             yield
         except httpx2.ConnectError as error:
-            what = f"no server answers at {self.base}; start it, or correct the address"
-            raise Fault(what, is_transient=True) from error
+            what, is_transient = _about_connection(str(error), self.base)
+            raise Fault(what, is_transient=is_transient) from error
         except httpx2.TimeoutException as error:
             what = f"the server did not answer within {self._timeout:g} s; allow more with timeout=..."
             raise Fault(what, is_transient=True) from error
@@ -265,14 +278,37 @@ def _tls_context(file: str | None, folder: str | None) -> SSLContext:
     return httpx2.create_ssl_context()
 
 
+def _about_connection(message: str, base: str) -> tuple[str, bool]:
+    """Return what to do about a connection that failed, and whether it can succeed later.
+
+    >>> _about_connection("[SSL: WRONG_VERSION_NUMBER] wrong version number", "https://host/v1")
+    ('the server at https://host/v1 does not speak TLS; write http://host/v1', False)
+    """
+    if "CERTIFICATE_VERIFY_FAILED" in message:
+        remedy = (
+            "set the environment variable SSL_CERT_FILE to the file with the certificate of its authority"
+        )
+        return f"the certificate of {base} is not one of a known authority; {remedy}", False
+    if "WRONG_VERSION_NUMBER" in message or "RECORD_LAYER_FAILURE" in message:
+        plain = base.replace("https://", "http://", 1)
+        return f"the server at {base} does not speak TLS; write {plain}", False
+    return f"no server answers at {base}; start it, or correct the address", True
+
+
 _URL_REMEDY = "is the address that of the API, such as http://localhost:8000/v1?"
 
 
 def _remedy(status: int, reply: str) -> str:
     """Return what to do about a request that a server refused with a message."""
+    if status == 402:
+        return "check the balance of the account"
+    if status == 403:
+        return "does it need a key? Pass one that has access with api_key=..."
+    if status >= 500:
+        return "see its log"
     if status == 413 or re.search(ABOUT_LENGTH, reply, re.IGNORECASE):
         return "shorten the prompt, or start the server with a longer context"
-    if re.search(r"chat.?template", reply, re.IGNORECASE):
+    if re.search(r"chat.?template|not .{0,30}\bchat\b", reply, re.IGNORECASE):
         return "pass chat=False for a base model, or start the server with a template"
     if status in (404, 405):
         return "is the address that of the API? Pass chat=False if the server has no chat completions"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ from structkit.models.servers.http import HttpClient, Json
 from structkit.models.servers.ranked import scored_tokens
 from structkit.models.servers.remote import RemoteModel
 from structkit.models.servers.token_prompts import TokenPrompts, token_ids
-from structkit.models.text.protocol import TextRequest, check_reply_bounds
+from structkit.models.text.protocol import TextRequest, check_count, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
 from structkit.models.text.scored import ScoredText
 
@@ -89,7 +89,8 @@ def connect(
     Raises:
         ModelError: The server cannot be reached, is no such server, refuses the key, or does not have the model.
         MissingExtra: The extra `servers` is not installed.
-        ValueError: The address or a number is not valid.
+        TypeError: An argument has the wrong type.
+        ValueError: The address, a key, an option or a number is not valid.
 
     >>> model = connect("http://localhost:8000")  # doctest: +SKIP
     >>> model.dialect, model.capabilities.constraints  # doctest: +SKIP
@@ -97,15 +98,12 @@ def connect(
     """
     base = _base(url)
     check_reply_bounds(timeout, max_calls)
-    if operator.index(max_tries) < 1:
-        raise ValueError(f"max_tries must be at least 1, not {max_tries!r}")
+    check_count("max_tries", max_tries)
     if not isinstance(constrain, bool) and constrain not in get_args(Constraint):
         kinds = ", ".join(map(repr, get_args(Constraint)))
         raise ValueError(f"constrain must be True, False, or one of {kinds}, not {constrain!r}")
-    sent = dict(headers or {})
-    if api_key is not None:
-        sent["Authorization"] = f"Bearer {api_key}"
-    client = HttpClient(base, sent, timeout, max_tries)
+    _check_options(options)
+    client = HttpClient(base, _headers(headers, api_key), timeout, max_tries)
     try:
         listed = _list_models(client)
         root = _root(client.base)
@@ -338,7 +336,16 @@ def _base(url: str) -> str:
     >>> _base("http://localhost:8000"), _base("https://api.groq.com/openai/v1/chat/completions")
     ('http://localhost:8000/v1', 'https://api.groq.com/openai/v1')
     """
-    parts = urlsplit(url)
+    given: object = url
+    if not isinstance(given, str):
+        raise TypeError(f"url must be a string such as 'http://localhost:8000', not {given!r:.60}")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise ValueError(
+            f"the url of a server is not valid ({error}); write an address such as http://localhost:8000/v1"
+        ) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         is_plain = re.fullmatch(r"[\w.-]+(:\d+)?(/[\w./-]*)?", url)
         meant = f"http://{url}" if is_plain else "an address such as http://localhost:8000/v1"
@@ -347,8 +354,60 @@ def _base(url: str) -> str:
         raise ValueError(
             "url must be an address without user, query and fragment; pass a key with api_key=..."
         )
-    path = re.sub(r"/(chat/completions|completions|models)$", "", parts.path.rstrip("/")).rstrip("/")
+    path = re.sub(r"/(chat/completions|completions|models|responses)$", "", parts.path.rstrip("/")).rstrip(
+        "/"
+    )
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
+
+
+def _headers(headers: Mapping[str, str] | None, api_key: str | None) -> dict[str, str]:
+    r"""Return the headers of each request.
+
+    Raises:
+        TypeError: They are not texts.
+        ValueError: One cannot be sent; the error does not show it.
+
+    >>> _headers(None, "a key of a file\n")
+    Traceback (most recent call last):
+    ValueError: api_key has spaces or line ends around it; pass it with .strip()
+    """
+    given: object = headers
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(
+            f"headers must map names to texts, as in {{'X-Tenant': 'a'}}, not {type(given).__name__}"
+        )
+    sent = dict(headers or {})
+    keys = {} if api_key is None else {"api_key": api_key}
+    for name, value in (keys | {f"headers[{name!r}]": text for name, text in sent.items()}).items():
+        is_text: object = value
+        if not isinstance(is_text, str):
+            raise TypeError(f"{name} must be a string, not {type(value).__name__}")
+        if value != value.strip():
+            raise ValueError(f"{name} has spaces or line ends around it; pass it with .strip()")
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"{name} must have printable ASCII characters only; is it the right text?")
+    if api_key is not None:
+        sent["Authorization"] = f"Bearer {api_key}"
+    return sent
+
+
+def _check_options(options: Mapping[str, object] | None) -> None:
+    """Check that the fields of each request are JSON.
+
+    Raises:
+        TypeError: They are not.
+        ValueError: A number is NaN or infinite.
+    """
+    given: object = options
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"options must map fields to values, as in {{'temperature': 0}}, not {given!r:.60}")
+    for name, value in (options or {}).items():
+        try:
+            json.dumps({name: value}, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"options[{name!r}] cannot be sent as JSON: {error}; pass values of JSON"
+            ) from None
 
 
 def _root(base: str) -> str:

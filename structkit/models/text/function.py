@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod, signature
@@ -12,7 +11,7 @@ from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
-from structkit.models.text.protocol import TextRequest, check_reply_bounds
+from structkit.models.text.protocol import TextRequest, check_count, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
 
 __all__ = ["ChatFunction", "FunctionModel", "TextFunction", "from_function"]
@@ -78,8 +77,8 @@ def from_function(
     name = name or str(getattr(function, "__name__", type(function).__name__))
     _check_parameters(function, name, "messages: list[dict[str, str]]" if chat else "text: str")
     check_reply_bounds(timeout, max_calls)
-    if context_length is not None and operator.index(context_length) < 1:
-        raise ValueError(f"context_length must be at least 1, not {context_length!r}")
+    if context_length is not None:
+        check_count("context_length", context_length)
     return FunctionModel(
         function,
         name=name,
@@ -215,7 +214,7 @@ class FunctionModel:
         elif isinstance(piece, (bytes, bytearray)):
             found, remedy = "bytes", "decode them, as in reply.decode()"
         else:
-            found, remedy = f"a {type(piece).__name__}", "return its text"
+            found, remedy = f"a value of the type {type(piece).__name__}", "return its text"
         raise ModelError(
             f"the function {verb} {found} and must return a string, or an iterator of strings; {remedy}",
             place=self.name,

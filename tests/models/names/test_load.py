@@ -143,8 +143,11 @@ def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_that_is_none() -> None:
     with pytest.raises(ModelError, match="url of a server begins with"):
         sk.load("vllm:name@http://")
-    with pytest.raises(ModelError, match="begins with http://\\n  write http://localhost:8000"):
-        sk.load("localhost:8000")
+    with pytest.raises(ModelError, match="begins with http://\n  write vllm:org/name@http://localhost:8000"):
+        sk.load("vllm:org/name@localhost:8000")
+    for address in ("localhost:8000", "127.0.0.1:8000/v1", "10.0.0.7:80"):
+        with pytest.raises(ModelError, match=f"begins with http://\\n  write http://{address}"):
+            sk.load(address)
 
 
 @pytest.mark.parametrize("name", ["C:/models/qwen", "C:\\models\\qwen", "D:", "./openai:x", "/tmp/ollama:x"])

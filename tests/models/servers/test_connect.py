@@ -61,6 +61,10 @@ def test_forms_of_the_address(path: str) -> None:
     ("url", "message"),
     [
         *((url, "url of a server begins with") for url in ("localhost:8000", "ftp://host/v1", "", "http://")),
+        *(
+            (f"http://{host}", "is not valid .*write an address such as")
+            for host in ("[::1", "a:b", "a:99999")
+        ),
         ("http://user:secret@host/v1", "without user, query and fragment; pass a key with api_key"),
         ("http://host/v1?key=secret", "without user, query and fragment; pass a key with api_key"),
     ],
@@ -175,5 +179,52 @@ def test_closing_is_final() -> None:
     with serve(ONE) as server:
         model = sk.connect(server.url)
         model.close()
-        with pytest.raises(ModelError):
+        with pytest.raises(ModelError, match="the model was closed\n  connect again"):
             sk.extract(model, "one", Person)
+
+
+@pytest.mark.parametrize("given", [None, 8000, b"http://localhost"])
+def test_an_address_that_is_no_text(given: Any) -> None:
+    with pytest.raises(TypeError, match="url must be a string such as 'http://localhost:8000', not"):
+        sk.connect(given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"api_key": 5}, "api_key must be a string, not int"),
+        ({"headers": ["X-Key"]}, "headers must map names to texts"),
+        ({"headers": {"X-Key": 5}}, r"headers\['X-Key'\] must be a string, not int"),
+        ({"options": [1]}, r"options must map fields to values, .*, not \[1\]"),
+        ({"options": {"stop": {1}}}, r"options\['stop'\] cannot be sent as JSON: .*; pass values of JSON"),
+        ({"timeout": None}, "timeout must be a number of seconds, such as 120, not None"),
+        ({"timeout": "5"}, "timeout must be a number of seconds, such as 120, not '5'"),
+        ({"max_calls": 1.5}, "max_calls must be an integer, such as 8, not 1.5"),
+        ({"max_tries": "3"}, "max_tries must be an integer, such as 8, not '3'"),
+    ],
+)
+def test_arguments_of_the_wrong_type(arguments: dict[str, Any], expected: str) -> None:
+    with pytest.raises(TypeError, match=expected):
+        sk.connect("http://127.0.0.1:1", **arguments)
+
+
+@pytest.mark.parametrize("key", ["secret-key\n", " secret-key", "secret\0key", "secret-kéy", "secret\nkey"])
+def test_a_key_that_cannot_be_sent_is_not_shown(key: str) -> None:
+    for arguments in ({"api_key": key}, {"headers": {"X-Key": key}}):
+        with pytest.raises(ValueError, match=r"spaces or line ends around it|printable ASCII") as raised:
+            sk.connect("http://127.0.0.1:1", **arguments)  # type: ignore[arg-type]
+        assert "secret" not in str(raised.value)
+        assert raised.value.__cause__ is raised.value.__context__ is None
+
+
+def test_an_option_that_is_no_number() -> None:
+    with pytest.raises(ValueError, match=r"options\['temperature'\] cannot be sent"):
+        sk.connect("http://127.0.0.1:1", options={"temperature": float("nan")})
+
+
+def test_a_server_without_tls() -> None:
+    with (
+        serve(ONE) as server,
+        pytest.raises(ModelError, match=r"does not speak TLS\n  write http://127.0.0.1:\d+/v1"),
+    ):
+        sk.connect(server.url.replace("http:", "https:"))

@@ -138,6 +138,10 @@ def test_a_server_of_another_api(wire: Wire, name: str) -> None:
         (400, "default chat template is no longer allowed", "pass chat=False"),
         (404, "Not Found", "is the address that of the API"),
         (422, "temperature must be a number", "check options="),
+        (400, "This model does not support chat completions", "pass chat=False"),
+        (402, "Insufficient balance", "check the balance of the account"),
+        (403, "Country, region, or territory not supported", "does it need a key"),
+        (501, "not implemented", "see its log"),
     ],
 )
 def test_a_refused_request_has_a_remedy(status: int, said: str, remedy: str) -> None:
@@ -154,6 +158,18 @@ def test_the_fields_that_a_server_refuses_are_named() -> None:
         serve(Say(status=422, body=body)) as server,
         pytest.raises(ModelError, match=r"\(status 422\): body.top_k: must be positive\n  check options="),
     ):
+        sk.extract(sk.connect(server.url), "one", Target)
+
+
+def test_a_prompt_that_cannot_be_encoded() -> None:
+    with serve(WHOLE) as server:
+        with pytest.raises(ModelError, match=r"half of a character .*\n  remove it") as raised:
+            sk.extract(sk.connect(server.url), "Ana \ud800 Souza", Target)
+        assert "Souza" not in "".join(traceback.format_exception(raised.value.__cause__ or raised.value)[-3:])
+
+
+def test_replies_of_nothing_have_a_remedy_of_their_own() -> None:
+    with serve("") as server, pytest.raises(CorrectionsExhausted, match="find out why nothing is written"):
         sk.extract(sk.connect(server.url), "one", Target)
 
 
