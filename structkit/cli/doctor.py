@@ -38,19 +38,31 @@ def _checks(arguments: argparse.Namespace) -> Iterator[Check]:
         model = _model(arguments)
     except (StructkitError, ValueError) as error:
         found = error.message if isinstance(error, StructkitError) else str(error)  # one line
-        yield Check(name="model", status="no", found=found)
+        remedy = "model and api_key are the options --model and --api-key-env" if _is_url(arguments) else ""
+        yield Check(name="model", status="no", found=found, remedy=remedy)
         return
     if not isinstance(model, TextModel):
         yield from check_logits_model(model)
         return
     dialect = f"{model.dialect}: " if isinstance(model, ServerModel) else ""
     yield Check(name="model", status="yes", found=f"{dialect}{model.name}")
-    yield from check_text_model(model)
+    try:
+        yield from check_text_model(model)
+    finally:
+        if isinstance(model, ServerModel):
+            model.close()
 
 
 def _model(arguments: argparse.Namespace) -> AnyModel:
     source: str = arguments.source
-    if not source.startswith(("http://", "https://")):
+    if not _is_url(arguments):
         return load(source)
-    key = None if arguments.api_key_env is None else os.environ.get(arguments.api_key_env)
+    name = arguments.api_key_env
+    key = None if name is None else os.environ.get(name)
+    if name is not None and not key:
+        raise ValueError(f"the environment variable {name} is not set; set it to the key of the server")
     return connect(source, arguments.model, key, timeout=60.0)
+
+
+def _is_url(arguments: argparse.Namespace) -> bool:
+    return str(arguments.source).startswith(("http://", "https://"))

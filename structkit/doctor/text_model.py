@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import NamedTuple
 
 from structkit.doctor.check import PERSON, Check
-from structkit.errors import GenerationError
+from structkit.errors import GenerationError, ModelError
 from structkit.generate.input.request import Request
 from structkit.generate.input.settings import Settings
 from structkit.generate.run.batch import run
@@ -20,6 +20,9 @@ from structkit.models.text.scored import ScoredText, ScoredToken
 __all__ = ["check_text_model"]
 
 _MAX_TOKENS = 24
+
+_MAX_REASONING = 1_024
+"""Maximum number of tokens of a reply of a model that reasons first."""
 
 _PREFIX = "one, two, three, four,"
 _PREFIX_LENGTH = 8
@@ -55,16 +58,20 @@ class _Said(NamedTuple):
 
 
 def check_text_model(model: TextModel) -> Iterator[Check]:
-    """Yield what a model that returns text can do; six requests at most, each of a few tokens.
+    """Yield what a model that returns text can do; seven requests at most, each of a few tokens, or of some reasoning.
 
     Yields:
         Whether it replies, ranks its tokens, returns and takes their ids, continues the start of an answer, obeys its
         constraints, and gives a value.
     """
-    said = _ask(model, TextRequest(prompt=_COUNT, max_tokens=_MAX_TOKENS))
+    max_tokens = _MAX_TOKENS
+    said = _ask(model, TextRequest(prompt=_COUNT, max_tokens=max_tokens))
+    if said.error is None and not said.text.strip():
+        max_tokens = _MAX_REASONING
+        said = _ask(model, TextRequest(prompt=_COUNT, max_tokens=max_tokens))
     if said.error is not None and not said.text:
         remedy = "see the log of the server, and `structkit doctor` for this machine"
-        yield Check(name="reply", status="no", found=str(said.error), remedy=remedy)
+        yield Check(name="reply", status="no", found=said.error.message, remedy=remedy)
         return
     if said.text.strip():
         yield Check(
@@ -72,14 +79,15 @@ def check_text_model(model: TextModel) -> Iterator[Check]:
         )
     else:
         remedy = (
-            "raise the maximum number of tokens of the server, or switch reasoning off, which can use it up"
+            "see the log of the server; reasoning can use all tokens up, and options=... can switch it off"
         )
-        yield Check(name="reply", status="no", found="it is empty", remedy=remedy)
+        found = f"{_MAX_REASONING} tokens were allowed, and it is empty"
+        yield Check(name="reply", status="no", found=found, remedy=remedy)
     yield _check_ranked(model, said)
     yield _check_ids(model, said)
-    yield _check_prefix(model)
+    yield _check_prefix(model, max_tokens)
     for kind in sorted(model.capabilities.constraints):
-        yield _check_constraint(model, kind)
+        yield _check_constraint(model, kind, max_tokens)
     if not model.capabilities.constraints:
         yield Check(
             name="constraint",
@@ -135,7 +143,7 @@ def _check_ids(model: TextModel, said: _Said) -> Check:
     return Check(name=name, status="yes", found=found)
 
 
-def _check_prefix(model: TextModel) -> Check:
+def _check_prefix(model: TextModel, max_tokens: int) -> Check:
     name = "start of an answer"
     if not model.capabilities.continues_prefix:
         return Check(
@@ -144,7 +152,7 @@ def _check_prefix(model: TextModel) -> Check:
             found="not continued, as far as is known; a second message shows it",
             remedy="if the server continues a last message of the assistant, pass continues=True",
         )
-    said = _ask(model, TextRequest(prompt=_COUNT, prefix=_PREFIX, max_tokens=_MAX_TOKENS))
+    said = _ask(model, TextRequest(prompt=_COUNT, prefix=_PREFIX, max_tokens=max_tokens))
     if not model.capabilities.continues_prefix:
         found = "refused, so a second message shows it"
         return Check(
@@ -157,19 +165,27 @@ def _check_prefix(model: TextModel) -> Check:
             found=f"the reply starts over: {said.text[:40]!r}",
             remedy="pass continues=False",
         )
+    if said.error is not None:
+        return Check(name=name, status="no", found=said.error.message, remedy="pass continues=False")
+    if not said.text.strip():
+        found = "not known: the reply is empty, as if nothing were missing"
+        return Check(name=name, status="missing", found=found, remedy="values stay valid")
     return Check(name=name, status="yes", found=f"the reply does not start over: {said.text[:40]!r}")
 
 
-def _check_constraint(model: TextModel, kind: Constraint) -> Check:
+def _check_constraint(model: TextModel, kind: Constraint, max_tokens: int) -> Check:
     name = f"constraint {kind}"
-    request = TextRequest(prompt=_COUNT, max_tokens=_MAX_TOKENS, constraint=_CONSTRAINTS[kind])
+    request = TextRequest(prompt=_COUNT, max_tokens=max_tokens, constraint=_CONSTRAINTS[kind])
     said = _ask(model, request)
     if kind not in model.capabilities.constraints:
         found = "the server refuses it"
         return Check(name=name, status="no", found=found, remedy="pass constrain=False, or update the server")
     if _CODE in said.text and len(said.text.strip()) <= len(_CODE) + 40:
         return Check(name=name, status="yes", found="the server obeys it")
-    what = f"ignored: the reply is {said.text[:40]!r}" if said.error is None else str(said.error)
+    if said.error is None and not said.text.strip():
+        remedy = "values stay valid; reasoning can use all tokens up, and options=... can switch it off"
+        return Check(name=name, status="missing", found="not known: the reply is empty", remedy=remedy)
+    what = f"ignored: the reply is {said.text[:40]!r}" if said.error is None else said.error.message
     remedy = "values stay valid, and cost corrections; pass constrain=False, or update the server"
     return Check(name=name, status="no", found=what, remedy=remedy)
 
@@ -200,11 +216,13 @@ def _ask(model: TextModel, request: TextRequest) -> _Said:
     started = time.perf_counter()
     with closing(Reply(model, request, started + (model.timeout or 60.0))) as reply:
         try:
-            with suppress(TimeoutError):
-                while len(text) < 400 and (piece := reply.next()) is not None:
-                    seconds = seconds or time.perf_counter() - started
-                    tokens += piece.tokens if isinstance(piece, ScoredText) else ()
-                    text += piece
+            while len(text) < 400 and (piece := reply.next()) is not None:
+                seconds = seconds or time.perf_counter() - started
+                tokens += piece.tokens if isinstance(piece, ScoredText) else ()
+                text += piece
         except GenerationError as failed:
             error = failed
+        except TimeoutError:
+            waited = time.perf_counter() - started
+            error = ModelError(f"there is no complete reply after {waited:.0f} s; find out why it hangs")
     return _Said(text, error, seconds, tuple(tokens))

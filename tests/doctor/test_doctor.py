@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,37 @@ def test_empty_replies(reply: str) -> None:
     assert checks["constraint"].status == "missing"
 
 
+def test_a_model_that_reasons_first() -> None:
+    """A few tokens are used up before its answer."""
+
+    def reply(body: dict[str, Any]) -> str | Say:
+        if body.get("max_tokens", 1_000) < 100:
+            return Say(
+                [b'data: {"choices": [{"delta": {"reasoning": "1?"}, "finish_reason": "length"}]}\n\n']
+            )
+        return "zq-7314" if "response_format" in body else "one, two"
+
+    with serve(reply, kind="LM Studio") as server:
+        checks = found(sk.connect(server.url))
+    assert (checks["reply"].status, checks["constraint json_schema"].status) == ("yes", "yes")
+
+    def only_reasons(body: dict[str, Any]) -> str:
+        return "" if "grammar" in body else "one, two"
+
+    with serve(only_reasons, kind="llama.cpp") as server:
+        check = found(sk.connect(server.url))["constraint grammar"]
+    assert (check.status, check.found) == ("missing", "not known: the reply is empty")
+
+
+def test_a_model_that_hangs() -> None:
+    def hang(text: str) -> str:
+        time.sleep(1)
+        return ""
+
+    (check,) = check_text_model(sk.from_function(hang, timeout=0.2))
+    assert (check.status, "no complete reply after 0 s" in check.found) == ("no", True)
+
+
 def test_a_model_that_fails() -> None:
     def fail(text: str) -> str:
         raise OSError("no route")
@@ -169,7 +201,10 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         assert "yes      model               llama.cpp: demo of http://" in shown
         assert main(["doctor", server.url, "--json"]) == 1
         (check,) = json.loads(capsys.readouterr().out)
-        assert "api_key" in check["found"]
+        assert check["found"].endswith("(status 401); pass a valid one with api_key=...")
+        assert check["remedy"] == "model and api_key are the options --model and --api-key-env"
+        assert main(["doctor", server.url, "--api-key-env", "NO_KEY"]) == 1
+        assert "the environment variable NO_KEY is not set" in capsys.readouterr().out
         assert "secret" not in shown
     assert main(["doctor", "./no/such/folder"]) == 1
     assert "the folder does not exist" in capsys.readouterr().out
