@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import wait
 from contextlib import suppress
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from structkit.errors import ModelError, StructkitError
@@ -138,7 +139,9 @@ class Reply:
             while self._wanted.get() and not self._closed.is_set():
                 try:
                     if pieces is None:
-                        pieces = self._model.request(self._request)
+                        # A moment longer than the caller waits, whose timeout comes first.
+                        seconds = self._seconds_left() + CLOSE_SECONDS
+                        pieces = self._model.request(replace(self._request, seconds=seconds))
                     piece = self._next_of(pieces)
                 except Exception as error:  # code of the user
                     self._made.put(error)

@@ -20,7 +20,6 @@ from structkit.models.hosted.model import (
     HostedOptions,
     HostedSettings,
     ReplyPart,
-    client_timeout,
     merged,
     split_system,
 )
@@ -156,7 +155,7 @@ class _AnthropicClient(HostedClient):
         constraint = request.constraint
         if constraint is not None and constraint.kind in capabilities.constraints:
             fields["output_config"] = {"format": {"type": "json_schema", "schema": constraint.schema}}
-        timeout = client_timeout(self._client.timeout, self.settings.timeout)
+        timeout = self.timeout(request, self._client.timeout)
         if timeout is not None:
             fields["timeout"] = timeout
         return self._client.messages.create(**merged(fields, self.settings.options))

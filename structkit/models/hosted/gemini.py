@@ -19,7 +19,6 @@ from structkit.models.hosted.model import (
     HostedOptions,
     HostedSettings,
     ReplyPart,
-    client_timeout,
     merged,
     split_system,
 )
@@ -152,9 +151,10 @@ class _GeminiClient(HostedClient):
             config["response_mime_type"] = "application/json"
             config["response_json_schema"] = constraint.schema
         own = getattr(getattr(self._client, "_api_client", None), "_http_options", None)
-        milliseconds = client_timeout(getattr(own, "timeout", None), 1_000 * self.settings.timeout)
-        if milliseconds is not None:
-            config["http_options"] = {"timeout": round(milliseconds)}
+        milliseconds = getattr(own, "timeout", None)
+        timeout = self.timeout(request, milliseconds / 1_000 if milliseconds else None)
+        if timeout is not None:
+            config["http_options"] = {"timeout": round(1_000 * timeout)}
         contents = [
             {
                 "role": "model" if each["role"] == "assistant" else each["role"],

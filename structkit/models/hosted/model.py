@@ -177,6 +177,16 @@ class HostedClient(ABC):
         self.settings = settings
         self.is_async = is_async
 
+    def timeout(self, request: TextRequest, own: object) -> float | None:
+        """Return the timeout that a request gets; see `client_timeout`.
+
+        Args:
+            request: The request.
+            own: The timeout of the client.
+        """
+        waited = self.settings.timeout if request.seconds is None else request.seconds
+        return client_timeout(own, min(waited, self.settings.timeout))
+
     @abstractmethod
     def secrets(self) -> Iterable[str]:
         """Return the keys, which no error may show."""

@@ -21,7 +21,6 @@ from structkit.models.hosted.model import (
     HostedOptions,
     HostedSettings,
     ReplyPart,
-    client_timeout,
     merged,
 )
 from structkit.models.native.profiles import OPENAI_STRICT
@@ -166,7 +165,7 @@ class _OpenAIClient(HostedClient):
         constraint = request.constraint
         if constraint is not None and constraint.kind in capabilities.constraints:
             fields |= dialect.forced_to("json_schema").constraint(constraint)
-        timeout = client_timeout(self._client.timeout, self.settings.timeout)
+        timeout = self.timeout(request, self._client.timeout)
         if timeout is not None:
             fields["timeout"] = timeout
         return self._client.chat.completions.create(**merged(fields, self.settings.options))

@@ -80,8 +80,12 @@ class HttpClient:
                 raise
             return None
 
-    def retry(self, work: Callable[[], R]) -> R:
+    def retry(self, work: Callable[[], R], seconds: float | None = None) -> R:
         """Do work again while it raises transient faults, within the tries and the seconds.
+
+        Args:
+            work: A function that sends a request.
+            seconds: Seconds after which nobody waits for the work.
 
         Raises:
             Fault: The last fault.
@@ -103,27 +107,31 @@ class HttpClient:
         tries = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, Fault) and error.is_transient),
             wait=wait,
-            stop=stop_after_attempt(self._max_tries) | stop_before_delay(0.9 * self._timeout),
+            stop=stop_after_attempt(self._max_tries) | stop_before_delay(0.9 * self._within(seconds)),
             reraise=True,
         )
         return tries(work)
 
     @contextmanager
-    def post(self, path: str, body: Json, secrets: Iterable[str]) -> Generator[Iterator[Json], None, None]:
+    def post(
+        self, path: str, body: Json, secrets: Iterable[str], seconds: float | None = None
+    ) -> Generator[Iterator[Json], None, None]:
         """Send a request once; give the JSON objects of the reply as they arrive.
 
         Args:
             path: The path below the base.
             body: The request.
             secrets: The texts of the request that no error may show.
+            seconds: Seconds after which nobody waits for the reply.
 
         Raises:
             Fault: The server cannot be reached, refuses the request, or cuts the reply.
         """
-        response = self._send(f"{self.base}/{path}", body)
+        seconds = self._within(seconds)
+        response = self._send(f"{self.base}/{path}", body, seconds)
         try:
             self._check(response, secrets)
-            yield self._objects(response, secrets)
+            yield self._objects(response, secrets, seconds)
         finally:
             response.close()
 
@@ -133,7 +141,7 @@ class HttpClient:
         Raises:
             Fault: The server cannot be reached, or refuses the request.
         """
-        response = self._send(url, body)
+        response = self._send(url, body, self._timeout)
         try:
             with self._faults():
                 self._check(response, secrets)
@@ -141,11 +149,21 @@ class HttpClient:
         finally:
             response.close()
 
-    def _send(self, url: str, body: Json) -> Response:
+    def _within(self, seconds: float | None) -> float:
+        """Return the seconds of a request, for which somebody waits some seconds."""
+        return self._timeout if seconds is None else min(seconds, self._timeout)
+
+    def _send(self, url: str, body: Json, seconds: float) -> Response:
         """Send a request; return the reply, whose body is not read."""
+        timeout = {
+            "connect": min(_CONNECT_SECONDS, seconds),
+            "read": seconds,
+            "write": seconds,
+            "pool": seconds,
+        }
         with self._faults():
             try:
-                sent = self._client.build_request("POST", url, json=body)
+                sent = self._client.build_request("POST", url, json=body, extensions={"timeout": timeout})
             except UnicodeEncodeError:  # its message has a part of the prompt
                 what = (
                     "the prompt has half of a character (a surrogate), which UTF-8 cannot encode; remove it"
@@ -158,7 +176,7 @@ class HttpClient:
             self._check(response, ())
             return _parse(self._read(response))
 
-    def _objects(self, response: Response, secrets: Iterable[str]) -> Iterator[Json]:
+    def _objects(self, response: Response, secrets: Iterable[str], seconds: float) -> Iterator[Json]:
         """Yield the objects of an event stream, or the one object of a reply that is not a stream."""
         with self._faults():
             if "event-stream" not in response.headers.get("content-type", "").lower():
@@ -169,7 +187,7 @@ class HttpClient:
                     )
                 yield _checked(reply, self._quotable(secrets))
                 return
-            for line in _lines(self._parts(response)):
+            for line in _lines(self._parts(response, seconds)):
                 field, _, data = line.partition(b":")
                 if field.strip() != b"data" or not data.strip():
                     continue
@@ -228,16 +246,17 @@ class HttpClient:
                 raise Fault(what, is_transient=False)
         return bytes(body)
 
-    def _parts(self, response: Response) -> Iterator[bytes]:
+    def _parts(self, response: Response, seconds: float | None = None) -> Iterator[bytes]:
         """Yield the bytes of a reply within the seconds of a request.
 
         The timeout of the client begins again with each byte, so a server that sends one at a time would never end.
         Compressed bytes are decoded in parts of at most 1 MiB.
         """
-        end = time.monotonic() + self._timeout
+        seconds = self._within(seconds)
+        end = time.monotonic() + seconds
         for part in response.iter_bytes():
             if time.monotonic() > end:
-                what = f"the server did not complete its reply in {self._timeout:g} s; allow more with timeout=..."
+                what = f"the server did not complete its reply in {seconds:g} s; allow more with timeout=..."
                 raise Fault(what, is_transient=True)
             yield part
 

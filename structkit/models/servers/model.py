@@ -181,7 +181,7 @@ class ServerModel(RemoteModel):
             ModelError: The server failed, in each of the tries.
         """
         try:
-            first, rest = self._client.retry(lambda: self._start(request))
+            first, rest = self._client.retry(lambda: self._start(request), request.seconds)
             yield from first
             yield from rest
         except Fault as fault:
@@ -235,7 +235,7 @@ class ServerModel(RemoteModel):
         read = self._prompts.begin(request) if capabilities.token_ids else None
         path = "chat/completions" if is_chat else "completions"
         has_text, end, other, refused = False, "", "", ""
-        with self._client.post(path, body, texts_of(request)) as replies:
+        with self._client.post(path, body, texts_of(request), request.seconds) as replies:
             for reply in replies:
                 text, other = text_of(reply), other or api_of(reply)
                 has_text, end = has_text or bool(text), end or end_of(reply)

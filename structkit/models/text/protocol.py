@@ -52,6 +52,7 @@ class TextRequest:
         constraint: What can follow the prefix, in a notation that the model enforces; `None` if there is none.
         says_choices: Whether the prompt says the choices. Where the constraint has them, the prompt stays as it was,
             so that a prefix cache has it.
+        seconds: Seconds after which nobody waits for the reply; `None` if they are not known.
     """
 
     prompt: str | tuple[Message, ...]
@@ -62,6 +63,7 @@ class TextRequest:
     refused: str = ""
     constraint: NativeConstraint | None = None
     says_choices: bool = True
+    seconds: float | None = None
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -72,6 +73,25 @@ def test_tries_are_bounded_in_seconds() -> None:
 def test_a_server_that_hangs() -> None:
     with serve(Say(hangs=True)) as server, pytest.raises(ModelError, match=r"within 0.5 s"):
         sk.extract(sk.connect(server.url, timeout=0.5), "one", Target)
+
+
+def test_a_reply_that_nobody_waits_for_ends() -> None:
+    """The seconds of the call bound the connection, too, and not those of the model alone."""
+    before = set(threading.enumerate())
+    with serve(WHOLE, Say(hangs=True)) as server:
+        model = sk.connect(server.url, timeout=60)
+        sk.extract(model, "one", Target)
+        result = sk.generate(model, "one", Target, timeout=0.3, finish="shortest")
+        assert result.finish_reason == "budget"
+        end = time.monotonic() + 5
+
+        def replies() -> list[str]:
+            return [each.name for each in {*threading.enumerate()} - before if "reply" in each.name]
+
+        while replies() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not replies()
+        model.close()
 
 
 def test_a_server_that_dies_after_a_part_leaves_the_part_in_the_error() -> None:
