@@ -31,7 +31,8 @@ def check_model(model: object) -> None:
     if isinstance(model, str):
         if " " in model:
             raise TypeError(f"the model is a string, {shown}; {_ORDER}")
-        raise TypeError(f"the model is a string, {shown}; write structkit.load({shown}), once for all calls")
+        way = "connect" if model.startswith(("http://", "https://")) else "load"
+        raise TypeError(f"the model is a string, {shown}; write structkit.{way}({shown}), once for all calls")
     if hasattr(model, "generate"):
         raise TypeError(
             f"{type(model).__name__} is no model of structkit; write structkit.from_transformers(model, tokenizer)"

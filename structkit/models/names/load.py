@@ -226,7 +226,8 @@ def _split(name: str | Path) -> tuple[str, str] | None:
     if Path(found[0]).exists():
         return None
     if provider in ("http", "https"):
-        raise ModelError("an address is no name of a model; pass it to structkit.connect", place=found[0])
+        meant = f"pass it to structkit.connect, or write vllm:MODEL@{found[0]}"
+        raise ModelError(f"an address is no name of a model; {meant}", place=found[0])
     if re.fullmatch(r"\d{1,5}(/.*)?", found[2]):
         raise ModelError(f"an address begins with http://; write http://{found[0]}", place=found[0])
     known = (*_HOSTED, *_SERVERS)

@@ -29,6 +29,7 @@ class _Network:
         (Person, "the model is a class, Person; the order is model, prompt, target"),
         (TEXT, "the model is a string, 'Ana is 34.'; the order is model, prompt, target"),
         ("org/name", "write structkit.load('org/name'), once for all calls"),
+        ("http://host:8000", "write structkit.connect('http://host:8000'), once for all calls"),
         (ScriptedModel, "the model is a class, ScriptedModel; pass an object of it"),
         (None, "None is no model; pass one, such as structkit.load()"),
         (
