@@ -105,7 +105,9 @@ class TokenPrompts:
 
 def _key(request: TextRequest) -> object:
     """Return the prompt, with what the request says of the texts that can follow."""
-    *messages, _ = render_messages(replace(request, prefix=request.prefix or "?"), continues=True)
+    prefix = request.prefix or "?"
+    messages = render_messages(replace(request, prefix=prefix), continues=True)
+    messages[-1]["content"] = messages[-1]["content"].removesuffix(prefix)
     return tuple((each["role"], each["content"]) for each in messages)
 
 

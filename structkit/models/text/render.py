@@ -50,16 +50,30 @@ def render_messages(request: TextRequest, *, continues: bool) -> list[Message]:
     prompt = request.prompt
     given = (Message(role="user", content=prompt),) if isinstance(prompt, str) else prompt
     messages = [Message(role=each["role"], content=each["content"]) for each in given]
-    start = [Message(role="assistant", content=request.prefix)] if request.prefix else []
     where = _where(request)
-    if start and not continues:
+    if request.prefix and not continues:
         asked = "Your message is the start of the answer, and is final. Write only what follows your message."
-        return [*messages, *start, Message(role="user", content="\n".join([asked, *where]))]
+        return [*_said(messages, request.prefix), Message(role="user", content="\n".join([asked, *where]))]
     if where and messages[-1]["role"] == "user":
         messages[-1]["content"] = "\n\n".join([messages[-1]["content"], *where])
     elif where:
         messages.append(Message(role="user", content=where[0]))
-    return [*messages, *start]
+    return _said(messages, request.prefix) if request.prefix else messages
+
+
+def _said(messages: list[Message], prefix: str) -> list[Message]:
+    r"""Return messages after which the assistant says a text: as the end of its own message, if that is the last one.
+
+    Servers refuse two messages of the assistant at the end.
+
+    >>> _said([{"role": "assistant", "content": "Let me see."}], "tr")
+    [{'role': 'assistant', 'content': 'Let me see.\n\ntr'}]
+    """
+    last = messages[-1]
+    if last["role"] != "assistant":
+        return [*messages, Message(role="assistant", content=prefix)]
+    content = f"{last['content'].rstrip()}\n\n{prefix}"
+    return [*messages[:-1], Message(role="assistant", content=content)]
 
 
 def _where(request: TextRequest) -> list[str]:

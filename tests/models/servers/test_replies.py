@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -77,6 +78,25 @@ def test_other_servers_get_a_second_message(kind: str) -> None:
         first, second = server.requests
         assert [message["role"] for message in first["messages"]] == ["user"]  # type: ignore[attr-defined]
         assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["vLLM", "llama.cpp", "Ollama", "LM Studio"])
+def test_the_start_of_an_answer_ends_a_message_of_the_assistant(kind: str) -> None:
+    """Servers refuse two messages of the assistant at the end, or templates two in a row."""
+
+    def reply(body: dict[str, Any]) -> str | Say:
+        roles = [message["role"] for message in body["messages"]]
+        if any(one == other for one, other in pairwise(roles)):
+            return error(400, "Cannot have 2 or more assistant messages at the end of the list.")
+        return "34}" if str(body["messages"]).count("age") > 1 else '{"name": "Ana", "years": 3}'
+
+    prompt = [{"role": "user", "content": "Ana, 34"}, {"role": "assistant", "content": "Let me see. "}]
+    with serve(reply, kind=kind) as server:
+        model = sk.connect(server.url, constrain=False)
+        assert sk.extract(model, prompt, Person) == ANA
+        assert model.refused == frozenset()
+        shown = server.requests[-1]["messages"][1]  # type: ignore[index]
+        assert shown == {"role": "assistant", "content": 'Let me see.\n\n{"name": "Ana", "age":'}
 
 
 def test_an_answer_that_starts_over() -> None:
