@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ from structkit.generate.decode.retokenize import complete_characters
 from structkit.generate.output.json_reader import JsonReader
 from structkit.guide.guide import Cursor
 
-__all__ = ["Continuations", "allowed_bytes", "continuations", "shortest_end"]
+__all__ = ["Continuations", "allowed_bytes", "continuations", "named_choice", "shortest_end"]
 
 _MAX_CHOICES = 64
 """Maximum number of texts that are offered."""
@@ -149,3 +150,17 @@ def _ranges(allowed: list[int]) -> list[str]:
 
 def _name(byte: int) -> str:
     return chr(byte) if 0x20 < byte < 0x7F else repr(chr(byte)) if byte == 0x20 else f"\\x{byte:02x}"
+
+
+def named_choice(reply: bytes, choices: Sequence[str]) -> bytes:
+    """Return the offered text that a reply names, apart from case, quotes and punctuation; empty if there is none.
+
+    >>> named_choice(b"High.", ('"high"', '"low"'))
+    b'"high"'
+    """
+    named = [choice for choice in choices if _bare(choice) == _bare(reply.decode(errors="replace"))]
+    return named[0].encode() if len(named) == 1 else b""
+
+
+def _bare(text: str) -> str:
+    return text.strip(" \t\r\n\"'`*.,;:!").casefold()

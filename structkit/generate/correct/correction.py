@@ -12,7 +12,12 @@ from dataclasses import replace
 from typing import Literal, TypeAlias, cast
 
 from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
-from structkit.generate.correct.continuations import Continuations, continuations, shortest_end
+from structkit.generate.correct.continuations import (
+    Continuations,
+    continuations,
+    named_choice,
+    shortest_end,
+)
 from structkit.generate.correct.effects import NextPiece, OpenReply, TextFlow
 from structkit.generate.correct.likely import ReplyTokens
 from structkit.generate.correct.matcher import ReplyMatcher
@@ -33,13 +38,16 @@ from structkit.models.text.protocol import NativeConstraint, TextModel, TextRequ
 
 __all__ = ["DEFAULT_MAX_BYTES", "Correction"]
 
-Bound: TypeAlias = Literal["max_corrections", "max_calls", "timeout", "repeats"]
+Bound: TypeAlias = Literal["max_corrections", "max_calls", "timeout", "repeats", "max_tokens"]
 
 DEFAULT_MAX_BYTES = 16_384
 """Maximum bytes of an answer without `max_tokens`: as many as 1,024 tokens rarely exceed."""
 
 _MAX_EQUAL = 4
 """Equal replies to equal requests after which the model is not asked again: it does not choose at random."""
+
+_MAX_AT_LIMIT = 2
+"""Replies one after another that the budget cuts without adding to the text, after which the value is completed."""
 
 _REMEDIES = {
     "max_corrections": "allow more with max_corrections=..., describe the expected answer in the prompt, or pass "
@@ -112,6 +120,7 @@ class Correction:
         self.chosen_up_to = 0
         self.closed_at = -1
         self.is_shortened = False
+        self.at_limit = 0
         self.seconds = 0.0
 
     def run(self) -> TextFlow[None]:
@@ -119,7 +128,7 @@ class Correction:
 
         Raises:
             BudgetExceeded: The budget refused a byte of a reply, with `on_limit="raise"`.
-            CorrectionsExhausted: A bound was reached before, and `finish` is `"error"`.
+            CorrectionsExhausted: A bound but that of the budget was reached before, and `finish` is `"error"`.
             ModelError: The model failed, and its reply added nothing.
         """
         self.append(self.forced(), forced=True)
@@ -130,7 +139,7 @@ class Correction:
                 draft = yield from self.draft()
                 is_complete = draft.end == "complete" or self.cursor.is_finished
                 continue
-            if self.settings.finish == "error":
+            if self.settings.finish == "error" and bound != "max_tokens":
                 raise self.exhausted(bound)
             self.closed_at = self.settled(bytes(self.text))
             self.append(shortest_end(self.cursor.fork()), forced=True)
@@ -190,6 +199,8 @@ class Correction:
         self.count(draft)
         self.check_limit()
         self.is_stuck = draft.is_correction and not chosen and len(forced) <= cut
+        is_at_limit = self.is_stuck and reading is not None and reading.is_shortened
+        self.at_limit = self.at_limit + 1 if is_at_limit else 0
         self.seconds += time.perf_counter() - begin
         if end in ("failed", "timeout") and self.text == before and not cut:
             self.check_failure(failure)
@@ -274,7 +285,7 @@ class Correction:
     def meant(self, reply: bytes, choices: Sequence[str]) -> bytes:
         """Return what a reply means of which no byte can follow; empty if it means nothing."""
         if choices:
-            return _chosen(reply, choices)
+            return named_choice(reply, choices)
         is_at_end = bool(self.drafts) and self.drafts[-1].end == "ended" and not reply.strip()
         if is_at_end and self.cursor.guide.is_json:
             reader = JsonReader().follow(self.text)
@@ -425,6 +436,8 @@ class Correction:
 
     def reached_bound(self) -> Bound | None:
         """Return the bound that forbids another reply; `None` if there is none."""
+        if self.at_limit >= _MAX_AT_LIMIT:
+            return "max_tokens"
         if self.corrections > self.settings.max_corrections:
             return "max_corrections"
         if len(self.drafts) >= self.model.max_calls:
@@ -483,17 +496,3 @@ def _common_start(one: bytearray, other: bytearray) -> bytearray:
     """
     pairs = zip(one, other, strict=False)
     return one[: next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))]
-
-
-def _chosen(reply: bytes, choices: Sequence[str]) -> bytes:
-    """Return the offered text that a reply names, apart from case, quotes and punctuation; empty if there is none.
-
-    >>> _chosen(b"High.", ('"high"', '"low"'))
-    b'"high"'
-    """
-    named = [choice for choice in choices if _bare(choice) == _bare(reply.decode(errors="replace"))]
-    return named[0].encode() if len(named) == 1 else b""
-
-
-def _bare(text: str) -> str:
-    return text.strip(" \t\r\n\"'`*.,;:!").casefold()

@@ -276,3 +276,14 @@ def test_corrections_are_counted_anew_when_a_value_is_complete() -> None:
 def test_empty_replies_point_to_the_context() -> None:
     with pytest.raises(sk.CorrectionsExhausted, match="the last reply is empty, as with a full context"):
         sk.extract(sk.from_function(lambda text: ""), "?", Person)
+
+
+def test_a_budget_that_no_reply_keeps_ends_the_value() -> None:
+    """A key is not cut in its middle, so the replies add nothing."""
+    model = sk.from_function(lambda text: '"' + "a long key" * 20)
+    result = sk.generate(model, "?", dict[str, int], max_tokens=20)
+    assert (result.finish_reason, result.usage.calls) == ("budget", 2)
+    assert len(result.text) <= 20
+    assert result.value == {}
+    with pytest.raises(sk.BudgetExceeded):
+        sk.generate(model, "?", dict[str, int], max_tokens=20, on_limit="raise")
