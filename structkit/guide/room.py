@@ -12,8 +12,8 @@ import numpy as np
 from structkit.automaton.core import kernels
 from structkit.automaton.core.dfa import NO_OP
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE
+from structkit.automaton.core.tables import Tables
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
-from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Below, Frame
 from structkit.index.index import Index
 
@@ -149,31 +149,33 @@ class KeyChoices:
 
         If there are such states, all rules are built, and the distances become exact.
         """
-        automaton = self._index.automaton
-        if len(automaton.call_rule) != self._known[0]:
-            found = self._excess()
-            self._known = len(automaton.call_rule), found
+        tables = self._index.automaton.tables
+        if len(tables.call_rule) != self._known[0]:
+            self._known = len(tables.call_rule), self._excess(tables)
         return self._known[1]
 
-    def _excess(self) -> int:
-        index, automaton = self._index, self._index.automaton
-        if not _choosing(automaton):
+    def _excess(self, tables: Tables) -> int:
+        if not _choosing(tables):
             return 0
+        index, automaton = self._index, self._index.automaton
         index.make_exact()
-        tokens, most = index.token_distances[0], 0
-        for state in _choosing(automaton):
-            for call in range(automaton.call_first.item(state), automaton.call_first.item(state + 1)):
-                callee = automaton.call_rule.item(call)
-                if automaton.call_distinct[call] and automaton.sole_text(callee) is not None:
-                    start, after = automaton.start.item(callee), automaton.call_next.item(call)
+        tables, tokens, most = automaton.tables, index.token_distances[0], 0
+        for state in _choosing(tables):
+            for call in range(tables.call_first.item(state), tables.call_first.item(state + 1)):
+                callee = tables.call_rule.item(call)
+                if tables.call_distinct[call] and automaton.sole_text(callee) is not None:
+                    start, after = tables.start.item(callee), tables.call_next.item(call)
                     cost = tokens.item(start) + DISTINCT_MARGIN + tokens.item(after) - tokens.item(state)
                     most = max(most, cost)
         return min(most, UNREACHABLE - 1)
 
 
-def _choosing(automaton: Automaton) -> list[int]:
-    """Return the states with several distinct calls."""
-    before = np.concatenate([[0], np.cumsum(automaton.call_distinct)])
-    calls = before[automaton.call_first[1:]] - before[automaton.call_first[:-1]]
+def _choosing(tables: Tables) -> list[int]:
+    """Return the states with several distinct calls.
+
+    The tables belong together. The arrays of an automaton do not while another thread builds a rule.
+    """
+    before = np.concatenate([[0], np.cumsum(tables.call_distinct)])
+    calls = before[tables.call_first[1:]] - before[tables.call_first[:-1]]
     states: list[int] = np.flatnonzero(calls > 1).tolist()
     return states

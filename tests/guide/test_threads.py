@@ -15,7 +15,7 @@ import pytest
 
 import structkit as sk
 from structkit.guide.guide import Cursor, Guide
-from structkit.testing import ScriptedModel, small_vocabulary
+from structkit.testing import ScriptedModel, byte_vocabulary, small_vocabulary
 from tests.shared import cases
 
 V = small_vocabulary()
@@ -124,3 +124,13 @@ def test_children_that_are_forked_after_threads_have_used_the_guide_go_on() -> N
                     os._exit(2)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert list(pool.map(lambda seed: _walk(shared, seed), [5])) == [expected]
+
+
+def test_budgets_are_asked_for_while_a_rule_is_published() -> None:
+    """The arrays of the automaton are replaced one by one, so another thread can see new ones beside old ones."""
+    guide = sk.compile(dict[str, list[bool]], byte_vocabulary(), cache=False)
+    automaton = guide.automaton
+    known = automaton.call_distinct
+    automaton.build_all()
+    automaton.call_distinct = known
+    assert guide.cursor().fits(100)
