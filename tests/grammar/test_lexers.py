@@ -18,10 +18,14 @@ from lark.exceptions import LarkError
 import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
+from structkit.errors import LimitExceeded
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.grammar.test_against_lark import IGNORED, PATTERNS, accepts, lark_accepts, shortest_rest
+from tests.grammars.walk import VOCABULARY as BYTES
+from tests.grammars.walk import accepts as accepts_bytes
+from tests.grammars.walk import random_text
 from tests.shared import ROOT, cases
 
 LEXERS = [("earley", "basic"), ("lalr", "basic"), ("lalr", "contextual")]
@@ -310,3 +314,51 @@ def test_a_parser_with_exponentially_many_states() -> None:
         lines.append(f"b{i}: " + " | ".join(f'"{each}" b{i}' for each in others) + f" | {own}")
     with pytest.raises(sk.LimitExceeded, match="the LALR parser of a grammar"):
         sk.Grammar("\n".join(lines), parser="lalr")
+
+
+STRINGS = r"""
+start: sum (";" sum)*
+sum: term (("+" | "-") term)*
+term: atom (("*" | "/") atom)*
+atom: A | B | C | NAME | NAME "(" [sum ("," sum)*] ")" | "(" sum ")" | "[" [sum ("," sum)*] "]"
+A: /"(\\\"|[^"])*"/
+B: /'(\\\'|[^'])*'/
+C: /`(\\\`|[^`])*`/
+NAME: /[a-z]+/
+%ignore " "
+"""
+"""Behind a string that ends with an escaped quotation mark, the mark may not come again."""
+
+LASTING = ['"a\\"', "'\\'; `\\`", "\"a\\\" + 'b'"]
+
+
+def test_texts_that_would_make_rules_too_large_are_left_out() -> None:
+    found = Lark(STRINGS, parser="lalr")
+    texts = ['a + "b\\"c" * f(\'x\', `y`)', "[`\\`\\``, 'a\\'b'];b", '"" - (`"`)']
+    exact = sk.compile(sk.Grammar(STRINGS, parser="lalr"), BYTES, cache=False)
+    limits = sk.Limits(work=200_000)
+    narrow = sk.compile(sk.Grammar(STRINGS, parser="lalr", limits=limits), BYTES, cache=False)
+    for text in texts + LASTING:
+        found.parse(text)
+        assert accepts_bytes(exact, text)
+        assert accepts_bytes(narrow, text) == (text in texts)
+    source = random.Random(0)
+    for _ in range(cases(30, of=300)):
+        found.parse(random_text(narrow, source, 40))
+
+
+def test_a_terminal_is_not_left_out() -> None:
+    grammar = STRINGS.replace(r'/"(\\\"|[^"])*"/', r'/".*"/')
+    with pytest.raises(LimitExceeded, match="what its terminals require"):
+        sk.Grammar(grammar, parser="lalr", limits=sk.Limits(work=200_000))
+
+
+def test_rules_that_are_made_when_they_are_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structkit.grammar.rules.network._MAX_EAGER", 0)
+    guide = sk.compile(sk.Grammar(STRINGS, parser="lalr"), BYTES, cache=False)
+    assert all(accepts_bytes(guide, text) for text in [*LASTING, "a*(b)"])
+    assert not any(accepts_bytes(guide, text) for text in ["", '"a\\" + "b"', "'"])
+    found = Lark(STRINGS, parser="lalr")
+    for seed in range(10):
+        found.parse(random_text(guide, random.Random(seed), 40))
+    assert sk.explain(sk.Grammar(STRINGS, parser="lalr"))

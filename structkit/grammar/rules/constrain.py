@@ -35,8 +35,17 @@ from structkit.regex.nodes import CharClass
 
 __all__ = ["UnseparatedTerminals", "constrain", "constrain_tokens"]
 
+_MULTIPLIED = "the grammar with what its terminals require of their neighbours"
+
 _STEPS_PER_STATE = 150
 """The work of a state of the multiplied rules; see `Limits.work`."""
+
+_RESERVE = 0.25
+"""The share of the work that is left for rules without the requirements that may last, if there are too many of these.
+
+Each such requirement that a text may have doubles the contexts, and few texts have one: a string that ends with `\\"`,
+where the terminal goes on if another quotation mark follows anywhere.
+"""
 
 
 def constrain_tokens(
@@ -48,6 +57,8 @@ def constrain_tokens(
     limits: Limits = Limits(),  # noqa: B008
 ) -> Variants:
     """Return rules whose tokens are those of a lexer.
+
+    Texts with requirements that may last are left out where the rules are too large with them; see `_RESERVE`.
 
     Args:
         graphs: The automata of the rules.
@@ -66,10 +77,16 @@ def constrain_tokens(
     behind = tuple(number for number, automaton in enumerate(scanned) if automaton.looks_behind)
     contexts = Contexts(scanned, behind, work)
     reader = TokenReader({name: n for n, name in enumerate(lexing.automata)}, contexts, limits, work)
-    product = _Product(
-        graphs, contexts, reader, ahead.characters, False, limits, work, ahead, lexing, indenting
-    )
-    return product.run(start, blocks)
+    for reserve in (_RESERVE, 0):
+        product = _Product(
+            graphs, contexts, reader, ahead.characters, False, limits, work, ahead, lexing, indenting
+        )
+        product.reserve = int(reserve * limits.work)
+        try:
+            return product.run(start, blocks)
+        except _TooManyRequirements:
+            continue
+    raise LimitExceeded("work", limits.work, _MULTIPLIED)
 
 
 def constrain(
@@ -115,6 +132,10 @@ def constrain(
     return variants.run(), variants.start
 
 
+class _TooManyRequirements(Exception):
+    """The rules are too large with all requirements that may last."""
+
+
 class UnseparatedTerminals(ValueError):
     """A terminal requires something of a terminal that cannot be read character by character."""
 
@@ -145,6 +166,9 @@ class _Product:
     callers: dict[Entry, list[tuple[Entry, int, int, Layout]]] = field(default_factory=dict)
     pending: list[tuple[Entry, int, int]] = field(default_factory=list)
     size: int = 0
+    reserve: int = 0
+    lasting: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
 
     def has_requirements(self, terminal: Terminal) -> bool:
         """Return whether an end of the terminal requires something of the text behind it."""
@@ -161,6 +185,8 @@ class _Product:
         place = None if name.startswith("$") else name
         self.work.pay(steps, building, place)
         self.size += states
+        if self.lasting and self.work.left < self.reserve:
+            raise _TooManyRequirements
         if self.size > self.limits.nfa_states:
             raise LimitExceeded("nfa_states", self.limits.nfa_states, building, place=place)
 
@@ -186,6 +212,8 @@ class _Product:
         allowed = [
             context for context in self.explored[entry].ends if self.contexts.may_end(self.known[context])
         ]
+        if not self.reserve and not self.lasting <= self.kept:  # a terminal is lost
+            raise LimitExceeded("work", self.limits.work, _MULTIPLIED)
         layouts = None
         if self.indenting is not None:
             pending = [context.layout.pending for context in self.known]
@@ -206,7 +234,7 @@ class _Product:
             self.count(
                 1,
                 _STEPS_PER_STATE,
-                "the grammar with what its terminals require of their neighbours",
+                _MULTIPLIED,
                 owner[0].partition("#")[0],
             )
             number = places[state, context] = len(places) + (len(places) > 0)
@@ -399,6 +427,11 @@ class _Product:
             if (way.renamed is None and is_dropped) != terminal.is_ignored:
                 continue
             for part, context in self.read_way(terminal, way, plain):
+                if self.contexts.may_last(context):
+                    self.lasting.add(terminal.name)
+                    if not self.reserve:
+                        continue
+                self.kept.add(terminal.name)
                 if terminal.is_ignored:
                     after = context._replace(lexer=before.lexer, banned=before.banned, layout=before.layout)
                 else:

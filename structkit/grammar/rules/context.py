@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from structkit.grammar.rules.futures import Futures, Running
@@ -26,9 +26,24 @@ from structkit.regex.pattern.threads import (
     Threads,
 )
 
-__all__ = ["CLOSED", "DEDENT", "INDENT", "NONE", "Context", "Contexts", "Exit", "Layout", "exits", "overlap"]
+__all__ = [
+    "CLOSED",
+    "DEDENT",
+    "INDENT",
+    "NONE",
+    "Context",
+    "Contexts",
+    "Exit",
+    "Layout",
+    "ascii_size",
+    "exits",
+    "overlap",
+]
 
 _NONE = char_class([])
+
+_LASTING = 64
+"""ASCII characters after which threads are still open, so that they stay open for long; names have 63."""
 
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
 """The work of a class of characters with which a lookahead is tried, and of each thread there; see `Limits.work`."""
@@ -301,6 +316,14 @@ class Contexts:
             banned=context.banned & names
         )
 
+    def may_last(self, context: Context) -> bool:
+        """Return whether threads that must not match may stay open for long, whatever follows."""
+        allowed = complement(context.forbidden) if context.never else ANY
+        return any(
+            ascii_size(intersection(self.futures.of(each).open, allowed)) >= _LASTING
+            for each in context.never
+        )
+
     def may_end(self, context: Context) -> bool:
         """Return whether the text may end here."""
         return (
@@ -328,3 +351,9 @@ class Contexts:
 def overlap(classes: Iterable[CharClass], following: CharClass) -> bool:
     """Return whether a character of `following` is in one of the classes."""
     return any(intersection(charset, following).ranges for charset in classes)
+
+
+@lru_cache(maxsize=1024)
+def ascii_size(charset: CharClass) -> int:
+    """Return the number of ASCII characters in a class."""
+    return sum(max(0, min(last, 127) - first + 1) for first, last in charset.ranges)

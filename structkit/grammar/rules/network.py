@@ -61,6 +61,10 @@ _MAX_RANGES = 300
 _LIMITS = Limits(states=10_000, nfa_states=50_000, transitions=1_000_000)
 """The size of a rule above which the rules that it calls stay rules, so that they are not determinized together."""
 
+_MAX_EAGER = 8_000
+"""States of the rules of a grammar with a lexer above which a rule is made when it is entered; each takes about 50
+µs."""
+
 _UNLISTED = (
     "a grammar with a postlex has rules for each indentation, which cannot be listed; "
     "use the grammar without a postlex"
@@ -132,8 +136,9 @@ def _lexed_rules(cfg: Cfg, limits: Limits) -> Rules:
         return Rules(EMPTY, {})
     variants = constrain_tokens(graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks, limits)
     first = variants.start
-    if cfg.indenting is not None:
-        return _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable)
+    if cfg.indenting is not None or variants.size > _MAX_EAGER:
+        unlisted = None if cfg.indenting is None else _UNLISTED
+        return _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable, unlisted=unlisted)
     return _from(cfg, first, {name: _node(graph) for name, graph in _merged(variants.run(), first).items()})
 
 
@@ -145,8 +150,8 @@ def _from(cfg: Cfg, first: str, rules: Mapping[str, Network]) -> Rules:
     return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
 
 
-def _lazy_rules(variants: Variants, *, is_nullable: bool) -> Rules:
-    """Return rules that are made when they are entered: with an indenter, there is no end of them."""
+def _lazy_rules(variants: Variants, *, is_nullable: bool, unlisted: str | None) -> Rules:
+    """Return rules that are made when they are entered: they are many, and with an indenter there is no end of them."""
     lowered: dict[str, Node] = {}
     deferred: dict[str, None] = {}
     examples: dict[str, Node] = {}
@@ -163,7 +168,7 @@ def _lazy_rules(variants: Variants, *, is_nullable: bool) -> Rules:
 
     lower(variants.start)
     examples[variants.start] = min(examples.values(), key=lambda text: len(str(text)))
-    rules = LazyRules(lowered, deferred, examples, lower, variants.callee, unlisted=_UNLISTED)
+    rules = LazyRules(lowered, deferred, examples, lower, variants.callee, unlisted=unlisted)
     start = RuleRef(variants.start)
     return Rules(choice([start, EMPTY]) if is_nullable else start, rules, lazy=examples.keys())
 

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.grammar.rules.context import Context, Contexts, exits
+from structkit.grammar.rules.context import Context, Contexts, ascii_size, exits
 from structkit.grammar.rules.lexing import Way
 from structkit.limits import Limits, Work
 from structkit.regex.charset import ANY, contains, intersection, partition, union
@@ -344,10 +344,5 @@ def is_wide(node: Node) -> bool:
     counts = Counter[int]()
     for source, part, _ in node.moves if isinstance(node, Network) else ():
         if isinstance(part, CharClass):
-            counts[source] += _ascii_size(part)
+            counts[source] += ascii_size(part)
     return max(counts.values(), default=0) >= _WIDE
-
-
-@lru_cache(maxsize=1024)
-def _ascii_size(charset: CharClass) -> int:
-    return sum(max(0, min(last, 127) - first + 1) for first, last in charset.ranges)

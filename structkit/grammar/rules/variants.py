@@ -129,6 +129,7 @@ class Variants:
 
     Attributes:
         start: The name of the first rule, which is without labels.
+        size: The number of states of the rules behind contexts.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class Variants:
         layouts: Layouts | None = None,
     ) -> None:
         self.start = "$start"
+        self.size = sum(each.size for each in explored.values())
         self._explored = explored
         self._layouts = layouts
         self._shortest = _Shortest(explored, layouts.blocks if layouts else frozenset()).found

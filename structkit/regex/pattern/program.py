@@ -441,8 +441,7 @@ def _class_of(operation: str, argument: Frozen, flags: int, dialect: Dialect) ->
     parsed.state.flags = flags | (0 if flags & re.ASCII else re.UNICODE)
     matcher = sre_compile.compile(parsed, parsed.state.flags)
     found = char_class((ord(character),) * 2 for character in matcher.findall(_cased()))
-    cased = char_class((ord(character),) * 2 for character in _cased())
-    return union([intersection(plain, complement(cased)), found])
+    return union([intersection(plain, _uncased()), found])
 
 
 @lru_cache(maxsize=1)
@@ -451,6 +450,12 @@ def _cased() -> str:
     # Characters such as U+0345 differ only in the mapping of `casefold`.
     every = map(chr, (*range(0xD800), *range(0xE000, 0x20000)))
     return "".join(c for c in every if c.lower() != c or c.upper() != c or c.casefold() != c)
+
+
+@lru_cache(maxsize=1)
+def _uncased() -> CharClass:
+    """Return the class of the characters that have one case."""
+    return complement(char_class((ord(character),) * 2 for character in _cased()))
 
 
 def _thawed(operation: str, argument: Frozen) -> Item:
