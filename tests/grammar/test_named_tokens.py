@@ -37,6 +37,57 @@ def test_tokens_are_terminals() -> None:
     assert cursor.forced_bytes() == b"x"
 
 
+NUMBERED = sk.Vocabulary(
+    [*(bytes([byte]) for byte in range(256)), *[None] * 9],
+    eos_token_ids=[264],
+    named_tokens={"<think>": 256, "</think>": 257},
+)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "valid", "invalid"),
+    [
+        # The cases of llama.cpp's test-grammar-integration, with other numbers.
+        (
+            "root ::= <[256]> content <[257]>\ncontent ::= (!<[257]>)*",
+            [[256, *b"hello", 257], [256, 257]],
+            [[256, *b"no end"], [256], [*b"no start", 257], [256, 257, 257], [257, *b"x", 256]],
+        ),
+        (
+            "root ::= reasoning+ content tool-call*\nreasoning ::= <[256]> (!<[257]>)* <[257]>\n"
+            "content ::= <[260]> ( !<[261]> ) * <[261]>\ntool-call ::= <[258]> name <[259]> args <[262]>\n"
+            "name ::= !<[259]>+\nargs ::= !<[262]> *",
+            [
+                [256, *b"a", 257, 260, *"é!".encode(), 261, 258, *b"b", 259, *b"c", 262],
+                [256, 257, 256, 258, 257, 260, 261, 258, *b"b", 259, 262],
+                [256, *b"x", 258, *b" y", 257, 260, 256, *b"z", 261, 258, 260, 259, 262],
+            ],
+            [
+                [260, *b"only", 261],
+                [256, *b"open"],
+                [256, 257, 260, 261, 258, 259, 262],
+                [256, 257, 257, 260, 261],
+            ],
+        ),
+        ("root ::= <think> !</think>* </think> .*", [[256, *b"<a", 257, *b"b"]], [[256, 257, 256]]),
+    ],
+)
+def test_any_token_but_one(grammar: str, valid: list[list[int]], invalid: list[list[int]]) -> None:
+    guide = sk.compile(sk.Grammar(grammar, syntax="gbnf"), NUMBERED)
+
+    def accepts(token_ids: list[int]) -> bool:
+        cursor = guide.cursor()
+        try:
+            for token_id in token_ids:
+                cursor.advance(token_id)
+        except sk.TokenRejected:
+            return False
+        return cursor.is_accepting
+
+    assert [ids for ids in valid if not accepts(ids)] == []
+    assert [ids for ids in invalid if accepts(ids)] == []
+
+
 def test_text_does_not_spell_a_token() -> None:
     cursor = sk.compile(sk.Grammar("root ::= .* <|tool|> .*", syntax="gbnf"), TOKENS).cursor()
     for byte in b"<|tool|>":

@@ -1,7 +1,8 @@
 r"""GBNF, the grammars of llama.cpp, as context-free grammars over code points.
 
 The notation is that of llama.cpp's `src/llama-grammar.cpp`. A line break ends a rule, except inside parentheses and
-after `|` and `::=`. A later definition of a rule replaces an earlier one. Left recursion is allowed.
+after `|` and `::=`. A later definition of a rule replaces an earlier one. Left recursion is allowed. `!<name>*` is any
+text and the other tokens that the grammar names.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.syntax.expressions import Definitions, Expression, Source, count_of
 from structkit.limits import Limits
 from structkit.regex.charset import ANY, char_class, complement
-from structkit.regex.nodes import CharClass, LiteralText
+from structkit.regex.nodes import CharClass, LiteralText, RuleRef, choice
 
 __all__ = ["CONTROL", "read_gbnf"]
 
@@ -25,6 +26,10 @@ _ESCAPE = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _COUNTS = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]+)?\s*)?\}")
 _TOKEN = re.compile(r"<(?:\[[0-9]{1,9}\]|[^<>\[\]\r\n][^<>\r\n]*)>")
+_REPEATED = re.compile(r"[ \t]*[*+]")
+_OPENED = re.compile(r"\(\s*\Z")
+_CLOSED = re.compile(r"\s*\)[ \t]*[*+]")
+_OTHERS = "$not"
 _LIMIT = 0x110000
 CONTROL = "\udcff"
 """What stands before the name of a token; see `structkit.vocabulary.control_tokens`."""
@@ -60,12 +65,14 @@ class _Reader:
         self.text = source.text
         self.at = 0
         self.definitions = Definitions(source)
+        self.excluded: set[str] = set()
 
     def read(self) -> None:
         self.space(lines=True)
         while self.at < len(self.text):
             self.rule()
             self.space(lines=True)
+        self.define_other_tokens()
 
     def space(self, *, lines: bool) -> None:
         found = (_SPACE_AND_LINES if lines else _SPACE).match(self.text, self.at)
@@ -116,11 +123,9 @@ class _Reader:
         elif first == "[":
             found.add(self.char_class())
         elif first == "<":
-            found.add(self.token())
+            found.add(LiteralText(CONTROL + self.token()))
         elif first == "!":
-            self.fail(
-                "a terminal that is any token but one is not supported; write text, or the tokens that may come"
-            )
+            found.add(self.other_tokens())
         elif first in "*+?{":
             self.repeat(found, first)
         elif name := _NAME.match(self.text, place):
@@ -146,13 +151,33 @@ class _Reader:
             self.space(lines=True)
         return True
 
-    def token(self) -> LiteralText:
+    def token(self) -> str:
+        """Read the name of a token."""
         found = _TOKEN.match(self.text, self.at)
         if found is None:
             self.fail("a terminal that is a token is written `<name>` or `<[id]>`")
         self.at = found.end()
         self.definitions.tokens.add(found[0])
-        return LiteralText(CONTROL + found[0])
+        return found[0]
+
+    def other_tokens(self) -> RuleRef:
+        """Read a terminal that is any token but one: repeated, it is any text without this token."""
+        place = self.at
+        self.at += 1
+        name = self.token()
+        if _REPEATED.match(self.text, self.at) is None and not (
+            _OPENED.search(self.text, max(place - 1_000, 0), place) and _CLOSED.match(self.text, self.at)
+        ):
+            self.fail(f"one token has no fixed text; write `!{name}*` or `!{name}+`", place)
+        self.excluded.add(name)
+        return RuleRef(_OTHERS + name)
+
+    def define_other_tokens(self) -> None:
+        """Define the characters and tokens that a terminal such as `!<name>` allows."""
+        for name in self.excluded:
+            others = sorted(self.definitions.tokens - {name})
+            tokens = [LiteralText(CONTROL + other) for other in others]
+            self.definitions.rules[_OTHERS + name] = [choice([ANY, *tokens])]
 
     def literal(self) -> str:
         place = self.at
