@@ -349,8 +349,10 @@ def test_texts_that_would_make_rules_too_large_are_left_out() -> None:
 
 def test_a_terminal_is_not_left_out() -> None:
     grammar = STRINGS.replace(r'/"(\\\"|[^"])*"/', r'/".*"/')
-    with pytest.raises(LimitExceeded, match="what its terminals require"):
-        sk.Grammar(grammar, parser="lalr", limits=sk.Limits(work=200_000))
+    ahead = "start: A+\nA: /[ab](?=.{10}a)|b/"  # nothing ends the text otherwise
+    for text, work in ((grammar, 200_000), (ahead, 10_000_000)):
+        with pytest.raises(LimitExceeded, match="what its terminals require"):
+            sk.Grammar(text, parser="lalr", limits=sk.Limits(work=work))
 
 
 def test_rules_that_are_made_when_they_are_entered(monkeypatch: pytest.MonkeyPatch) -> None:

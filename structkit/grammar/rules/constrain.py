@@ -83,9 +83,11 @@ def constrain_tokens(
         )
         product.reserve = int(reserve * limits.work)
         try:
-            return product.run(start, blocks)
+            variants = product.run(start, blocks)
         except _TooManyRequirements:
             continue
+        if reserve or not product.lasting or not variants.is_empty:
+            return variants
     raise LimitExceeded("work", limits.work, _MULTIPLIED)
 
 
@@ -279,21 +281,34 @@ class _Product:
             for move, after in self.reads(symbol, context):
                 moves.append((source, move, self.reach(owner, target, after)))
         else:
-            before = self.known[context]
-            layout = Layout(before.layout.pending, before.layout.inside or before.layout.opened > 0)
-            callee = symbol, self.reduce(symbol, 0, self.number(before._replace(layout=layout)))
-            caller = owner, source, target, before.layout
+            layout = self.known[context].layout
+            callee = symbol, self.reduce(symbol, 0, self.inside(context))
+            caller = owner, source, target, layout
             self.callers.setdefault(callee, []).append(caller)
             self.enter(callee)
             for after in list(self.explored[callee].ends):
                 self.call(callee, after, *caller)
 
-    def call(self, callee: Entry, after: int, owner: Entry, source: int, target: int, layout: Layout) -> None:
-        """Continue a rule behind a rule that it calls."""
+    def inside(self, context: int) -> int:
+        """Return the context at the start of a rule that is called."""
+        if self.indenting is None:
+            return context
+        before = self.known[context]
+        layout = Layout(before.layout.pending, before.layout.inside or before.layout.opened > 0)
+        return self.number(before._replace(layout=layout))
+
+    def behind(self, after: int, layout: Layout) -> int:
+        """Return the context behind a call: that at the end of the rule, in the layout of the caller."""
+        if self.indenting is None:
+            return after
         context = self.known[after]
         opened = layout.opened + context.layout.opened
         layout = layout._replace(pending=context.layout.pending, opened=opened)
-        place = self.reach(owner, target, self.number(context._replace(layout=layout)))
+        return self.number(context._replace(layout=layout))
+
+    def call(self, callee: Entry, after: int, owner: Entry, source: int, target: int, layout: Layout) -> None:
+        """Continue a rule behind a rule that it calls."""
+        place = self.reach(owner, target, self.behind(after, layout))
         self.explored[owner].moves.append((source, Call(callee, after), place))
 
     def reads(self, terminal: Terminal, context: int) -> list[tuple[Terminal | LineMove | Call, int]]:

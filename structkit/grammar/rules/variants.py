@@ -109,8 +109,6 @@ class _Variant(NamedTuple):
 _Callee: TypeAlias = "tuple[str, int]"
 """A name of a rule that is called, and by how much more the lines in it are indented."""
 
-_NOTHING: Mapping[int, CharClass] = {}
-
 _End: TypeAlias = "tuple[int, _Column]"
 """The context at the end of a rule, and the column of the next line."""
 
@@ -130,6 +128,7 @@ class Variants:
     Attributes:
         start: The name of the first rule, which is without labels.
         size: The number of states of the rules behind contexts.
+        is_empty: Whether there is no text.
     """
 
     def __init__(
@@ -159,7 +158,8 @@ class Variants:
         first = Graph(3, [(0, self._called(self._key(start, len(columns), None), 0), 2)])
         ends = [context for context in allowed if Call(start, context) in self._shortest]
         first.moves += [(2, _label(self._end_number((context, None))), 1) for context in ends]
-        self._graphs[self.start] = self._with_variants(trim(first), ())
+        self.is_empty = not ends
+        self._graphs[self.start] = self._with_variants(trim(first), (), {})
 
     def graph(self, name: str) -> Graph:
         """Return the automaton of a rule; the rules that it calls get names, see `callee`."""
@@ -329,9 +329,7 @@ class Variants:
                     graph.moves += [(state, _label(end), 1) for state in states]
         return trim(graph)
 
-    def _with_variants(
-        self, graph: Graph, ends: Sequence[int], following: Mapping[int, CharClass] = _NOTHING
-    ) -> Graph:
+    def _with_variants(self, graph: Graph, ends: Sequence[int], following: Mapping[int, CharClass]) -> Graph:
         """Return an automaton with the variants of the rules that it calls, and with labels from 0 on.
 
         A rule with one end needs no label, except for the characters that can follow it.
