@@ -40,8 +40,9 @@ _MULTIPLIED = "the grammar with what its terminals require of their neighbours"
 _STEPS_PER_STATE = 150
 """The work of a state of the multiplied rules; see `Limits.work`."""
 
-_RESERVE = 0.25
-"""The share of the work that is left for rules without the requirements that may last, if there are too many of these.
+_RESERVE, _SECOND = 0.25, 0.5
+"""The share of the work at which the requirements that may last are found to be too many, and the share with which the
+rules without them are made.
 
 Each such requirement that a text may have doubles the contexts, and few texts have one: a string that ends with `\\"`,
 where the terminal goes on if another quotation mark follows anywhere.
@@ -85,6 +86,7 @@ def constrain_tokens(
         try:
             variants = product.run(start, blocks)
         except _TooManyRequirements:
+            work.left = int(_SECOND * limits.work)
             continue
         if reserve or not product.lasting or not variants.is_empty:
             return variants
@@ -442,7 +444,7 @@ class _Product:
             if (way.renamed is None and is_dropped) != terminal.is_ignored:
                 continue
             for part, context in self.read_way(terminal, way, plain):
-                if self.contexts.may_last(context):
+                if self.contexts.may_last(context, self.following[terminal]):
                     self.lasting.add(terminal.name)
                     if not self.reserve:
                         continue

@@ -43,7 +43,7 @@ __all__ = [
 _NONE = char_class([])
 
 _LASTING = 64
-"""ASCII characters after which threads are still open, so that they stay open for long; names have 63."""
+"""ASCII characters after which threads are still open, so that they may stay open for long; names have 63."""
 
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
 """The work of a class of characters with which a lookahead is tried, and of each thread there; see `Limits.work`."""
@@ -316,12 +316,20 @@ class Contexts:
             banned=context.banned & names
         )
 
-    def may_last(self, context: Context) -> bool:
-        """Return whether threads that must not match may stay open for long, whatever follows."""
-        allowed = complement(context.forbidden) if context.never else ANY
+    def may_last(self, context: Context, following: CharClass) -> bool:
+        """Return whether threads that must not match may stay open for long.
+
+        Args:
+            context: The context behind a terminal.
+            following: The characters that may follow it.
+        """
+        if not context.never:
+            return False
+        allowed = intersection(following, complement(context.forbidden))
+        opened = [self.futures.of(each).open for each in context.never]
         return any(
-            ascii_size(intersection(self.futures.of(each).open, allowed)) >= _LASTING
-            for each in context.never
+            ascii_size(each) >= _LASTING and 2 * ascii_size(intersection(each, allowed)) > ascii_size(allowed)
+            for each in opened
         )
 
     def may_end(self, context: Context) -> bool:
