@@ -90,6 +90,18 @@ def test_large_counts_are_small() -> None:
         assert recognizer(cfg)(text * 1_000 + "!")
 
 
+@pytest.mark.parametrize("part", ['"ab"', "x", '"," x', '("a" | d)'])
+def test_nested_optional_groups_are_a_count(part: str) -> None:
+    """As llama.cpp writes `maxLength` and `maxItems` where it does not write counts."""
+    grammar = f'root ::= {f"({part} " * 2_000}{")?" * 2_000} "!"\nx ::= "c"\nd ::= "(" d? ")"'
+    accepts = recognizer(read_gbnf(grammar))
+    text = {'"ab"': "ab", "x": "c", '"," x': ",c", '("a" | d)': "(())"}[part]
+    assert [accepts(text * count + "!") for count in (0, 1, 300)] == [True] * 3
+    assert not accepts(text * 2 + text[:1] + "?")
+    few = recognizer(read_gbnf(f'root ::= ({part} ({part} ({part})?)?)?\nx ::= "c"\nd ::= "(" d? ")"'))
+    assert [few(text * count) for count in range(5)] == [True] * 4 + [False]
+
+
 QUANTIFIERS = {
     "?": "({})?",
     "*": "({})*",
@@ -202,7 +214,8 @@ def test_labelled_texts(path: Path) -> None:
         ("root ::= !a*", 1, 11, "is a token"),
         ('\N{BYTE ORDER MARK}root ::= "a"', 1, 1, "byte order mark"),
         ('root ::= "a"\nx ::= "\0"', 2, 8, "NUL"),
-        ("root ::= " + "(" * 30_000, 1, 510, "nested"),
+        ("root ::= " + "(" * 30_000, 1, 5_010, "nested"),
+        ("root ::= " + "(" * 600 + '"a"' + ")" * 600, 1, 109, "nested more than 500"),
     ],
 )
 def test_errors_have_a_place(grammar: str, line: int, column: int, message: str) -> None:

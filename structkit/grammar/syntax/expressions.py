@@ -33,6 +33,9 @@ _MAX_HEIGHT = 30
 _MAX_NESTING = 500
 """Nesting of groups in a grammar; the automata of deeper ones take more than a second."""
 
+_MAX_OPEN = 5_000
+"""Nesting of groups while a grammar is read: `(a (a (a)?)?)?` is `a{0,3}`, which has no nested group."""
+
 _MAX_INLINED = 1_000
 """Maximum size of the rules that are inlined into a counted repetition, in characters and nodes."""
 
@@ -106,6 +109,9 @@ class _Group:
     alternatives: list[Node] = field(default_factory=list)
     items: list[Node] = field(default_factory=list)
     height: int = 0
+    depth: int = 0
+    before: tuple[int, int] = (0, 0)
+    last: tuple[int, int] = (0, 0)
     has_operand: bool = False
 
 
@@ -211,13 +217,14 @@ class Expression:
         """Whether an item comes directly before."""
         return self._groups[-1].has_operand
 
-    def add(self, node: Node, height: int = 0) -> None:
+    def add(self, node: Node, height: int = 0, depth: int = 0) -> None:
         """Append an item to the sequence."""
         if height > _MAX_HEIGHT:
             node, height = self._definitions.helper(node), 0
         group = self._groups[-1]
         group.items.append(node)
-        group.height = max(group.height, height)
+        group.before, group.last = (group.height, group.depth), (height, depth)
+        group.height, group.depth = max(group.height, height), max(group.depth, depth)
         group.has_operand = True
 
     def skip(self) -> None:
@@ -230,14 +237,19 @@ class Expression:
         part = group.items.pop()
         if max_count == 0:
             group.has_operand = False
+        elif (min_count, max_count) == (0, 1) and (folded := _folded(part)) is not None:
+            height, depth = group.last
+            group.height, group.depth = group.before
+            self.add(folded, height - 1, depth - 1)
         elif isinstance(part, Repeat) and not (
             _is_counted(part) or _is_counted(Repeat(part, min_count, max_count))
         ):
             # The repetitions `?`, `*` and `+` of one another are one of them.
             unbounded = None in (part.max_count, max_count)
-            self.add(Repeat(part.part, part.min_count * min_count, None if unbounded else 1), group.height)
+            node = Repeat(part.part, part.min_count * min_count, None if unbounded else 1)
+            self.add(node, group.height, group.depth)
         else:
-            self.add(Repeat(part, min_count, max_count), group.height + 1)
+            self.add(Repeat(part, min_count, max_count), group.height + 1, group.depth)
 
     def alternative(self) -> None:
         """Begin another alternative of the innermost group."""
@@ -252,17 +264,25 @@ class Expression:
         Raises:
             GrammarError: Groups are nested too deeply.
         """
-        if len(self._groups) > _MAX_NESTING:
-            message = f"groups are nested more than {_MAX_NESTING} levels deep; write rules instead"
-            self._definitions.source.fail(message, place)
+        if len(self._groups) > _MAX_OPEN:
+            self._fail_nested(_MAX_OPEN, place)
         self._groups.append(_Group(place, bracket))
 
+    def _fail_nested(self, levels: int, place: int) -> NoReturn:
+        message = f"groups are nested more than {levels} levels deep; write rules instead"
+        self._definitions.source.fail(message, place)
+
     def close(self) -> None:
-        """End the innermost group, which becomes an item."""
-        height = self._groups[-1].height + 1
+        """End the innermost group, which becomes an item.
+
+        Raises:
+            GrammarError: Groups are nested too deeply.
+        """
         node = self.node()
-        self._groups.pop()
-        self.add(node, height)
+        group = self._groups.pop()
+        if group.depth >= _MAX_NESTING:
+            self._fail_nested(_MAX_NESTING, group.place)
+        self.add(node, group.height + 1, group.depth + 1)
 
     def node(self) -> Node:
         """Return the innermost group as a node."""
@@ -392,6 +412,15 @@ class _Productions:
                     self._at_most(part, power - 1),
                 ]
         return (name,)
+
+
+def _folded(part: Node) -> Node | None:
+    """Return an optional `a a{0,n}` as `a{0,n+1}`; `None` for other nodes."""
+    if not isinstance(part, Seq) or not isinstance(last := part.parts[-1], Repeat):
+        return None
+    if last.min_count or last.max_count is None or seq(*part.parts[:-1]) != last.part:
+        return None
+    return Repeat(last.part, 0, last.max_count + 1)
 
 
 def _is_counted(node: Repeat) -> bool:
