@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.findings.finding import GrammarFinding
-from structkit.grammar.findings.search import findings_of
+from structkit.grammar.findings.search import NARROWED, findings_of
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.rules.constrain import UnseparatedTerminals
 from structkit.grammar.rules.layout import UnbalancedIndent
@@ -23,6 +24,8 @@ from structkit.limits import Limits
 from structkit.regex.nodes import NEVER, Rules
 
 __all__ = ["GrammarSource", "Syntax"]
+
+_log = logging.getLogger("structkit")
 
 Syntax: TypeAlias = Literal["lark", "gbnf", "kbnf"]
 """The language in which a grammar is written."""
@@ -83,6 +86,10 @@ class GrammarSource:
             raise
         if rules.start is NEVER:
             raise self.error("no text is in the language")
+        if rules.narrowed:
+            _log.warning(
+                "texts of the terminals %s of a grammar are left out: %s", ", ".join(rules.narrowed), NARROWED
+            )
         return rules
 
     @property
@@ -117,7 +124,13 @@ class GrammarSource:
     @property
     def findings(self) -> tuple[GrammarFinding, ...]:
         """What the author of a Lark grammar may not expect."""
-        return findings_of(self.lark) if self.syntax == "lark" else ()
+        if self.syntax != "lark":
+            return ()
+        try:
+            narrowed = self.rules.narrowed
+        except (GrammarError, LimitExceeded):  # a grammar that is refused has findings too
+            narrowed = ()
+        return findings_of(self.lark, narrowed)
 
     @property
     def fingerprint(self) -> str:

@@ -267,12 +267,15 @@ class Rules:
         unenforced: The keywords and validators that are checked after decoding.
         lazy: Rules with provably small automata, which are therefore built on their first call. With `LazyRules` the
             set grows during decoding.
+        narrowed: The terminals of a grammar of which texts are left out, because the rules would be too large with
+            them.
     """
 
     start: Node
     rules: Mapping[str, Node]
     unenforced: tuple[Unenforced, ...] = ()
     lazy: Set[str] = frozenset()
+    narrowed: tuple[str, ...] = ()
 
 
 def seq(*parts: Node) -> Node:

@@ -332,12 +332,18 @@ NAME: /[a-z]+/
 LASTING = ['"a\\"', "'\\'; `\\`", "\"a\\\" + 'b'"]
 
 
-def test_texts_that_would_make_rules_too_large_are_left_out() -> None:
+def test_texts_that_would_make_rules_too_large_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
     found = Lark(STRINGS, parser="lalr")
     texts = ['a + "b\\"c" * f(\'x\', `y`)', "[`\\`\\``, 'a\\'b'];b", '"" - (`"`)']
     exact = sk.compile(sk.Grammar(STRINGS, parser="lalr"), BYTES, cache=False)
     limits = sk.Limits(work=200_000)
-    narrow = sk.compile(sk.Grammar(STRINGS, parser="lalr", limits=limits), BYTES, cache=False)
+    assert not caplog.records
+    grammar = sk.Grammar(STRINGS, parser="lalr", limits=limits)
+    narrow = sk.compile(grammar, BYTES, cache=False)
+    [record] = caplog.records
+    assert "texts of the terminals A, B, C of a grammar are left out" in record.getMessage()
+    narrowed = [each for each in sk.explain(grammar).findings if each.kind == "narrowed"]
+    assert [(each.name, each.line) for each in narrowed] == [("A", 6), ("B", 7), ("C", 8)]
     for text in texts + LASTING:
         found.parse(text)
         assert accepts_bytes(exact, text)

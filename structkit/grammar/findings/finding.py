@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 __all__ = ["FindingKind", "GrammarFinding"]
 
 FindingKind: TypeAlias = Literal[
-    "conflict", "hidden terminal", "keyword", "lexer", "no text", "unused", "incomplete"
+    "narrowed", "conflict", "hidden terminal", "keyword", "lexer", "no text", "unused", "incomplete"
 ]
 
 
@@ -17,7 +17,8 @@ class GrammarFinding:
     """Something in a Lark grammar that its author may not expect.
 
     Attributes:
-        kind: `"conflict"`, a rule that the LALR parser does not end before a terminal, though it could; `"hidden
+        kind: `"narrowed"`, a terminal of which texts are left out, because the rules would exceed `Limits.work` with
+            them; `"conflict"`, a rule that the LALR parser does not end before a terminal, though it could; `"hidden
             terminal"`, a terminal that the lexer never finds; `"keyword"`, a text of a terminal that the lexer reads as
             a keyword; `"lexer"`, a text for which the contextual lexer and the basic one differ; `"no text"`, a rule
             without a text; `"unused"`, a name that no text uses; `"incomplete"`, a search that a bound ended.

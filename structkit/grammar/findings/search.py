@@ -22,7 +22,13 @@ from structkit.grammar.syntax.lalr import basic_scanner, first_state
 if TYPE_CHECKING:
     from structkit.grammar.syntax.lark_grammar import LarkGrammar
 
-__all__ = ["findings_of"]
+__all__ = ["NARROWED", "findings_of"]
+
+NARROWED = (
+    "texts that Lark ends only because no later character lets the terminal go on would make the rules too large; pass "
+    "a larger Limits(work=...) to allow them"
+)
+"""Why texts of a terminal are left out."""
 
 _MAX_SENTENCES = 20
 """Maximum number of sentences that are tried for one finding."""
@@ -58,12 +64,17 @@ _MAX_LEXER_FINDINGS = 5
 """Maximum number of findings of the kind `"lexer"`."""
 
 
-def findings_of(grammar: LarkGrammar) -> tuple[GrammarFinding, ...]:
+def findings_of(grammar: LarkGrammar, narrowed: Iterable[str]) -> tuple[GrammarFinding, ...]:
     """Return what the author of a grammar may not expect, in the order of `FindingKind`; those with examples first.
 
     The searches are bounded by the constants of this folder; a finding says where a bound has ended one.
+
+    Args:
+        grammar: The grammar.
+        narrowed: The terminals of which texts are left out.
     """
-    found = _Search(grammar).findings()
+    search = _Search(grammar)
+    found = [*(search.finding("narrowed", name, NARROWED) for name in narrowed), *search.findings()]
     kinds = get_args(FindingKind)
     return tuple(
         sorted(found, key=lambda each: (kinds.index(each.kind), each.example is None, each.line or 0))
@@ -101,9 +112,9 @@ class _Search:
             yield from self._with_a_lexer()
         for name in dict.fromkeys(str(rule.origin.name) for rule in rules):
             if name not in productive and not name.startswith("__"):
-                yield self._finding("no text", name, "no text ends this rule: each alternative needs itself")
+                yield self.finding("no text", name, "no text ends this rule: each alternative needs itself")
         for name in grammar.unused:
-            yield self._finding("unused", name, "no text uses it")
+            yield self.finding("unused", name, "no text uses it")
 
     def _with_a_lexer(self) -> Iterator[GrammarFinding]:
         if self.is_lalr:
@@ -111,13 +122,13 @@ class _Search:
         yield from self._hidden_terminals()
         yield from self._keywords()
         if self.table.may_loop():
-            yield self._finding("incomplete", self.grammar.options.start, _LOOP)
+            yield self.finding("incomplete", self.grammar.options.start, _LOOP)
             return
         if self.grammar.lark.options.lexer == "contextual":
             yield from self._lexer_differences()
         if self.budget.left <= 0 or self.is_cut_off or self.parses_left <= 0:
             reason = "the search for examples was cut off at its bound; findings may be missing"
-            yield self._finding("incomplete", self.grammar.options.start, reason)
+            yield self.finding("incomplete", self.grammar.options.start, reason)
 
     def _read_words(self) -> None:
         """Find a shortest text of each terminal, and those that can stand between two others."""
@@ -151,13 +162,13 @@ class _Search:
                 texts += [] if text is None else [text]
             if texts:
                 reason = f"{self._resolved(lost, chosen, [terminal])}; this loses texts"
-                yield self._finding("conflict", _written_rule(lost.rule), reason, min(texts, key=_by_length))
+                yield self.finding("conflict", _written_rule(lost.rule), reason, min(texts, key=_by_length))
             else:
                 harmless.setdefault((lost, chosen, is_cut_off), []).append(terminal)
         for (lost, chosen, is_cut_off), terminals in harmless.items():
             reason = f"{self._resolved(lost, chosen, terminals)}; no text was found that this loses"
             reason += f", in {search.steps:,} steps" if is_cut_off else ""
-            yield self._finding("conflict", _written_rule(lost.rule), reason)
+            yield self.finding("conflict", _written_rule(lost.rule), reason)
 
     def _lost_text(self, search: LostSentences, conflict: Conflict) -> str | None:
         """Return a short text that the rules contain, and the parser refuses because of a conflict."""
@@ -194,7 +205,7 @@ class _Search:
             example = self._text_lost_by_the_lexer(name, words, self.lexing.automata.keys() - {name})
             above = " or ".join(map(self._shown, others))
             reason = f"it never matches, since {above} is tried first and matches where it does"
-            yield self._finding("hidden terminal", name, reason, example)
+            yield self.finding("hidden terminal", name, reason, example)
 
     def _hiding(self, lexer: LexerClass, name: str) -> list[str] | None:
         """Return the terminals that match wherever a terminal does; `None` if it has a text."""
@@ -225,7 +236,7 @@ class _Search:
                 reason = (
                     f"a token with the text of a keyword is the keyword{where}; the keywords are {listed}"
                 )
-                yield self._finding("keyword", name, reason, example)
+                yield self.finding("keyword", name, reason, example)
 
     def _text_lost_by_the_lexer(self, name: str, words: Iterable[str], others: Collection[str]) -> str | None:
         """Return a short text that the rules contain with a word as a terminal, which is read as one of others."""
@@ -283,7 +294,7 @@ class _Search:
                 continue
             example = _tightened(*found[text], differs)
             name, other, reason = self._difference(basic, example)
-            shown.setdefault(self._key(lexer, name, other), self._finding("lexer", name, reason, example))
+            shown.setdefault(self._key(lexer, name, other), self.finding("lexer", name, reason, example))
         yield from shown.values()
 
     def _candidates(self, lexer: LexerClass) -> Iterator[tuple[str, Sentence, list[str]]]:
@@ -388,7 +399,7 @@ class _Search:
         except (GrammarError, AssertionError, LookupError):
             return None
 
-    def _finding(
+    def finding(
         self, kind: FindingKind, name: str, reason: str, example: str | None = None
     ) -> GrammarFinding:
         grammar = self.grammar

@@ -56,8 +56,8 @@ def constrain_tokens(
     indenting: Indenting | None = None,
     blocks: Set[str] = frozenset(),
     limits: Limits = Limits(),  # noqa: B008
-) -> Variants:
-    """Return rules whose tokens are those of a lexer.
+) -> tuple[Variants, tuple[str, ...]]:
+    """Return rules whose tokens are those of a lexer, and the terminals of which they lack texts.
 
     Texts with requirements that may last are left out where the rules are too large with them; see `_RESERVE`.
 
@@ -89,7 +89,7 @@ def constrain_tokens(
             work.left = int(_SECOND * limits.work)
             continue
         if reserve or not product.lasting or not variants.is_empty:
-            return variants
+            return variants, () if reserve else tuple(sorted(product.lasting))
     raise LimitExceeded("work", limits.work, _MULTIPLIED)
 
 

@@ -134,12 +134,15 @@ def _lexed_rules(cfg: Cfg, limits: Limits) -> Rules:
     graphs = small_graphs(cfg)
     if not graphs or cfg.lexing is None:
         return Rules(EMPTY, {})
-    variants = constrain_tokens(graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks, limits)
+    variants, narrowed = constrain_tokens(graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks, limits)
     first = variants.start
     if cfg.indenting is not None or variants.size > _MAX_EAGER:
         unlisted = None if cfg.indenting is None else _UNLISTED
-        return _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable, unlisted=unlisted)
-    return _from(cfg, first, {name: _node(graph) for name, graph in _merged(variants.run(), first).items()})
+        rules = _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable, unlisted=unlisted)
+    else:
+        merged = _merged(variants.run(), first)
+        rules = _from(cfg, first, {name: _node(graph) for name, graph in merged.items()})
+    return replace(rules, narrowed=narrowed)
 
 
 def _from(cfg: Cfg, first: str, rules: Mapping[str, Network]) -> Rules:
