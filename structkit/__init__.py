@@ -352,6 +352,29 @@ _HOMES = {
 }
 """Modules of the classes; errors are in `structkit.errors`, other functions in `structkit.api.single`."""
 
+_NAMES_OF_MODULES = {
+    "testing": ("RandomModel", "ScriptedModel", "byte_vocabulary", "small_vocabulary", "strategy"),
+    "processors": ("MASK", "Penalty", "Processor", "Suppress"),
+    "grammars": (
+        "arithmetic",
+        "csv",
+        "hcl",
+        "iso8601",
+        "lark_grammar",
+        "mermaid_flowchart",
+        "python_block",
+        "python_calls",
+        "python_expression",
+        "python_module",
+        "regular_expression",
+        "smiles",
+        "sqlite_select",
+        "toml",
+        "unified_diff",
+    ),
+}
+"""Names of public modules, for errors: `hasattr(structkit, "x")` must not import these modules."""
+
 
 def __getattr__(name: str) -> object:
     """Import a public name on first use, so that `import structkit` is fast and does not import numba."""
@@ -369,11 +392,7 @@ def _missing(name: str) -> AttributeError:
     """Return the error of a name that does not exist; Python adds a similar name if it knows the module."""
     remedy = ""
     if not name.startswith("_"):
-        homes = [
-            home
-            for home in ("testing", "processors", "grammars")
-            if hasattr(import_module(f"structkit.{home}"), name)
-        ]
+        homes = [home for home, names in _NAMES_OF_MODULES.items() if name in names]
         makers = [each for each in __all__ if each.startswith("from_")]
         if homes:
             remedy = f"; write structkit.{homes[0]}.{name}"

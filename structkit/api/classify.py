@@ -101,7 +101,7 @@ def _classify(
     texts = [member for member in members if isinstance(member, str)]
     if not texts or len(texts) < len(members):
         raise SchemaError(
-            f"{read.name} is not a finite set of two values or more; give a Literal, an Enum, bool or "
+            f"{read.name} is not a finite set of values; give a Literal, an Enum, bool or "
             "structkit.Choice([...]), or read the confidence of the fields of generate's result"
         )
     values = []
@@ -115,6 +115,8 @@ def _classify(
             f"the choices of {read.name} cannot be keys of a dict: two of them are equal in Python, such as 1 and "
             "True, or one is a list or a dict; name them in an Enum"
         )
+    if len(values) == 1:
+        return {values[0]: 1.0}
     settings = replace(settings, confidence=True)
     request = Request(model=model, prompt=prompt, target=target, settings=settings)
     result = run(replace(request, model=request.logits_model), cancelled)

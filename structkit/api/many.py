@@ -447,7 +447,10 @@ def _read(
         remedy = "; write [prompt]" if isinstance(prompts, str) else ""
         raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}{remedy}")
     if isinstance(target, (list, tuple)) and isinstance(prompts, Sized) and len(target) != len(prompts):
-        raise ValueError(
-            f"{len(prompts)} prompts and {len(target)} targets; give one target per prompt, or one target for all"
-        )
+        counts = f"{_counted(len(prompts), 'prompt')} and {_counted(len(target), 'target')}"
+        raise ValueError(f"{counts}; give one target per prompt, or one target for all")
     return settings, batch
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

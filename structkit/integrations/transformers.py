@@ -92,6 +92,9 @@ class LogitsProcessor:
         self._length = self._max_length = 0
         self._states: LruCache[tuple[int, ...], _RowState | None] = LruCache(_MAX_STATES)
 
+    def __repr__(self) -> str:
+        return f"LogitsProcessor({self.guide!r}, strict={self._strict})"
+
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Write -inf to the logits of tokens that are not allowed.
 

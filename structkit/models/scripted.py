@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from itertools import count
 from types import TracebackType
-from typing import TypeAlias
+from typing import SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,8 +166,12 @@ class ScriptedModel(_WeightlessModel):
             name: Name of the model in messages.
         """
         super().__init__(vocabulary, context_length, name)
-        if isinstance(replies, str):
-            raise TypeError(f"replies is a list with one reply per generation; write [{replies!r:.40}]")
+        given: object = replies
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            meant = f"[{given!r:.40}]" if isinstance(given, str) else "['...']"
+            raise TypeError(
+                f"replies is a list with one reply per generation, not {given!r:.40}; write {meant}"
+            )
         self._replies = list(replies)
         for number, reply in enumerate(self._replies):
             if not (isinstance(reply, (str, np.ndarray)) or callable(reply)):
@@ -274,6 +278,9 @@ class RandomModel(_WeightlessModel):
             name: Name of the model in messages.
         """
         super().__init__(vocabulary, context_length, name)
+        given: object = seed
+        if not isinstance(given, SupportsIndex):
+            raise TypeError(f"seed must be an integer, not {given!r:.60}")
         self._seed = seed
         self._sessions = count()
         width = self._vocabulary.size

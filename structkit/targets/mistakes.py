@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 import re
-from types import MethodType
+from types import MethodType, ModuleType
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.json_values import shorten_repr
+from structkit.targets.specs import TextTarget
 
 __all__ = ["reject_value"]
 
@@ -34,6 +35,10 @@ def _remedy(target: object) -> str | None:
         name = f"{getattr(target.__self__, '__name__', 'value')}.{target.__name__}"
         is_schema = target.__name__ in ("model_json_schema", "json_schema")
         return f"call it, as in {name}(), or pass the class itself" if is_schema else None
+    if isinstance(target, ModuleType):
+        return f"it is a module; write a class of it, such as {target.__name__}.Person"
+    if isinstance(target, type) and issubclass(target, TextTarget):
+        return f"it is a class; pass an object of it, structkit.{target.__name__}(...)"
     if isinstance(target, str):
         return _remedy_of_text(target)
     if isinstance(target, (list, tuple, set, frozenset)):

@@ -23,8 +23,26 @@ _MAX_SHOWN_LENGTH = 40
 """Maximum number of characters of a target in its name."""
 
 
+_INSTEAD = {
+    "Choice": "Literal[...] with its options",
+    "Regex": 'Annotated[str, pydantic.Field(pattern=r"^(?:...)$")]',
+}
+"""What a field has instead of a target."""
+
+
 class TextTarget(Generic[T_co]):
     """A target that is not a type; `T_co` is the type of its values."""
+
+    def __get_pydantic_json_schema__(self, core_schema: object, handler: object) -> dict[str, object]:
+        """Refuse a target as an annotation, which pydantic does not check.
+
+        Raises:
+            SchemaError: Always; `Grammar`, which can annotate a string, has its own method.
+        """
+        name = type(self).__name__
+        raise SchemaError(
+            f"{shorten_repr(repr(self))} is a target and cannot annotate a type; write {_INSTEAD.get(name, 'a type')}"
+        )
 
 
 @names_arguments

@@ -69,7 +69,7 @@ class Vocabulary:
             VocabularyError: No token is text, `eos_token_ids` is empty, or a token or id has the wrong type or value.
         """
         listed = [b"" if token is None else token for token in tokens]
-        ends = sorted({_token_id(end) for end in eos_token_ids})
+        ends = sorted({_token_id(end) for end in _ends(eos_token_ids)})
         _check(listed, ends)
         listed += [b""] * (ends[-1] + 1 - len(listed))
         for end in ends:
@@ -113,7 +113,7 @@ class Vocabulary:
         <Vocabulary of 256 tokens, size 257, ends 256>
         """
         tokens = read_tokens(tokenizer)
-        ends = find_eos_token_ids(tokenizer) if eos_token_ids is None else frozenset(eos_token_ids)
+        ends = find_eos_token_ids(tokenizer) if eos_token_ids is None else frozenset(_ends(eos_token_ids))
         if size is not None:
             _token_id(size)
             tokens = tokens[:size] + [b""] * (size - len(tokens))
@@ -235,6 +235,14 @@ def byte_vocabulary() -> Vocabulary:
     <Vocabulary of 256 tokens, size 257, ends 256>
     """
     return Vocabulary([bytes([byte]) for byte in range(256)], eos_token_ids=[256])
+
+
+def _ends(eos_token_ids: Iterable[int]) -> Iterable[int]:
+    if not isinstance(eos_token_ids, Iterable):
+        raise VocabularyError(
+            f"eos_token_ids is a set of ids, not {eos_token_ids!r}; write {{{eos_token_ids!r}}}"
+        )
+    return eos_token_ids
 
 
 def _token_id(value: SupportsIndex) -> int:

@@ -159,7 +159,7 @@ def test_no_prompts() -> None:
             TypeError,
             "a prompt is a text or a list of messages",
         ),
-        (["a"], [int, bool], {}, ValueError, "1 prompts and 2 targets"),
+        (["a"], [int, bool], {}, ValueError, "1 prompt and 2 targets"),
         (["a"], int, {"batch_size": 0}, ValueError, "batch_size"),
         (["a"], int, {"batch_size": None}, TypeError, "batch_size must be an integer, not None"),
         (["a"], int, {"progress": "yes"}, TypeError, "progress"),

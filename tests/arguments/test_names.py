@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, cast
 
 import pytest
@@ -155,6 +158,20 @@ def test_names_of_other_libraries_have_a_remedy() -> None:
         _ = wrong.from_ollama
     with pytest.raises(AttributeError, match=r"^module 'structkit' has no attribute 'Extract'$"):
         _ = wrong.Extract
+
+
+def test_the_names_of_modules_are_those_that_the_modules_have() -> None:
+    for module, names in sk._NAMES_OF_MODULES.items():
+        assert list(names) == sorted(import_module(f"structkit.{module}").__all__)
+
+
+def test_a_look_for_an_attribute_imports_nothing() -> None:
+    """Inspectors call `hasattr` with many names."""
+    code = (
+        "import sys, structkit; before = set(sys.modules); hasattr(structkit, 'x'); "
+        "print([name for name in set(sys.modules) - before if name.split('.')[0] in ('structkit', 'numpy', 'numba')])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 
 import structkit as sk
+from structkit.testing import byte_vocabulary
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -66,6 +67,11 @@ def test_generated_values_are_valid(demo, options: dict[str, object]) -> None:
         assert len(texts) == len(prompts) * options.get("num_return_sequences", 1)
         for text in texts:
             TypeAdapter(Person).validate_json(text)
+
+
+def test_a_processor_shows_its_guide_and_strictness() -> None:
+    guide = sk.compile(bool, byte_vocabulary())
+    assert repr(sk.LogitsProcessor(guide)) == f"LogitsProcessor({guide!r}, strict=True)"
 
 
 def test_greedy_output_equals_generate_without_fast_forward(demo) -> None:

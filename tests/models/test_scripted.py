@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import pytest
@@ -28,6 +28,14 @@ SCHEMA = {
 def test_encoded_tokens_decode_to_the_text(vocabulary: sk.Vocabulary, text: str) -> None:
     ids = ScriptedModel([], vocabulary).encode_text(text)
     assert b"".join(vocabulary.tokens[i] for i in ids) == text.encode(errors="surrogatepass")
+
+
+def test_arguments_of_a_wrong_type_are_named() -> None:
+    wrong: Any = None
+    with pytest.raises(TypeError, match=r"replies is a list .*, not None; write \['...'\]"):
+        ScriptedModel(wrong)
+    with pytest.raises(TypeError, match="seed must be an integer, not 'a'"):
+        RandomModel(seed=cast("Any", "a"))
 
 
 def test_encoding_takes_the_longest_token() -> None:

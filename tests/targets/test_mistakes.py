@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 from typing_extensions import LiteralString, Never, Self
 
 import structkit as sk
-from structkit.testing import RandomModel
+from structkit.testing import RandomModel, byte_vocabulary
 
 
 class Person(BaseModel):
@@ -104,6 +104,26 @@ class Empty(BaseModel):
         ([], "invalid target []", "structkit.Choice([])"),
         (re.compile("[a-z]+"), "invalid target re.compile('[a-z]+')", "write structkit.Regex('[a-z]+')"),
         (3, "invalid target 3", "pass a type, a function,"),
+        (sk.Regex, "invalid target <class", "pass an object of it, structkit.Regex(...)"),
+        (sk.Grammar, "invalid target <class", "pass an object of it, structkit.Grammar(...)"),
+        (re, "invalid target <module 're'", "it is a module; write a class of it"),
+        (BaseModel, "BaseModel itself has no fields", "such as class Person(BaseModel)"),
+        (dict[str, BaseModel | None], "BaseModel itself has no fields", "such as class Person(BaseModel)"),
+        (
+            byte_vocabulary(),
+            "<Vocabulary of 256 tokens, size 257, ends 256> is an object of Vocabulary, not a type",
+            "pass a type",
+        ),
+        (
+            Annotated[str, sk.Regex("a")],
+            "Regex(pattern='a') is a target and cannot annotate",
+            "Field(pattern=",
+        ),
+        (
+            Annotated[str, sk.Choice(["a"])],
+            "Choice(options=('a',)) is a target and cannot annotate",
+            "write Literal[...]",
+        ),
         (RandomModel(), "invalid target <", "it is a model, which is the first argument"),
         (Person(name="Ana"), "Person(name='Ana') is a value", "pass its class Person"),
         (Colour.RED, "<Colour.RED: 'red'> is an object of Colour, not a type", "pass the class Colour"),

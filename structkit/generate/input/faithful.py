@@ -48,7 +48,7 @@ def read_particles(function: str, options: Mapping[str, object]) -> int | None:
     if method not in ("masked", "faithful"):
         raise ValueError(f"sampling must be 'masked' or 'faithful', not {method!r}")
     if method == "masked":
-        if "particles" in options:
+        if options.get("particles") is not None:
             raise ValueError("particles=... is for sampling='faithful'; pass both, or leave it out")
         return None
     if function not in _FUNCTIONS:
@@ -58,7 +58,8 @@ def read_particles(function: str, options: Mapping[str, object]) -> int | None:
         )
     limits = options.get("limits")
     most = limits.batch_rows if isinstance(limits, Limits) else _DEFAULT_PARTICLES
-    return cast("int", options.get("particles", min(_DEFAULT_PARTICLES, most)))
+    given = cast("int | None", options.get("particles"))
+    return min(_DEFAULT_PARTICLES, most) if given is None else given
 
 
 def check_particles(particles: object, given: Collection[str], limits: Limits, temperature: float) -> None:

@@ -172,7 +172,7 @@ class Options(ClassifyOptions, ValidationOptions, total=False):
     `particles`. A value that validators reject weighs 0, and is not generated again. The default of `temperature` is
     then 1."""
 
-    particles: int
+    particles: int | None
     """Number of particles of `sampling="faithful"`; the default is 32. More come closer to the distribution, and cost
     more forward passes. At most `Limits.batch_rows`."""
 

@@ -75,6 +75,9 @@ class PromptFormat:
     description: Description | None
     choices: Mapping[str, tuple[str, str]]
 
+    def __reduce__(self) -> tuple[type[PromptFormat], tuple[object, ...]]:
+        return PromptFormat, (self.template, self.description, dict(self.choices))
+
     def __str__(self) -> str:
         lines = [f"{'chat template':<16}{self.template}"]
         return "\n".join(
@@ -96,6 +99,9 @@ class RenderedPrompt(str):
         rendered = super().__new__(cls, text)
         rendered.prompt_format = prompt_format
         return rendered
+
+    def __reduce__(self) -> tuple[type[RenderedPrompt], tuple[str, PromptFormat]]:
+        return RenderedPrompt, (str(self), self.prompt_format)
 
 
 def check_description(include_schema: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -29,6 +30,7 @@ _DEFAULT_DRAFT_TOKENS = 24
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "functions": "tools",
+        "json_schema": "output_type",
         "max_new_tokens": "max_tokens",
         "max_retries": "retries",
         "response_format": "output_type",
@@ -36,6 +38,7 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "result": "output_type",
         "result_type": "output_type",
         "results": "output_type",
+        "schema": "output_type",
         "system_prompt": "instructions",
     }
 )
@@ -174,7 +177,6 @@ class Settings:
                 "finish='shortest' returns a value that a limit ended, and on_limit='raise' none; use one of them"
             )
         check_description(self.include_schema)
-        check_type("confidence", self.confidence, bool, "True or False")
         check_type("fast_forward", self.fast_forward, bool, "True or False")
         check_type("source", self.source, (str, type(None)), "a string or None")
         check_type("system", self.system, (str, type(None)), "a string or None")
@@ -222,8 +224,7 @@ class Settings:
             max_thinking_tokens=_tokens("thinking", options.get("thinking", False), _DEFAULT_THINKING_TOKENS),
             processors=_processors(options),
             rules=_rules(options),
-            confidence=options.get("confidence", function in _WITH_CONFIDENCE)
-            or bool(options.get("min_repair_probability") or options.get("abstain")),
+            confidence=_confidence(function, options),
             particles=particles,
             given=frozenset(given),
         )
@@ -303,10 +304,17 @@ def _compile_settings(options: CommonOptions) -> CompileSettings:
     )
 
 
+def _confidence(function: str, options: StreamOptions) -> bool:
+    given = options.get("confidence", function in _WITH_CONFIDENCE)
+    check_type("confidence", given, bool, "True or False")
+    return given or bool(options.get("min_repair_probability") or options.get("abstain"))
+
+
 def _tokens(name: str, value: object, default: int) -> int:
     """Return a number of tokens, for which `True` stands for the default, and `False` for none."""
     if isinstance(value, bool):
         return default if value else 0
+    check_type(name, value, Integral, "True, False or a number of tokens")
     check_count(name, value, 0)
     return cast("int", value)
 

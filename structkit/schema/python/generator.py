@@ -41,6 +41,7 @@ from structkit.schema.python.core_schema import (
     key_schema,
     name_of,
     plain_message,
+    reject_base,
     shared_name,
     url_schema,
     with_flags,
@@ -115,6 +116,7 @@ class _WrittenSchema(GenerateJsonSchema):
         """Ignore defaults without a JSON form: the plain schema warns of them."""
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
+        reject_base(schema["cls"])
         return self._class_schema(schema, super().model_schema)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonObject:

@@ -228,4 +228,6 @@ def _meant(given: object) -> str | None:
         "typing_extensions",
     ):
         return None
-    return f"{given!r:.60} is an object of {kind.__name__}, not a type; pass the class {kind.__name__}"
+    is_own = kind.__module__.partition(".")[0] in ("pydantic", "structkit")
+    remedy = "pass a type" if is_own else f"pass the class {kind.__name__}"
+    return f"{given!r:.60} is an object of {kind.__name__}, not a type; {remedy}"

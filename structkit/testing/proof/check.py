@@ -75,6 +75,9 @@ def check(
     """
     from structkit.testing.proof.search import Bounds, Change, changes, sentences, smallest
 
+    for name, value in (("n", n), ("seed", seed)):
+        if not isinstance(value, int):
+            raise TypeError(f"{name} must be an integer, not {value!r}")
     if n < 1:
         raise ValueError(f"n must be 1 or more, not {n}")
     check_names("check", options, ("n", "seed", "seconds", *CompileOptions.__annotations__))

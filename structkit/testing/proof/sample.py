@@ -70,6 +70,9 @@ def sample(
     >>> sample(tuple[int, float], seed=2, n=2)
     [(772527045957157282, 2.0), (-4, -6.19)]
     """
+    for name, value in (("n", n), ("seed", seed)):
+        if not isinstance(value, int) and not (name == "n" and value is None):
+            raise TypeError(f"{name} must be an integer, not {value!r}")
     if n is not None and n < 0:
         raise ValueError(f"n must be 0 or more, not {n}")
     check_names("sample", options, ("seed", "n", *CompileOptions.__annotations__))

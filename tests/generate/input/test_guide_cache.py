@@ -11,6 +11,7 @@ from pydantic import PastDate
 
 import structkit as sk
 from structkit.generate.input.guide_cache import GuideCache
+from structkit.generate.input.options import StreamOptions
 from structkit.generate.input.settings import CompileSettings, Settings
 from structkit.testing import byte_vocabulary
 
@@ -100,13 +101,28 @@ def test_many_threads() -> None:
         ({"system": ["x"]}, TypeError, "system must be a string"),
         ({"limits": {}}, TypeError, "limits must be structkit.Limits"),
         ({"temperature": -1}, ValueError, "temperature"),
-        ({"thinking": None}, TypeError, "thinking must be an integer, not None"),
-        ({"prompt_lookup": None}, TypeError, "prompt_lookup must be an integer, not None"),
+        ({"thinking": None}, TypeError, "thinking must be True, False or a number of tokens, not None"),
+        (
+            {"prompt_lookup": "x"},
+            TypeError,
+            "prompt_lookup must be True, False or a number of tokens, not 'x'",
+        ),
     ],
 )
 def test_options_are_checked(options: dict[str, object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Settings.read("extract", options)
+
+
+@pytest.mark.parametrize("value", ["", 0, [], None])
+def test_confidence_is_a_bool_also_if_it_is_false_like(value: object) -> None:
+    with pytest.raises(TypeError, match="confidence must be True or False"):
+        Settings.read("generate", {"confidence": value}, StreamOptions)
+
+
+def test_particles_that_are_none_are_the_default() -> None:
+    assert Settings.read("generate", {"sampling": "faithful", "particles": None}).particles == 32
+    assert Settings.read("generate", {"particles": None}).particles is None
 
 
 def test_guides_expire_at_the_end_of_the_day(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -84,6 +86,13 @@ def test_a_rendered_prompt_is_the_text() -> None:
     assert isinstance(rendered, RenderedPrompt)
     assert rendered == "x\n\nAnswer with JSON of this type:\nlist[int] = [integer, ...]"
     assert rendered.prompt_format.template == "unknown"
+
+
+def test_a_rendered_prompt_can_be_copied_and_pickled() -> None:
+    rendered = sk.render_prompt(RandomModel(), "x", int)
+    for copied in (copy.copy(rendered), copy.deepcopy(rendered), pickle.loads(pickle.dumps(rendered))):
+        assert copied == rendered
+        assert copied.prompt_format == rendered.prompt_format
 
 
 def test_the_demo_model_has_the_measured_choice() -> None:

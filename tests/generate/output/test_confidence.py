@@ -147,11 +147,15 @@ def test_confidence_does_not_change_the_tokens() -> None:
 def test_classify_takes_targets_with_enumerable_values() -> None:
     assert next(iter(sk.classify(ScriptedModel(["no"]), "x", sk.Choice(["yes", "no"])))) == "no"
     assert next(iter(sk.classify(ScriptedModel(["2"]), "x", Literal[1, 2]))) == 2
-    with pytest.raises(sk.SchemaError, match="not a finite set of two values or more"):
+    with pytest.raises(sk.SchemaError, match="not a finite set of values"):
         sk.classify(ScriptedModel([]), "x", str)
-    with pytest.raises(sk.SchemaError, match="not a finite set of two values or more"):
+    with pytest.raises(sk.SchemaError, match="not a finite set of values"):
         sk.classify(ScriptedModel([]), "x", str | None)
     assert next(iter(sk.classify(ScriptedModel(["true"]), "x", bool))) is True
+
+
+def test_the_only_option_is_certain() -> None:
+    assert sk.classify(ScriptedModel([]), "x", sk.Choice(["a"])) == {"a": 1.0}
 
 
 @pytest.mark.parametrize("target", [Literal[1, True], sk.Choice([{"a": 1}, "a"])])

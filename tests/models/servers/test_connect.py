@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 
@@ -73,6 +73,8 @@ def test_addresses_that_cannot_be_used(url: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as raised:
         sk.connect(url)
     assert "secret" not in str(raised.value)
+    with pytest.raises(TypeError, match="the url of a server is a string, not None"):
+        sk.connect(cast("Any", None))
 
 
 @pytest.mark.parametrize(

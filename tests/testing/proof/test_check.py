@@ -68,6 +68,13 @@ class Range(BaseModel):
         return self
 
 
+@pytest.mark.parametrize("arguments", [{"n": "3"}, {"seed": 1.5}])
+@pytest.mark.parametrize("function", [sk.check, sk.sample])
+def test_arguments_of_a_wrong_type_are_named(function: Any, arguments: dict[str, object]) -> None:
+    with pytest.raises(TypeError, match=f"{next(iter(arguments))} must be an integer, not "):
+        function(bool, **arguments)
+
+
 def test_a_type_without_counterexamples() -> None:
     count = cases(60, of=200)
     report = sk.check(Person, n=count)
