@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -58,3 +59,4 @@ def pytest_collection_finish() -> None:
     """Collect no garbage among modules and tests, which live until the end."""
     gc.collect()
     gc.freeze()
+    atexit.register(gc.unfreeze)  # what is frozen at the end is reported as a leak by nanobind

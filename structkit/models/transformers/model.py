@@ -5,6 +5,7 @@ torch and transformers are imported when a model is loaded.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib.util
 import os
@@ -111,10 +112,14 @@ def load_transformers(
 
 
 def _freeze_garbage_collector() -> None:
-    """Exempt the objects that exist from garbage collection, unless a caller or an earlier load froze objects."""
+    """Exempt the objects that exist from garbage collection, unless a caller or an earlier load froze objects.
+
+    The end of the process undoes it: nanobind, which triton uses, reports each object that is left as a leak.
+    """
     if not gc.get_freeze_count():
         gc.collect()  # what is garbage already would never be freed
         gc.freeze()
+        atexit.register(gc.unfreeze)
 
 
 @names_arguments

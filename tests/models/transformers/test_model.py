@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -142,6 +144,17 @@ def test_loading_freezes_the_garbage_collector_once_and_not_the_model(llama, tok
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+def test_a_program_ends_without_reports_of_leaks() -> None:
+    """Objects that are still frozen at the end are leaks to nanobind, which triton uses."""
+    code = (
+        "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count())); "
+        "import structkit; structkit.load(); print(gc.get_freeze_count() > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "0"]
+    assert "nanobind" not in done.stderr
 
 
 def test_tied_weights_are_not_missing(tokenizer, tmp_path) -> None:
