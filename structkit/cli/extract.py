@@ -87,8 +87,10 @@ def read_type(source: str, name: str) -> AnyTarget:
     try:
         value: object = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
     except (Exception, SystemExit) as error:  # user code
+        is_missing = isinstance(error, ModuleNotFoundError) and error.name == source.partition(".")[0]
+        remedy = "write path/to/file.py:Name or module:Name" if is_missing else f"correct {source}"
         raise SchemaError(
-            f"{source} cannot be imported: {type(error).__name__}: {error}; write path/to/file.py:Name or module:Name"
+            f"{source} cannot be imported: {type(error).__name__}: {error}; {remedy}"
         ) from error
     for part in name.split("."):
         if not hasattr(value, part):
@@ -106,7 +108,7 @@ def read_schema(given: str) -> AnyTarget:
     is_text = given.lstrip().startswith("{")
     place = "--schema" if is_text else given
     try:
-        schema = json.loads(given if is_text else Path(given).read_text(encoding="utf-8"))
+        schema = json.loads(given if is_text else Path(given).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         remedy = "write JSON, with double quotes" if is_text else "give a file of JSON"
         raise SchemaError(
@@ -129,11 +131,14 @@ def read_prompt(prompt: str, file: str | None = None) -> str:
         raise ValueError("give a prompt or --file, not both")
     if file not in (None, "-"):
         try:
-            text = Path(str(file)).read_text(encoding="utf-8").strip()
+            text = Path(str(file)).read_text(encoding="utf-8-sig").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{file} cannot be read: {reason_of(error)}; give another --file") from error
     else:
-        text = sys.stdin.read().strip() if prompt == "-" else prompt
+        try:
+            text = sys.stdin.read().strip() if prompt == "-" else prompt
+        except UnicodeDecodeError as error:
+            raise ValueError(f"standard input cannot be read: {reason_of(error)}; write UTF-8") from error
     if not text:
         raise ValueError("the prompt is empty; give a string, or pipe one to standard input")
     return text

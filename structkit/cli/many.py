@@ -56,8 +56,10 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
                     failed += "error" in answer
                     written += 1
     except (OSError, UnicodeDecodeError) as error:
+        is_text = isinstance(error, UnicodeDecodeError)
+        remedy = "save it as UTF-8" if is_text else "give a file of JSON lines, and one to write"
         raise StructkitError(
-            f"reading or writing the files failed: {reason_of(error)}; give a file of JSON lines, and one to write",
+            f"reading or writing the files failed: {reason_of(error)}; {remedy}",
             place=str(getattr(error, "filename", None) or source),
         ) from error
     if sink is None:
@@ -71,7 +73,7 @@ def _input(source: Path) -> Iterator[Iterable[str]]:
     if str(source) == "-":
         yield sys.stdin
         return
-    with source.open(encoding="utf-8") as lines:
+    with source.open(encoding="utf-8-sig") as lines:  # editors of Windows write a byte order mark
         yield lines
 
 
@@ -232,7 +234,10 @@ def _read(line: str) -> tuple[object, object]:
     """Return the prompt of a line, or an error, and its id."""
     try:
         entry = json.loads(line)
-    except (ValueError, RecursionError) as error:
+    except json.JSONDecodeError as error:
+        fault = f"not JSON: {error.msg}, at character {error.pos + 1}" if line.strip() else "empty"
+        return ValueError(f"the line is {fault}"), None
+    except (ValueError, RecursionError) as error:  # an integer has too many digits, or a value is too deep
         return ValueError(f"the line is not JSON: {error}"), None
     if isinstance(entry, dict):
         return entry.get("prompt", ValueError("the line has no 'prompt'")), entry.get("id")

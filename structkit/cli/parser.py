@@ -106,4 +106,6 @@ def reason_of(error: Exception) -> str:
     """
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[0].lower() + error.strerror[1:]
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.object[error.start]:#x} at position {error.start} is not UTF-8"
     return str(error)

@@ -186,7 +186,14 @@ def test_the_order_of_keys(
     ("where", "message"),
     [
         ("nowhere.py:Person", "there is no file nowhere.py\n  write path"),
-        ("no.such.module:Person", "no.such.module cannot be imported: ModuleNotFoundError"),
+        (
+            "no.such.module:Person",
+            "no.such.module cannot be imported: ModuleNotFoundError: No module named 'no'\n  write path/to/file.py:Name",
+        ),
+        (
+            "missing.py:A",
+            "missing.py cannot be imported: ModuleNotFoundError: No module named 'no_such_package'\n  correct missing.py",
+        ),
         ("person.py:Persons", "person.py has no 'Persons'\n  it defines Person"),
         ("person:Person.Inner.y", "person has no 'Person.Inner.y'"),
         ("broken.py:A", "broken.py cannot be imported: SyntaxError"),
@@ -198,6 +205,7 @@ def test_invalid_targets_print_one_message(
 ) -> None:
     file.with_name("broken.py").write_text("class A(:\n")
     file.with_name("value.py").write_text("A = 3\n")
+    file.with_name("missing.py").write_text("import no_such_package\n")
     assert main(["extract", "x", "--type", where]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -281,7 +289,7 @@ def test_a_file_of_prompts_line_by_line(
     assert main(command) == 1  # two lines have errors
     answers = [json.loads(line) for line in sink.read_text().splitlines()]
     assert [answer.get("value", {}).get("name") for answer in answers] == ["Ana", None, "Tom", None, "Eva"]
-    assert answers[1]["error"].startswith("ValueError: the line is not JSON")
+    assert answers[1]["error"] == "ValueError: the line is not JSON: Expecting value, at character 1"
     assert answers[2]["id"] == 7
     assert answers[3] == {"id": 8, "error": "ValueError: the line has no 'prompt'"}
     assert "5 lines written" in capsys.readouterr().out
@@ -471,6 +479,30 @@ def test_the_prompt_is_read_from_a_file(
     notes.write_text("Ana is 34.\n", encoding="utf-8")
     assert main(["extract", "--type", f"{file}:Person", "--file", str(notes)]) == 0
     assert model.prompts[0].startswith("Ana is 34.\n\nAnswer with JSON")
+
+
+def test_files_of_other_encodings(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A byte order mark, which editors of Windows write, is no part of the text."""
+    monkeypatch.setattr("structkit.cli.extract.load", lambda name: ScriptedModel([ANA]))
+    monkeypatch.setattr("structkit.cli.many.load", lambda name: ScriptedModel([ANA]))
+    lines, extract = file.with_name("lines.jsonl"), ["extract", "--type", f"{file}:Person"]
+    lines.write_text('"Ana is 34."\n\n', encoding="utf-8-sig")
+    assert main([*extract, "--input", str(lines)]) == 1
+    value, error = map(json.loads, capsys.readouterr().out.splitlines())
+    assert value["value"]["name"] == "Ana"
+    assert error == {"error": "ValueError: the line is empty"}
+    lines.write_text('"Ana is 34."\n', encoding="utf-16")
+    assert main([*extract, "--input", str(lines)]) == 1
+    assert "byte 0xff at position 0 is not UTF-8\n  save it as UTF-8" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*extract, "--file", str(lines)])
+    assert "cannot be read: byte 0xff at position 0 is not UTF-8" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
+    with pytest.raises(SystemExit):
+        main(extract)
+    assert "standard input cannot be read: byte 0xff" in capsys.readouterr().err
 
 
 def test_an_interruption_has_its_own_status(
