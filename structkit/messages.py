@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from structkit.schema.python.json_codec import JsonCodec
 
@@ -83,9 +83,17 @@ Message: TypeAlias = User | Calls | Output | Answer
 def dumps(messages: Sequence[Message]) -> str:
     """Serialize messages as JSON.
 
+    Raises:
+        TypeError: `messages` is not a sequence of messages.
+
     >>> dumps([User(content="Hi")])
     '[{"content":"Hi","kind":"user"}]'
     """
+    given: object = messages
+    if not isinstance(given, Sequence) or not all(isinstance(each, get_args(Message)) for each in given):
+        raise TypeError(
+            f"messages must be a list of messages, not {given!r:.60}; pass the messages of a result"
+        )
     return _json_codec().dumps(tuple(messages))
 
 

@@ -301,6 +301,12 @@ def test_a_call_has_typed_arguments_and_seconds() -> None:
         assert all(0.1 <= each.seconds < 10 for each in result.calls)
 
 
+@pytest.mark.parametrize("wrong", ["x", None, [{"role": "user", "content": "x"}]])
+def test_what_is_no_message_is_not_dumped(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"messages must be a list of messages, not .*; pass the messages of"):
+        messages.dumps(wrong)
+
+
 def test_several_turns_and_messages_as_json() -> None:
     first = sk.Agent(
         ScriptedModel([call("weather", city="Porto"), ANSWER]), tools=[weather], output_type=Answer

@@ -47,6 +47,14 @@ def test_each_part_is_replaced_and_restored() -> None:
     assert [tool.name for tool in AGENT.tools] == ["who"]
 
 
+def test_a_replacement_that_is_no_model() -> None:
+    wrong: Any = "gpt2"
+    with pytest.raises(TypeError, match=r"the model is a string, 'gpt2'; write structkit.load\('gpt2'\)"):
+        AGENT.with_model(wrong)
+    with pytest.raises(TypeError, match="the model is a string"), AGENT.override(model=wrong):
+        pass
+
+
 def test_none_is_a_value_of_dependencies() -> None:
     agent: sk.Agent[bool, str | None] = sk.Agent(
         ScriptedModel([WHO, "true"]), [who_or_none], output_type=bool

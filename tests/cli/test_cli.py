@@ -188,11 +188,11 @@ def test_the_order_of_keys(
         ("nowhere.py:Person", "there is no file nowhere.py\n  write path"),
         (
             "no.such.module:Person",
-            "no.such.module cannot be imported: ModuleNotFoundError: No module named 'no'\n  write path/to/file.py:Name",
+            "no.such.module cannot be imported: ModuleNotFoundError: No module named 'no'\n  write path/to/file.py",
         ),
         (
             "missing.py:A",
-            "missing.py cannot be imported: ModuleNotFoundError: No module named 'no_such_package'\n  correct missing.py",
+            "missing.py cannot be imported: ModuleNotFoundError: No module named 'no_such_package'\n  correct missing",
         ),
         ("person.py:Persons", "person.py has no 'Persons'\n  it defines Person"),
         ("person:Person.Inner.y", "person has no 'Person.Inner.y'"),

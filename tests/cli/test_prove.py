@@ -51,7 +51,7 @@ def test_a_type_without_counterexamples(types: str, capsys: pytest.CaptureFixtur
 
 
 def test_a_counterexample_is_an_exit_status(types: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", f"{types}:Loose", "--n", "500", "--json"]) == 1
+    assert main(["check", f"{types}:Loose", "--n", "100", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert not report["ok"]
     assert report["counterexamples"][0]["side"] == "generated but rejected"

@@ -26,6 +26,7 @@ from structkit.agent.prompt.instructions import Instructions
 from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.agent.tools.prepared import PreparedTool, matches_type, type_name
 from structkit.errors import AgentError
+from structkit.generate.input.arguments import check_model
 from structkit.generate.input.examples import render_examples
 from structkit.generate.input.guide_cache import GUIDE_CACHE, CompiledTarget
 from structkit.generate.input.settings import Settings
@@ -136,6 +137,7 @@ class AgentConfig:
 
     def with_model(self, model: AnyModel) -> AgentConfig:
         """Return the configuration with another model, checked."""
+        check_model(model)
         return self._with(model, self.tools)
 
     def with_tools(self, tools: tuple[PreparedTool, ...]) -> AgentConfig:
