@@ -87,7 +87,7 @@ def test_a_type_without_counterexamples() -> None:
 @pytest.mark.parametrize("name", ALIKE)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_zoo_has_no_counterexamples(name: str) -> None:
-    report = sk.check(ZOO[name].target, n=20)
+    report = sk.check(ZOO[name].target, n=cases(8, of=20))
     sides = {each.side for each in report.counterexamples}
     assert "generated but rejected" not in sides, str(report)
     if not name.startswith("set[") and name not in BOUNDED:
@@ -130,7 +130,7 @@ def test_valid_and_not_generated_texts_are_found(monkeypatch: pytest.MonkeyPatch
 
 
 def test_rejections_by_validators_are_counted_separately() -> None:
-    report = sk.check(list[Range], n=200)
+    report = sk.check(list[Range], n=cases(60, of=200))
     assert report.ok, str(report)
     (refusal,) = report.rejections
     assert refusal.path == "$[]"
@@ -187,13 +187,13 @@ def test_other_spellings_are_not_counterexamples() -> None:
     report = sk.check(Shown, n=50)
     assert report.ok, str(report)
     assert "not checked" in report.note
-    assert sk.check(set[float], n=50).ok
-    assert sk.check(list[Decimal], n=50).ok
+    assert sk.check(set[float], n=cases(20, of=50)).ok
+    assert sk.check(list[Decimal], n=cases(20, of=50)).ok
 
 
 def test_a_custom_narrower_schema_is_intended() -> None:
     narrow = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 5})]
-    assert sk.check(narrow, n=50).ok
+    assert sk.check(narrow, n=cases(20, of=50)).ok
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_custom_narrower_schema_is_intended() -> None:
     ids=json.dumps,
 )
 def test_schemas_without_counterexamples(schema: dict[str, Any]) -> None:
-    report = sk.check(schema, n=cases(50, of=100))
+    report = sk.check(schema, n=cases(25, of=100))
     assert report.ok, str(report)
     assert report.validated > 20
 
