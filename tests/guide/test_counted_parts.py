@@ -115,3 +115,31 @@ def test_exits_that_do_not_matter_share_a_row() -> None:
     row = index.continuation_row(exits, frame.below)
     assert index.continuation_row(np.array(before_a, np.int32), frame.below) is row
     assert ord("a") not in row.mask.tokens() and VOCABULARY.tokens.index(b"aaa") in row.mask.tokens()
+
+
+def test_iterations_that_may_be_empty_make_few_parses() -> None:
+    guide = sk.compile(sk.Regex("^((a{0,100}b?){0,100}c?){0,100}$"), VOCABULARY, cache=False)
+    chance = random.Random(1)
+    for _ in range(cases(4, of=40)):
+        cursor, text = guide.cursor(), ""
+        for _ in range(cases(120, of=400)):
+            more = "a" * chance.choice([1, 1, 2, 7, 99, 100, 101]) + chance.choice(["", "b", "b", "c"])
+            try:
+                for letter in more:
+                    cursor.advance(ord(letter))
+                    text += letter
+            except sk.TokenRejected:
+                assert _iterations(text + letter) > 100
+                break
+            assert cursor.is_accepting
+            assert _iterations(text) <= 100
+            assert len(cursor.state.frames) < 10
+
+
+def _iterations(text: str) -> int:
+    """Return how many iterations of `(a{0,100}b?){0,100}c?` the text takes."""
+    total = 0
+    for part in re.findall("[ab]*c|[ab]+$", text):
+        runs = sum(max(1, -(-run.count("a") // 100)) for run in re.findall("a*b|a+", part))
+        total += max(1, -(-runs // 100))
+    return total

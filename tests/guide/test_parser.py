@@ -162,6 +162,8 @@ def test_too_many_parses_are_reported() -> None:
     mask = np.empty(WORDS, np.uint32)
     guide.cursor().fill_mask(mask)
     assert mask.any()
+    with pytest.raises(LimitExceeded, match=r"(?s)at `\$`.*parse_states=8"):
+        _guide(Rules(Choice(tuple(map(RuleRef, names))), nested), limits)
 
 
 def test_tokens_longer_than_the_scratch_memory() -> None:

@@ -6,7 +6,7 @@ return to. `Automaton` contains the arrays that the kernels walk; its methods de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from threading import RLock
 
@@ -247,6 +247,7 @@ class Automaton:
         while pending:
             changed: dict[int, None] = {}
             pending = self.merge_frames(self._with_returns(pending, found, buffer))
+            pending = self._drop_superfluous(pending, found) if found or len(pending) > 1 else pending
             found += pending
             if len(found) > self.limits.parse_states:
                 raise self.builder.too_many_parses(self.rule_of[frame.state] for frame in found)
@@ -269,25 +270,24 @@ class Automaton:
         kept = self.merge_frames({*(frame for frame in found if self.has_moves[frame.state]), *ends})
         return kept if len(kept) < 2 else self._drop_superfluous(kept)
 
-    def _drop_superfluous(self, frames: frozenset[Frame]) -> frozenset[Frame]:
-        """Leave out parses beside which another one reads the same and more.
+    def _drop_superfluous(self, frames: frozenset[Frame], found: Sequence[Frame] = ()) -> frozenset[Frame]:
+        """Leave out parses beside which another one, perhaps one of `found`, reads the same and more.
 
         Beyond the minimum of a counted repetition, a parse with fewer iterations can do all that one with more can.
         """
         kept: list[Frame] = []
         seen: dict[int, set[Frame | None]] = {}  # by state, what those with fewer iterations return to
-        for frame in sorted(frames, key=lambda frame: frame.count):
+        for frame in sorted([*found, *frames], key=lambda frame: frame.count):
             min_count, max_count = self.counter_bounds[self.rule_of[frame.state]]
-            if max_count <= min_count or frame.count < min_count or frame.seen_texts or frame.inside_distinct:
-                kept.append(frame)
-                continue
-            below: tuple[Frame | None, ...] = return_frames(frame) or (None,)
+            below: Sequence[Frame | None] = return_frames(frame) or (None,)
             known = seen.setdefault(frame.state, set())
+            if max_count <= min_count or frame.count < min_count or frame.seen_texts or frame.inside_distinct:
+                known = set()
             left = [back for back in below if back not in known]
             known.update(left)
-            if backs := [back for back in left if back]:
-                frame = self.frame(frame.state, frame.count, self._below(backs))
-            if left:
+            if left and frame in frames:
+                if len(left) < len(below):
+                    frame = self.frame(frame.state, frame.count, self._below([back for back in left if back]))
                 kept.append(frame)
         return frozenset(kept)
 

@@ -192,8 +192,11 @@ class LazyBuilder:
             ) from None
 
     def too_many_parses(self, rules: Iterable[int]) -> LimitExceeded:
-        """Return the error for a text with too many parses: its place is the rule in which most of them are."""
-        (rule, _), *_ = Counter(rules).most_common(1)
+        """Return the error for a text with too many parses: its place is the rule in which most of them are.
+
+        That is the first rule if none was entered: there are too many ways to begin a text.
+        """
+        rule = max(Counter(rules).items(), key=lambda each: each[1], default=(0, 0))[0]
         key = self.keys[rule]
         place = self._place(key)
         if place is None and isinstance(key, str):

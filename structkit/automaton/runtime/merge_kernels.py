@@ -24,7 +24,7 @@ from structkit.automaton.runtime.frame_kernels import (
     intern_list,
 )
 
-__all__ = ["drop_superfluous", "insert", "insert_below", "merge"]
+__all__ = ["drop_superfluous", "drop_superfluous_after", "insert", "insert_below", "merge"]
 
 
 @helper
@@ -179,6 +179,58 @@ def drop_superfluous(context, parses, high):
                         below = -2 - below
         else:
             group = kept
+        if size > 0:
+            parses[kept, STATE], parses[kept, COUNT], parses[kept, BELOW] = state, tally, below
+            kept += 1
+    return kept
+
+
+@helper
+def drop_superfluous_after(context, parses, low, first, high):
+    """Leave out parses from the row `first` on that are superfluous beside those from `low` on; return their end.
+
+    It is what `drop_superfluous` does, but for parses that calls and returns lead to, before these call in turn.
+    Without this, a repetition that may be empty counts, without a byte, to each number of iterations.
+    """
+    rules, members = int32_array(context, RULE), int32_array(context, MEMBERS)
+    min_count, max_count = int32_array(context, MIN_COUNT), int32_array(context, MAX_COUNT)
+    kept = np.int64(first)
+    for i in range(first, high):
+        state, tally, below = (
+            np.int64(parses[i, STATE]),
+            np.int64(parses[i, COUNT]),
+            np.int64(parses[i, BELOW]),
+        )
+        rule, whole, size = rules[state], np.int64(0), np.int64(1)
+        if max_count[rule] > min_count[rule] and tally >= min_count[rule]:
+            for j in range(low, high):
+                other = np.int64(parses[j, COUNT])
+                if (
+                    parses[j, STATE] != state
+                    or kept <= j <= i
+                    or other > tally
+                    or other < min_count[rule]
+                    or (other == tally and j > i)
+                    or (parses[j, BELOW] == NO_FRAME) != (below == NO_FRAME)
+                ):
+                    continue
+                if below == NO_FRAME:
+                    size = np.int64(0)
+                    break
+                if whole == 0:
+                    whole = size = insert_below(context, members, np.int64(0), below)
+                    if size < 0:
+                        return size
+                size = _remove_below(context, members, size, np.int64(parses[j, BELOW]))
+                if size == 0:
+                    break
+            if 0 < size < whole:
+                below = np.int64(members[0])
+                if size > 1:
+                    below = intern_list(context, members, size)
+                    if below < 0:
+                        return below
+                    below = -2 - below
         if size > 0:
             parses[kept, STATE], parses[kept, COUNT], parses[kept, BELOW] = state, tally, below
             kept += 1

@@ -55,7 +55,13 @@ from structkit.automaton.runtime.frame_kernels import (
     only_ends,
     state_behind,
 )
-from structkit.automaton.runtime.merge_kernels import drop_superfluous, insert, insert_below, merge
+from structkit.automaton.runtime.merge_kernels import (
+    drop_superfluous,
+    drop_superfluous_after,
+    insert,
+    insert_below,
+    merge,
+)
 
 __all__ = [
     "advance", "advance_bytes", "forced_bytes", "intern_parses", "load_parses", "read_byte", "start", "upper_bound",
@@ -207,6 +213,10 @@ def _close(context, parses, low, high):
             i += 1
         if high - done > 1:
             high = merge(context, parses, done, high)
+            if high < 0:
+                return high
+        if high - low > 1:
+            high = drop_superfluous_after(context, parses, low, done, high)
             if high < 0:
                 return high
         for i in range(done, high):
