@@ -287,15 +287,17 @@ class Index:
         much as the longest.
         """
         longest: list[tuple[bytes, list[int]]] = []
-        best, fewest = b"", UNREACHABLE
+        best, tokens, fewest = b"", None, UNREACHABLE
         for text in sorted(texts, key=len, reverse=True):
+            spelled = None
             costs = next((costs[-1 - len(text) :] for end, costs in longest if end.endswith(text)), None)
             if costs is None:
-                costs = self._tokenize(text)[0].tolist()
+                found, spelled = self._tokenize(text)
+                costs = found.tolist()
                 longest.append((text, costs))
             if costs[0] < fewest:
-                best, fewest = text, costs[0]
-        return self.tokenize(best) or ()
+                best, tokens, fewest = text, spelled, costs[0]
+        return tuple(tokens.tolist()) if tokens is not None else self.tokenize(best) or ()
 
     def _tokenize(self, text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
         """Return the fewest tokens from each byte on, and those of the whole text; `None` if there are none."""

@@ -41,6 +41,9 @@ Piece: TypeAlias = tuple[bytes, Frame | None, bytes | None, bool]
 """The bytes up to a call of a rule or a return from it, the frame after that (`None` at the end of the text), the
 distinct text that this adds, if it is known, and whether that is no repetition."""
 
+_MAX_PIECES = 20_000
+"""Pieces of shortest texts that are kept, each with its frame, about 400 bytes."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ShortestPaths:
@@ -65,6 +68,17 @@ class ShortestPaths:
     stop: NDArray[np.int32]
     _iteration_steps: dict[int, Mapping[int, int]] = field(default_factory=dict)
     _pending_steps: dict[int, int] = field(default_factory=dict)
+    _pieces: dict[Frame, Piece] = field(default_factory=dict)
+
+    @property
+    def pieces(self) -> dict[Frame, Piece]:
+        """The known pieces of shortest texts; receives those that are computed.
+
+        States one after another have most of a shortest text in common.
+        """
+        if len(self._pieces) > _MAX_PIECES:
+            self._pieces.clear()
+        return self._pieces
 
     @classmethod
     def build(cls, automaton: Automaton) -> ShortestPaths:
@@ -124,7 +138,7 @@ def shortest_text(shortest: ShortestPaths, frame: Frame) -> bytes:
 
 def shortest_texts(shortest: ShortestPaths, frames: Iterable[Frame]) -> list[bytes]:
     """Return the `shortest_text` of each frame; what they have in common is computed once."""
-    pieces: dict[Frame, Piece] = {}
+    pieces = shortest.pieces
     return [b"".join(shortest_pieces(shortest, frame, pieces)) for frame in frames]
 
 

@@ -17,6 +17,7 @@ from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.ranges import intersect_numbers
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
 from structkit.schema.ir.constructors import string, union
+from structkit.schema.ir.json_values import canonical_key
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
@@ -287,8 +288,9 @@ class _Proof:
         return answer
 
     def _compare(self, left: Schema, right: Schema) -> bool:
-        if (left_texts := _constants(left)) and (right_texts := _constants(right)):
-            return set(left_texts).isdisjoint(right_texts)
+        left_values, right_values = _values(left), _values(right)
+        if left_values is not None and right_values is not None:
+            return left_values.isdisjoint(right_values)
         match left, right:
             case (Never(), _) | (_, Never()):
                 return True
@@ -449,6 +451,29 @@ def _constants(node: Schema) -> list[str]:
         branch.text for branch in branches if isinstance(branch, Const) and branch.text[0] in _ONE_SPELLING
     ]
     return texts if len(texts) == len(branches) else []
+
+
+def _values(node: Schema) -> set[object] | None:
+    """Return the keys of the values of a node of constants only; see `canonical_key`."""
+    if not isinstance(node, (Const, Union)):
+        return None
+    branches = node.branches if isinstance(node, Union) else (node,)
+    found: set[object] = set()
+    for branch in branches:
+        if not isinstance(branch, Const):
+            return None
+        text = branch.text
+        found.add(_short_key(text) if len(text) < _SHORT else canonical_key(json.loads(text)))
+    return found
+
+
+_SHORT = 100
+"""Length of constants whose values are kept."""
+
+
+@lru_cache(maxsize=10_000)
+def _short_key(text: str) -> object:
+    return canonical_key(json.loads(text))
 
 
 def _are_distinct(groups: Sequence[Sequence[str]]) -> bool:

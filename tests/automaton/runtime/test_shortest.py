@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 
+from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import (
@@ -15,7 +17,7 @@ from structkit.automaton.runtime.shortest import (
     shortest_texts,
 )
 from structkit.errors import UnsatisfiableSchema
-from structkit.regex.nodes import Rules
+from structkit.regex.nodes import Choice, LiteralText, RuleRef, Rules, Seq
 from structkit.regex.pattern.parse import parse
 from tests.languages import recursive_rules
 
@@ -61,6 +63,22 @@ def test_texts_of_several_frames_equal_those_of_each(rules: Rules) -> None:
     if automaton.has_distinct:
         return
     shortest = ShortestPaths.build(automaton)
-    frames = [automaton.frame(state) for state in range(automaton.start_state(0), len(automaton.row), 3)]
+    ends = np.flatnonzero(shortest.distance < UNREACHABLE).tolist()  # from the others no text comes to an end
+    frames = [automaton.frame(state) for state in ends[::3]]
     expected = [b"".join(shortest_pieces(shortest, frame)) for frame in frames]
     assert shortest_texts(shortest, frames) == expected
+
+
+def test_states_after_each_other_share_the_pieces_of_their_shortest_text() -> None:
+    item = Seq((LiteralText("<"), RuleRef("a"), LiteralText(">")))
+    rules = Rules(Seq((item,) * 50), {"a": Choice((item, LiteralText("xy")))})
+    automaton = link(rules)
+    shortest = ShortestPaths.build(automaton)
+    (frame,) = automaton.start_frames()
+    (text,) = shortest_texts(shortest, [frame])
+    known = len(shortest.pieces)
+    assert known > 100
+    for position, byte in enumerate(text):
+        (frame,) = automaton.step([frame], byte) or [frame]
+        assert shortest_texts(shortest, [frame]) == [text[position + 1 :]]
+    assert len(shortest.pieces) < known + len(text)

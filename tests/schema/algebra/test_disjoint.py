@@ -12,6 +12,7 @@ from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairw
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
+    Const,
     Integer,
     Null,
     Object,
@@ -19,6 +20,7 @@ from structkit.schema.ir.nodes import (
     Ref,
     Schema,
     String,
+    Union,
 )
 
 KEYS = st.dictionaries(st.sampled_from("abc"), st.booleans())
@@ -80,3 +82,11 @@ def test_many_patterns_are_compared_without_automata() -> None:
     nodes = [String(patterns=(f"^k{number}-[a-z]+$",)) for number in range(300)]
     assert pairwise_disjoint(nodes, {}.get)
     assert not pairwise_disjoint([*nodes, String(patterns=("^k1-b",))], {}.get)
+
+
+def test_constants_are_compared_by_value_and_not_in_pairs() -> None:
+    numbers = [Const(str(number)) for number in range(3_000)]
+    evens, odds = Union(tuple(numbers[::2])), Union(tuple(numbers[1::2]))
+    assert pairwise_disjoint([evens, odds], {}.get)
+    assert not pairwise_disjoint([evens, Union((*odds.branches, Const("8.0")))], {}.get)
+    assert pairwise_disjoint([evens, Union((*odds.branches, Const('"8"'), Const("true")))], {}.get)
