@@ -19,7 +19,7 @@ is searched. The same holds for vocabularies that cannot spell every byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -34,6 +34,7 @@ from structkit.automaton.runtime.shortest import shortest_distinct, shortest_len
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 from structkit.errors import LimitExceeded
 from structkit.guide.completion import CompletionSearch
+from structkit.guide.completion_texts import completion_texts, texts_after
 from structkit.guide.room import DistinctRoom, KeyChoices
 from structkit.guide.state import (
     State,
@@ -227,12 +228,17 @@ class Budgets:
     def inherit_completion(self, state: State, token: int, successor: State) -> None:
         """Give the state after a token the completion of the token's group, if it is valid there and shorter."""
         groups = self.groups(state)
-        completion = self.step(state, int(groups.representatives[groups.group_of[token]])).completion
-        if completion and (not successor.completion or len(completion) < len(successor.completion)):
+        alike = self.step(state, int(groups.representatives[groups.group_of[token]]))
+        completion = alike.completion
+        if not completion or (successor.completion and len(successor.completion) <= len(completion)):
+            return
+        added = texts_after(alike, successor, self.index)
+        if added is None:
             text = b"".join(map(self.index.vocabulary.tokens.__getitem__, completion))
             frames, _ = self.index.reader.read(successor.frames, successor.buffer, text)
-            if self.index.automaton.is_accepting(frames):
-                successor.completion, successor.completion_texts = completion, None
+            if not self.index.automaton.is_accepting(frames):
+                return
+        successor.completion, successor.completion_texts = completion, added
 
     def groups(self, state: State) -> TokenGroups:
         """Return the allowed tokens, grouped by the frames that they lead to."""
@@ -463,7 +469,7 @@ class Budgets:
             is_deeper = distinct_depth(state) < distinct_depth(reached)
             if not (is_deeper or open_texts(state)):
                 continue
-            written = self._completion_texts(reached)
+            written = completion_texts(reached, self.index)
             if is_deeper and len(written) > 1:
                 conflicting.update(tokens.tolist())
             for prefix in open_texts(state):
@@ -473,18 +479,6 @@ class Budgets:
         return {
             token for token in conflicting if groups.group_of[token] >= 0 and fits[groups.group_of[token]]
         }
-
-    def _completion_texts(self, state: State) -> Set[bytes]:
-        """Return the distinct texts that the state's completion adds, perhaps with more that were added before."""
-        if state.completion_texts is not None:
-            return state.completion_texts
-        before = distinct_texts(state.frames)
-        written: set[bytes] = set()
-        frames, buffer = state.frames, state.buffer
-        for token in state.completion or ():
-            frames, buffer = self.index.reader.read(frames, buffer, self.index.vocabulary.tokens[token])
-            written |= distinct_texts(frames)
-        return written - before
 
 
 def _salt(below: Below) -> int:

@@ -15,6 +15,7 @@ from structkit.automaton.runtime.short_text import short_text
 from structkit.automaton.runtime.stack import SeenTexts
 from structkit.guide import budget as budgets
 from structkit.guide.guide import Cursor
+from structkit.guide.state import distinct_texts
 from structkit.targets.targets import read_target
 from structkit.testing import byte_vocabulary, small_vocabulary
 from tests.shared import cases
@@ -216,3 +217,45 @@ def test_a_walk_that_begins_anew_keeps_the_groups_of_other_frames() -> None:
         for byte in b'{"a=':
             cursor.advance(byte + 1)
         assert _allowed(cursor, 3) == [0]
+
+
+@pytest.mark.parametrize("name", ["open keys in any order", "unique strings"])
+def test_a_completion_that_is_passed_on_is_one_after_the_token(name: str) -> None:
+    names = [f"k{number}" for number in range(6)]
+    target = {
+        "open keys in any order": {
+            "type": "object",
+            "properties": {key: {"type": "integer"} for key in names},
+            "required": names,
+            "additionalProperties": {"type": "integer"},
+        },
+        "unique strings": {
+            "type": "array",
+            "items": {"type": "string", "pattern": "^[ab]{1,3}$"},
+            "minItems": 10,
+            "uniqueItems": True,
+        },
+    }[name]
+    vocabulary = small_vocabulary()
+    guide = sk.compile(target, vocabulary, cache=False, order="any")
+    mask = np.zeros(vocabulary.mask_words, np.uint32)
+    reader, passed = guide.index.reader, 0
+    for seed in range(cases(6, of=60)):
+        chance, cursor = random.Random(seed), guide.cursor()
+        for left in range(cursor.min_tokens_to_end() + chance.randrange(6), 0, -1):
+            cursor.fill_mask(mask, left)
+            tokens = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+            token = int(chance.choice(tokens.tolist()))
+            if token in vocabulary.eos_token_ids:
+                break
+            cursor.advance(token)
+            state = cursor.state
+            if state.completion:
+                passed += 1
+                rest = b"".join(vocabulary.tokens[token] for token in state.completion)
+                assert guide.automaton.is_accepting(reader.read(state.frames, state.buffer, rest)[0])
+                if state.completion_texts is not None:
+                    added = distinct_texts(reader.read(state.frames, state.buffer, rest[:-1])[0])
+                    assert added - distinct_texts(state.frames) <= state.completion_texts
+        assert cursor.is_accepting
+    assert passed > 20

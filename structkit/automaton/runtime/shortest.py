@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -41,6 +42,9 @@ Piece: TypeAlias = tuple[bytes, Frame | None, bytes | None, bool]
 """The bytes up to a call of a rule or a return from it, the frame after that (`None` at the end of the text), the
 distinct text that this adds, if it is known, and whether that is no repetition."""
 
+Step: TypeAlias = tuple[int, bytes | None]
+"""A byte, or `-1 - call`, and the distinct text that a call writes, if it is the only one of its rule."""
+
 _MAX_PIECES = 20_000
 """Pieces of shortest texts that are kept, each with its frame, about 400 bytes."""
 
@@ -57,6 +61,8 @@ class ShortestPaths:
         first_byte: uint8[rules, 256], a byte of each class.
         width: int32[rules], the byte classes of each rule.
         stop: int32[rules], the state after the last of each rule.
+        calls: The steps from a state, in order of the bytes that they need, by the state and whether they begin a round
+            of the counted repetition. A step that writes a distinct text is not taken if the text was seen.
     """
 
     automaton: Automaton
@@ -66,6 +72,7 @@ class ShortestPaths:
     first_byte: NDArray[np.uint8]
     width: NDArray[np.int32]
     stop: NDArray[np.int32]
+    calls: dict[tuple[int, bool], list[Step]] = field(default_factory=dict)
     _iteration_steps: dict[int, Mapping[int, int]] = field(default_factory=dict)
     _pending_steps: dict[int, int] = field(default_factory=dict)
     _pieces: dict[Frame, Piece] = field(default_factory=dict)
@@ -260,24 +267,34 @@ def _nearest_frame(shortest: ShortestPaths, frame_set: FrameSet, known: dict[Fra
 
 def _iteration_step(shortest: ShortestPaths, state: int, rule: int, memory: SeenTexts | None) -> int:
     """The shortest step that begins a round of the counted repetition, or leads to one that does."""
-    automaton = shortest.automaton
-    end, step = shortest.distance, shortest.first_step.item(state)
-    best, farthest, row = step, 2 * kernels.UNREACHABLE, automaton.row.item(state)
-    for klass, target in enumerate(automaton.targets[row : row + int(shortest.width[rule])].tolist()):
-        if target != DEAD and target & OPERATION_MASK == ENTER and end[target >> OPERATION_BITS] < farthest:
-            best, farthest = int(shortest.first_byte[rule, klass]), int(end[target >> OPERATION_BITS])
-    for call in range(automaton.call_first[state], automaton.call_first[state + 1]):
-        far = int(end[automaton.start[automaton.call_rule[call]]]) + int(end[automaton.call_next[call]])
-        if automaton.call_operation[call] == ENTER and far < farthest:
-            only = (
-                automaton.sole_text(int(automaton.call_rule[call])) if automaton.call_distinct[call] else None
-            )
-            if only is not None and memory is not None and memory.contains(only):
-                continue
-            best, farthest = -1 - call, far
-    if farthest < 2 * kernels.UNREACHABLE:
-        return best
-    return shortest.steps_to_iteration(rule).get(state, step)
+    candidates = shortest.calls.get((state, True))
+    if candidates is None:
+        candidates = shortest.calls[state, True] = _starting_steps(shortest, state, rule)
+    for step, only in candidates:
+        if memory is None or not memory.contains(only):
+            return step
+    return shortest.steps_to_iteration(rule).get(state, shortest.first_step.item(state))
+
+
+def _starting_steps(shortest: ShortestPaths, state: int, rule: int) -> list[Step]:
+    """Return the steps that begin a round of the counted repetition, the shortest first."""
+    automaton, end, row = shortest.automaton, shortest.distance, shortest.automaton.row.item(state)
+    found: list[tuple[int, Step]] = []
+    for klass, target in enumerate(automaton.targets[row : row + shortest.width.item(rule)].tolist()):
+        if target != DEAD and target & OPERATION_MASK == ENTER:
+            found.append((end.item(target >> OPERATION_BITS), (shortest.first_byte.item(rule, klass), None)))
+    for call in range(automaton.call_first.item(state), automaton.call_first.item(state + 1)):
+        if automaton.call_operation[call] == ENTER:
+            found.append(_call_step(shortest, call))
+    return [step for far, step in sorted(found, key=itemgetter(0)) if far < 2 * kernels.UNREACHABLE]
+
+
+def _call_step(shortest: ShortestPaths, call: int) -> tuple[int, Step]:
+    """Return the bytes to the end after a call, and the call with the only distinct text that it may write."""
+    automaton, end = shortest.automaton, shortest.distance
+    callee = automaton.call_rule.item(call)
+    far = end.item(automaton.start.item(callee)) + end.item(automaton.call_next.item(call))
+    return far, (-1 - call, automaton.sole_text(callee) if automaton.call_distinct[call] else None)
 
 
 def _unused_step(shortest: ShortestPaths, state: int, memory: SeenTexts | None) -> int:
@@ -285,13 +302,14 @@ def _unused_step(shortest: ShortestPaths, state: int, memory: SeenTexts | None) 
     automaton, step = shortest.automaton, shortest.first_step.item(state)
     if memory is None or step >= 0 or step == kernels.AT_END or not automaton.call_distinct[-1 - step]:
         return step
-    best, end = (2 * kernels.UNREACHABLE, step), shortest.distance
-    for call in range(automaton.call_first.item(state), automaton.call_first.item(state + 1)):
-        callee = automaton.call_rule.item(call)
-        if not (automaton.call_distinct[call] and memory.contains(automaton.sole_text(callee))):
-            far = end.item(automaton.start.item(callee)) + end.item(automaton.call_next.item(call))
-            best = min(best, (far, -1 - call))
-    return best[1]
+    candidates = shortest.calls.get((state, False))
+    if candidates is None:
+        calls = range(automaton.call_first.item(state), automaton.call_first.item(state + 1))
+        ordered = sorted(
+            (_call_step(shortest, call) for call in calls), key=lambda each: (each[0], each[1][0])
+        )
+        candidates = shortest.calls[state, False] = [each for _, each in ordered]
+    return next((call for call, only in candidates if not memory.contains(only)), step)
 
 
 def _find_iteration_steps(shortest: ShortestPaths, rule: int) -> Mapping[int, int]:
