@@ -19,7 +19,7 @@ is searched. The same holds for vocabularies that cannot spell every byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -247,8 +247,13 @@ class Budgets:
             return cached
         size = self.index.vocabulary.mask_words * 32
         signs = np.zeros(size, np.int64)
+        # Frames that differ only in what is below are left by the same tokens: one walk signs them all.
+        alike: dict[tuple[int, int, int], tuple[NDArray[np.int32] | None, list[Frame]]] = {}
         for exits, frame, _ in reachable_rows(state, self.index):
-            self.index.row_within_budget(exits, frame, 1 << 40, _salt(frame.below), signs)
+            alike.setdefault((id(exits), frame.state, frame.count), (exits, []))[1].append(frame)
+        for exits, frames in alike.values():
+            salt = _salt([frame.below for frame in frames])
+            self.index.row_within_budget(exits, frames[0], 1 << 40, salt, signs)
         if self.index.automaton.has_distinct:
             tried_singly = np.fromiter(possible_repeats(state, self.index), np.int64)
             signs[tried_singly] = tried_singly
@@ -481,8 +486,10 @@ class Budgets:
         }
 
 
-def _salt(below: Below) -> int:
-    return 0 if below is None else id(below)
+def _salt(below: Sequence[Below]) -> int:
+    """Return a number for what is below frames, of 63 bits."""
+    first, *others = sorted(0 if each is None else id(each) for each in below)
+    return hash((first, *others)) & ((1 << 63) - 1) if others else first
 
 
 def _remember(cache: dict[State, T], state: State, answer: T, max_entries: int = 2048) -> T:

@@ -259,3 +259,29 @@ def test_a_completion_that_is_passed_on_is_one_after_the_token(name: str) -> Non
                     assert added - distinct_texts(state.frames) <= state.completion_texts
         assert cursor.is_accepting
     assert passed > 20
+
+
+def test_tokens_of_a_group_lead_to_the_same_frames_where_texts_have_several_parses() -> None:
+    values = {f"k{number}": {"type": "integer"} for number in range(3)}
+    target = {
+        "anyOf": [
+            {"type": "object", "properties": {"kind": {"const": number}, **values}, "required": ["kind"]}
+            for number in range(4)
+        ]
+    }
+    vocabulary = small_vocabulary()
+    guide = sk.compile(target, vocabulary, cache=False, order="any")
+    step, groups = guide.parser.budgets.step, guide.parser.budgets.groups
+    for text in (b'{"', b'{"k', b'{"k1": 1', b'{"k1": 1, "', b'{"x'):
+        cursor = guide.cursor()
+        for byte in text:
+            cursor.advance(vocabulary.tokens.index(bytes([byte])))
+        found = groups(cursor.state)
+        assert len(cursor.state.frames) > 1
+        for group, representative in enumerate(found.representatives.tolist()):
+            expected = sorted(
+                (frame.state, frame.count) for frame in step(cursor.state, representative).frames
+            )
+            for token in np.flatnonzero(found.group_of == group).tolist()[:40]:
+                after = step(cursor.state, token)
+                assert sorted((frame.state, frame.count) for frame in after.frames) == expected
