@@ -47,7 +47,7 @@ from structkit.schema.python.core_schema import (
     with_flags,
 )
 from structkit.schema.python.custom_types import custom_core_schema, custom_type_schema
-from structkit.schema.python.hashable import unhashable_type
+from structkit.schema.python.hashable import set_reason, unhashable_type
 from structkit.schema.python.temporal import (
     date_of,
     datetime_of,
@@ -350,10 +350,8 @@ class _PythonSchema(_WrittenSchema):
         return self._set(schema)
 
     def _set(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonObject:
-        if "items_schema" in schema and (name := self._unhashable(schema["items_schema"])):
-            return unsupported(
-                f"a set cannot contain {name}, which is not hashable; use a list, or tuples or frozen classes"
-            )
+        if (reason := set_reason(schema, self._cores)) is not None:
+            return unsupported(reason)
         self._sets += 1
         self._distinct += 1
         try:

@@ -1,4 +1,4 @@
-"""Types whose values are not hashable, and so not allowed in a set: lists, dicts, models that are not frozen."""
+"""Types that a set cannot contain: those that are not hashable, and sets, if the outer one must have two items."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from structkit.schema.python.core_schema import branches_of, inner_schema
 
-__all__ = ["unhashable_type"]
+__all__ = ["set_reason", "unhashable_type"]
 
 Core: TypeAlias = Mapping[str, Any]
 
@@ -21,6 +21,53 @@ _TRANSPARENT_KINDS = frozenset(
 """Wrappers whose value is the value of the inner schema."""
 
 _FIELD_CLASS_KINDS = frozenset({"dataclass", "model"})
+
+
+def set_reason(schema: Core, definitions: Mapping[str, Core]) -> str | None:
+    """Return why a set with these items cannot be enforced; `None` if it can.
+
+    Args:
+        schema: The core schema of a set.
+        definitions: The referenced schemas, by their references.
+
+    >>> pairs = {"type": "set", "min_length": 2, "items_schema": {"type": "frozenset"}}
+    >>> set_reason(pairs, {})
+    'a set of two or more sets cannot be enforced, because [1, 2] and [2, 1] are equal; use tuples, or drop min_length'
+    """
+    items: Core | None = schema.get("items_schema")
+    if items is None:
+        return None
+    if name := unhashable_type(items, definitions):
+        return f"a set cannot contain {name}, which is not hashable; use a list, or tuples or frozen classes"
+    if schema.get("min_length", 0) > 1 and _contains_set(items, definitions, frozenset()):
+        return (
+            "a set of two or more sets cannot be enforced, because [1, 2] and [2, 1] are equal; "
+            "use tuples, or drop min_length"
+        )
+    return None
+
+
+def _contains_set(schema: Core, definitions: Mapping[str, Core], seen: frozenset[str]) -> bool:
+    """Return whether the hash of a value may be that of a set of two or more items."""
+    kind = schema["type"]
+    if kind == "definition-ref":
+        name = schema["schema_ref"]
+        return (
+            name in definitions
+            and name not in seen
+            and _contains_set(definitions[name], definitions, seen | {name})
+        )
+    if kind == "frozenset":
+        most: int | None = schema.get("max_length")
+        return most is None or most > 1
+    if kind in ("union", "tagged-union"):
+        parts = list(branches_of(schema))
+    elif kind in ("nullable", "function-after"):
+        parts = [schema["schema"]]
+    else:
+        inner = inner_schema(schema) if kind in _TRANSPARENT_KINDS else None
+        parts = list(_parts(schema)) if inner is None else [inner]
+    return any(_contains_set(part, definitions, seen) for part in parts)
 
 
 def unhashable_type(schema: Core, definitions: Mapping[str, Core]) -> str | None:
