@@ -21,7 +21,7 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet, min_stack_cost
-from structkit.errors import LimitExceeded, VocabularyError
+from structkit.errors import VocabularyError
 from structkit.index.bounds import labelled_bound
 from structkit.index.distance import tokenize
 from structkit.index.distance.token_distance import TokenDistance
@@ -460,9 +460,7 @@ class Index:
             else:
                 room *= 8
                 if room > ARENA_SIZE * _MAX_GROWTH:
-                    raise LimitExceeded(
-                        "parse_states", self.automaton.limits.parse_states, "the ways to read one token"
-                    )
+                    raise self.automaton.builder.too_many_parses([self.automaton.rule_of[frame.state]])
                 arena = np.empty((room, COLUMNS), np.int64)
             scratch.mask[:] = 0
             signatures[:] = before

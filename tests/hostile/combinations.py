@@ -291,6 +291,77 @@ _CASES = {
             for n in range(12)
         ],
     ),
+    "oneOf of 40 overlapping enums of 40": lambda: schema(
+        oneOf=[{"enum": list(range(n, n + 40))} for n in range(0, 800, 20)]
+    ),
+    "oneOf of 8 pairs of required keys": lambda: union(
+        properties={f"{part}{n}": _INTEGER for n in range(8) for part in "ab"},
+        oneOf=[{"required": [f"a{n}", f"b{n}"]} for n in range(8)],
+        additionalProperties=False,
+    ),
+    "not of 30 required keys": lambda: union(not_={"required": [f"k{n}" for n in range(30)]}),
+    "not of enum of 200 objects": lambda: union(
+        properties={"a": {"type": "integer", "minimum": 0, "maximum": 99}, "b": {"type": "boolean"}},
+        required=["a", "b"],
+        additionalProperties=False,
+        not_={"enum": [{"a": n, "b": bool(n % 2)} for n in range(200)]},
+    ),
+    "8 conditions and minProperties 8 of 16": lambda: union(
+        properties={f"k{n}": _INTEGER for n in range(16)},
+        additionalProperties=False,
+        minProperties=8,
+        allOf=[{"if": {"required": [f"k{n}"]}, "then": {"required": [f"k{n + 8}"]}} for n in range(8)],
+    ),
+    "144 conditions on two keys": lambda: union(
+        properties={"a": {"enum": list(range(12))}, "b": {"enum": list(range(12))}, "v": _INTEGER},
+        required=["a", "b"],
+        allOf=[
+            {
+                "if": {"properties": {"a": {"const": a}, "b": {"const": b}}},
+                "then": {"properties": {"v": {"minimum": a * b}}},
+            }
+            for a in range(12)
+            for b in range(12)
+        ],
+    ),
+    "a chain of 25 implications": lambda: union(
+        properties={f"k{n}": {"type": "boolean"} for n in range(25)},
+        required=[f"k{n}" for n in range(25)],
+        allOf=[
+            {
+                "if": {"properties": {f"k{n}": {"const": True}}},
+                "then": {"properties": {f"k{n + 1}": {"const": True}}},
+            }
+            for n in range(24)
+        ],
+    ),
+    "unevaluatedProperties with 8 conditions": lambda: union(
+        allOf=[
+            {
+                "if": {"properties": {f"a{n}": {"const": n}}, "required": [f"a{n}"]},
+                "then": {"properties": {f"b{n}": _INTEGER}},
+                "else": {"properties": {f"c{n}": _STRING}},
+            }
+            for n in range(8)
+        ],
+        unevaluatedProperties=False,
+    ),
+    "dynamicRef through 40 documents": lambda: {
+        "$id": "http://x/root",
+        "$ref": "http://x/l0",
+        "$defs": {
+            f"l{n}": {
+                "$id": f"http://x/l{n}",
+                "$dynamicAnchor": "x",
+                **union(properties={f"p{n}": {"$dynamicRef": "#x"}}),
+                **({"allOf": [{"$ref": f"http://x/l{n + 1}"}]} if n < 39 else {}),
+            }
+            for n in range(40)
+        },
+    },
+    "60 negated ranges": lambda: schema(
+        type="integer", allOf=[{"not": {"minimum": 100 * n, "maximum": 100 * n + 50}} for n in range(60)]
+    ),
     "contradictions": lambda: union(
         required=["a"], allOf=[{"properties": {"a": {"minimum": n, "maximum": n}}} for n in range(50)]
     ),

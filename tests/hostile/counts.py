@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import Field
+
 from tests.hostile.case import Case, schema, union
 
 __all__ = ["CASES"]
@@ -40,7 +46,7 @@ def _counts_of_counts(depth: int, least: int, most: int) -> dict[str, object]:
     return found
 
 
-_CASES = {
+_CASES: dict[str, Callable[[], Any]] = {
     "uniqueItems, enum 20,000, minItems 10,000": lambda: _array(
         {"enum": [f"value {n}" for n in range(20_000)]}, uniqueItems=True, minItems=10_000
     ),
@@ -111,6 +117,33 @@ _CASES = {
         contains=_array(contains=_array(contains={"const": 1}, minContains=20), minContains=20),
         minContains=20,
     ),
+    "contains a pattern 3 times, unique": lambda: _array(
+        {"type": "string", "maxLength": 6},
+        contains={"pattern": "^a.*z$"},
+        minContains=3,
+        uniqueItems=True,
+        maxItems=9,
+    ),
+    "contains 3 to 5 after prefixItems": lambda: _array(
+        {"type": "string"},
+        prefixItems=[_INTEGER] * 5,
+        contains={"type": "string", "minLength": 2},
+        minContains=3,
+        maxContains=5,
+    ),
+    "uniqueItems, arrays of bits, minItems 25": lambda: _array(
+        _array({"enum": [0, 1]}, maxItems=4), uniqueItems=True, minItems=25
+    ),
+    "set of 20 decimals": lambda: Annotated[
+        set[Annotated[Decimal, Field(max_digits=3, decimal_places=1, ge=0, le=9)]], Field(min_length=20)
+    ],
+    "set of 90 multiples of 17": lambda: Annotated[
+        set[Annotated[int, Field(multiple_of=17, ge=0, le=1_700)]], Field(min_length=90)
+    ],
+    "dict of 50 of 60 integers": lambda: Annotated[
+        dict[Annotated[int, Field(ge=0, lt=60)], int], Field(min_length=50)
+    ],
+    "set of 8 sets": lambda: Annotated[set[frozenset[int]], Field(min_length=8)],
     "arrays in anyOf, 180 references deep": lambda: _nested_any_of(180),
     "arrays in anyOf, 90 deep inline": lambda: _inline_any_of(90),
     "minItems 100 of 100 of 100": lambda: _counts_of_counts(3, 100, 200),

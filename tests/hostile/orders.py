@@ -32,6 +32,14 @@ def _tagged(count: int) -> dict[str, object]:
     }
 
 
+def _nested(depth: int) -> dict[str, object]:
+    found: dict[str, object] = {"type": "integer"}
+    for level in range(depth):
+        names = [f"p{level}{number}" for number in range(6)]
+        found = union(properties=dict.fromkeys(names, found), required=names[:3], additionalProperties=False)
+    return found
+
+
 _ORDERS: dict[str, Callable[[], dict[str, object]]] = {
     "20 required": lambda: _keys(20),
     "64 required": lambda: _keys(64),
@@ -43,6 +51,13 @@ _ORDERS: dict[str, Callable[[], dict[str, object]]] = {
         additionalProperties=False,
     ),
     "unique objects": lambda: {"type": "array", "uniqueItems": True, "minItems": 5, "items": _keys(20)},
+    "20 of 40 optional": lambda: _keys(40, required=False, minProperties=20, maxProperties=20),
+    "oneOf of 8 pairs of required keys": lambda: union(
+        properties={f"{part}{number}": {"type": "integer"} for number in range(8) for part in "ab"},
+        oneOf=[{"required": [f"a{number}", f"b{number}"]} for number in range(8)],
+        additionalProperties=False,
+    ),
+    "6 keys, 4 levels": lambda: _nested(4),
     "60 required, open": lambda: _keys(60) | {"additionalProperties": True},
     "oneOf of 30 tagged": lambda: _tagged(30),
 }

@@ -110,6 +110,7 @@ _CASES = {
     "2,000 optional keys": lambda: _keys(2_000),
     "2,000 optional keys, closed": lambda: _keys(2_000, additionalProperties=False),
     "2,000 required keys": lambda: _keys(2_000, 2_000),
+    "400 required keys": lambda: _keys(400, 400, additionalProperties=False),
     "20,000 required keys": lambda: _keys(20_000, 20_000),
     "2,000 required keys, closed": lambda: _keys(2_000, 2_000, additionalProperties=False),
     "100 keys of 100,000 characters": lambda: union(
