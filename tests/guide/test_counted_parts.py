@@ -136,6 +136,32 @@ def test_iterations_that_may_be_empty_make_few_parses() -> None:
             assert len(cursor.state.frames) < 10
 
 
+def test_masks_of_iterations_that_may_be_empty() -> None:
+    tokens = [
+        *(bytes([byte]) for byte in range(256)),
+        b"a" * 60,
+        b"ab" * 25,
+        b"bc" * 40,
+        b"abc" * 40,
+        b"<end>",
+    ]
+    vocabulary = sk.Vocabulary(tokens=tokens, eos_token_ids={len(tokens) - 1})
+    guide = sk.compile(sk.Regex("^((a{0,100}b?){0,100}c?){0,100}$"), vocabulary, cache=False)
+    mask = np.zeros(vocabulary.mask_words, np.uint32)
+    for begun in range(0, 104, 13):
+        cursor, text = guide.cursor(), "c" * begun
+        for letter in text:
+            if _iterations(text) <= 100:
+                cursor.advance(ord(letter))
+        if _iterations(text) > 100:
+            continue
+        cursor.fill_mask(mask)
+        for token in (97, 98, 99, 100, *range(256, 260)):
+            after = text + tokens[token].decode()
+            is_allowed = bool(mask[token >> 5] >> np.uint32(token & 31) & np.uint32(1))
+            assert is_allowed == ("d" not in after and _iterations(after) <= 100), after
+
+
 def _iterations(text: str) -> int:
     """Return how many iterations of `(a{0,100}b?){0,100}c?` the text takes."""
     total = 0

@@ -12,7 +12,7 @@ from structkit.automaton.core.kernels import OPERATION_BITS
 __all__ = [
     "ACTIVE", "ARENA_SIZE", "BELOW", "BUCKETS", "CHILD", "COLUMNS", "COUNT", "ENDED", "FOLLOWING", "HIGH", "KNOWN",
     "KNOWN_STATE", "LAST", "LOOP_STATE", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE",
-    "TOP", "add_first", "any_may_end", "are_same", "group_by_signature", "intern", "is_loop",
+    "TOP", "add_first", "any_may_end", "are_same", "find", "group_by_signature", "intern", "is_loop",
     "may_end", "may_follow", "mixed", "only_loops", "signature",
 ]
 
@@ -58,23 +58,33 @@ COLUMNS = DEAD_BYTES + 2
 """How many columns an arena has."""
 
 @helper
-def intern(arena, bottom, top, state, count, below, remaining):
-    """Find the frame among those made since `bottom`, or make it; returns its position.
+def find(arena, bottom, top, state, count, below):
+    """Find the frame among those made since `bottom`; return its position, or -1.
 
     Frames in a bucket form a list, the last one first. What an earlier walk left there is known by its place or by its
     bucket.
     """
-    bucket = (state * 31 + count * 7 + below) & (BUCKETS - 1)
     if top - bottom <= _FEW:
         for i in range(bottom, top):
             if arena[i, STATE] == state and arena[i, COUNT] == count and arena[i, BELOW] == below:
                 return i
     else:
+        bucket = (state * 31 + count * 7 + below) & (BUCKETS - 1)
         i, last = arena[bucket, NEWEST], top
         while bottom <= i < last and arena[i, BUCKET] == bucket:
             if arena[i, STATE] == state and arena[i, COUNT] == count and arena[i, BELOW] == below:
                 return i
             i, last = arena[i, OLDER], i
+    return np.int64(-1)
+
+
+@helper
+def intern(arena, bottom, top, state, count, below, remaining):
+    """Find the frame among those made since `bottom`, or make it; returns its position."""
+    known = find(arena, bottom, top, state, count, below)
+    if known >= 0:
+        return known
+    bucket = (state * 31 + count * 7 + below) & (BUCKETS - 1)
     arena[top, STATE] = state
     arena[top, COUNT] = count
     arena[top, BELOW] = below

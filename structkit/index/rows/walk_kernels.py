@@ -44,6 +44,7 @@ from structkit.index.rows.arena import (
     add_first,
     any_may_end,
     are_same,
+    find,
     intern,
     is_loop,
     may_end,
@@ -63,6 +64,19 @@ MISSING = -2
 
 LABEL_SHIFT = 25
 """The bits of an exit node that are the trie node; the others are the label with which the rule ends, plus 1."""
+
+
+@helper
+def _is_superfluous(arena, bottom, top, frame, rule, min_count, max_count):
+    """Return whether the same frame with one iteration less is settled, which reads the same and more.
+
+    Without this, a repetition that may be empty counts, without a byte, to each number of iterations.
+    """
+    state, count, r = arena[frame, STATE], arena[frame, COUNT], rule[arena[frame, STATE]]
+    if max_count[r] <= min_count[r] or count <= min_count[r]:
+        return False
+    known = find(arena, bottom, top, state, count - 1, arena[frame, BELOW])
+    return known >= 0 and arena[known, SEEN]
 
 
 @helper
@@ -105,7 +119,7 @@ def _epsilon_closure(
         if final[state] and count >= min_count[r]:
             if below < 0:
                 ended |= 1
-            else:
+            elif not _is_superfluous(arena, bottom, top, below, rule, min_count, max_count):
                 if top + 2 >= len(arena) or kept + 2 >= waiting:
                     return OVERFLOW, kept, ended
                 # A copy made now: the frame itself may be older than `bottom`, and siblings share it.
