@@ -252,7 +252,10 @@ class Run:
         self.deadline = self.started + minutes * 60
         self.optimizers = make_optimizers(model, plan.peak)
         self.step, self.tokens, self.first = 0, 0, 0
-        self.exercises, self.counts = 0, torch.zeros(model.config.vocab_size, dtype=torch.long)
+        self.exercises = 0
+        self.counts = torch.zeros(
+            2, model.config.vocab_size, dtype=torch.long
+        )  # in exercises, and in answers
 
     def train(self) -> None:
         self.resume()
@@ -265,7 +268,8 @@ class Run:
             losses.append(self.learn(batch, self.rate(self.clock())))
             self.step += 1
             self.exercises += len(batch.ids)
-            self.counts += torch.bincount(batch.ids.flatten(), minlength=len(self.counts))
+            for count, ids in zip(self.counts, (batch.ids, batch.ids[batch.is_target]), strict=True):
+                count += torch.bincount(ids.flatten(), minlength=len(count))
             seen += batch.ids.numel() * self.workers
             self.tokens += batch.ids.numel() * self.workers
             if self.step % 50 == 0:
@@ -358,8 +362,10 @@ class Run:
         }
         torch.save(state, self.out / "last.tmp")
         (self.out / "last.tmp").replace(self.out / "last.pt")
-        common = self.counts > RARE * self.exercises
-        export(self.model, self.tokenizer, self.out / "model", common)
+        seen, answered = self.counts
+        # A word that is read and not copied, such as `love`, has a meaning, however rare it is.
+        trained = (seen > RARE * self.exercises) | ((seen > 0) & (answered == 0))
+        export(self.model, self.tokenizer, self.out / "model", trained)
         grades = " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items())
         turns, runs = share_of_correct_turns(self.model, self.tokenizer, heldout_tasks(97, 128))
         self.log_line(f"step {self.step} {grades} agents turns {turns:.3f} runs {runs:.3f}")
@@ -433,7 +439,7 @@ def share_of_correct_turns(
 
 
 @torch.no_grad()
-def spread_rare(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, common: torch.Tensor) -> None:
+def spread_rare(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, trained: torch.Tensor) -> None:
     """Give tokens that are rare in training embeddings that the model can copy, drawn like those of common words.
 
     A token that never has to be generated gets an embedding that is never generated; all such embeddings become almost
@@ -442,14 +448,14 @@ def spread_rare(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, com
     Args:
         model: The model.
         tokenizer: Its tokenizer.
-        common: bool[vocabulary], whether a token occurs often enough to keep its embedding.
+        trained: bool[vocabulary], whether a token keeps its embedding.
     """
     embedding = model.get_input_embeddings().weight
     special = set(tokenizer.all_special_ids)
     is_word = [tokenizer.decode([number]).isalpha() for number in range(len(embedding))]
-    words = embedding[common & torch.tensor(is_word)]
+    words = embedding[trained & torch.tensor(is_word)]
     mean, deviations = words.mean(0), words - words.mean(0)
-    rare = [number for number in (~common).nonzero().flatten().tolist() if number not in special]
+    rare = [number for number in (~trained).nonzero().flatten().tolist() if number not in special]
     # A random mixture of the deviations has their covariance.
     drawn = torch.randn(len(rare), len(deviations), generator=torch.Generator().manual_seed(0)) @ deviations
     norm = deviations.norm(dim=1).mean()
@@ -457,13 +463,13 @@ def spread_rare(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, com
 
 
 def export(
-    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path, common: torch.Tensor
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path, trained: torch.Tensor
 ) -> None:
     """Save the model in half precision with its tokenizer, as transformers (4 and 5) loads it; see `spread_rare`."""
     new_folder = folder.with_suffix(".new")
     half = LlamaForCausalLM(model.config)
     half.load_state_dict(model.state_dict())
-    spread_rare(half, tokenizer, common)
+    spread_rare(half, tokenizer, trained)
     half.half().save_pretrained(new_folder)
     (new_folder / "model.safetensors").chmod(0o644)
     tokenizer.backend_tokenizer.save(str(new_folder / "tokenizer.json"))

@@ -106,8 +106,8 @@ def fill(rules: Rules, languages: Mapping[str, Rules]) -> Rules:
 def with_prefix(rules: Rules, prefix: str) -> Rules:
     """Return the rules with other names.
 
-    >>> with_prefix(Rules(RuleRef("a"), {"a": LiteralText("x")}), "b:")
-    Rules(start=RuleRef(rule='b:a'), rules={'b:a': LiteralText(value='x')}, unenforced=(), lazy=frozenset())
+    >>> with_prefix(Rules(RuleRef("a"), {"a": LiteralText("x")}), "b:").rules
+    {'b:a': LiteralText(value='x')}
     """
 
     def renamed(node: Node) -> Node:

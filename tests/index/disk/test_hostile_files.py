@@ -111,11 +111,17 @@ def test_killed_writers_leave_whole_files(folder: Path) -> None:
             break
         size = chance.choice((10, 10_000, 300_000))
 
-        def write(number: int = number, size: int = size) -> None:
+        begun = os.pipe()
+
+        def write(number: int = number, size: int = size, begun: tuple[int, int] = begun) -> None:
+            os.write(begun[1], b".")
             for step in range(1000):
                 _save(1000 * number + step, size)
 
         child = _in_child(write)
+        assert os.read(begun[0], 1) == b"."  # on a busy machine the child starts late
+        for end in begun:
+            os.close(end)
         time.sleep(chance.uniform(0, 0.02))
         os.kill(child, signal.SIGKILL)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

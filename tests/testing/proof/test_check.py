@@ -212,7 +212,7 @@ def test_a_custom_narrower_schema_is_intended() -> None:
     ids=json.dumps,
 )
 def test_schemas_without_counterexamples(schema: dict[str, Any]) -> None:
-    report = sk.check(schema, n=cases(25, of=100))
+    report = sk.check(schema, n=cases(40, of=100))
     assert report.ok, str(report)
     assert report.validated > 20
 
@@ -255,7 +255,7 @@ class Outer(BaseModel):
 @pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
 @pytest.mark.parametrize("order", ["declared", "any"])
 def test_every_json_style_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
-    report = sk.check(Outer, n=cases(25, of=40), null=null, whitespace=whitespace, order=order)
+    report = sk.check(Outer, n=40, null=null, whitespace=whitespace, order=order)
     assert report.ok, str(report)
     assert report.validated > 20 and not report.note
 
