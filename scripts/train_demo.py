@@ -253,9 +253,8 @@ class Run:
         self.optimizers = make_optimizers(model, plan.peak)
         self.step, self.tokens, self.first = 0, 0, 0
         self.exercises = 0
-        self.counts = torch.zeros(
-            2, model.config.vocab_size, dtype=torch.long
-        )  # in exercises, and in answers
+        # How often each token occurs in exercises, and in their answers.
+        self.counts = torch.zeros(2, model.config.vocab_size, dtype=torch.long)
 
     def train(self) -> None:
         self.resume()
@@ -362,9 +361,7 @@ class Run:
         }
         torch.save(state, self.out / "last.tmp")
         (self.out / "last.tmp").replace(self.out / "last.pt")
-        seen, answered = self.counts
-        # A word that is read and not copied, such as `love`, has a meaning, however rare it is.
-        trained = (seen > RARE * self.exercises) | ((seen > 0) & (answered == 0))
+        trained = trained_tokens(self.counts, self.exercises)
         export(self.model, self.tokenizer, self.out / "model", trained)
         grades = " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items())
         turns, runs = share_of_correct_turns(self.model, self.tokenizer, heldout_tasks(97, 128))
@@ -436,6 +433,22 @@ def share_of_correct_turns(
         turns += correct
         runs.append(all(correct))
     return sum(turns) / len(turns), sum(runs) / len(runs)
+
+
+def trained_tokens(counts: torch.Tensor, exercises: int) -> torch.Tensor:
+    """Return bool[vocabulary], whether training asks for a token often enough for its embedding.
+
+    A word that is read and not copied, such as `love`, has a meaning, however rare it is. Few exercises do not tell
+    which tokens are rare.
+
+    Args:
+        counts: int64[2, vocabulary], how often each token occurs in exercises, and in their answers.
+        exercises: The number of exercises.
+    """
+    seen, answered = counts
+    if RARE * exercises < 10:
+        return torch.ones_like(seen, dtype=torch.bool)
+    return (seen > RARE * exercises) | ((seen > 0) & (answered == 0))
 
 
 @torch.no_grad()

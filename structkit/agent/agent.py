@@ -25,12 +25,12 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
+from structkit.arguments.checks import check_int
 from structkit.arguments.names import missing_attribute
 from structkit.errors import AgentError
 from structkit.generate.input.arguments import check_model
 from structkit.generate.input.options import ValidationOptions
 from structkit.generate.input.settings import Settings
-from structkit.generate.sample.sample import check_int
 from structkit.generate.schedule.prefix_cache import PrefixCache
 from structkit.messages import Message, User
 from structkit.models.text.protocol import AnyModel

@@ -12,12 +12,12 @@ from types import ModuleType
 from typing import cast
 
 from structkit.api.single import generate, load
+from structkit.arguments.checks import check_int
 from structkit.cli.parser import reason_of
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options
 from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import value_of
-from structkit.generate.sample.sample import check_int
 from structkit.targets.grammar import Grammar, Syntax
 from structkit.targets.specs import Choice, Regex
 from structkit.targets.targets import AnyTarget

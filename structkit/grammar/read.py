@@ -88,7 +88,9 @@ class GrammarSource:
             raise self.error("no text is in the language")
         if rules.narrowed:
             _log.warning(
-                "texts of the terminals %s of a grammar are left out: %s", ", ".join(rules.narrowed), NARROWED
+                "some texts of the terminals %s of a grammar are left out: %s",
+                ", ".join(rules.narrowed),
+                NARROWED,
             )
         return rules
 

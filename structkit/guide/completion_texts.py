@@ -21,9 +21,10 @@ def completion_texts(state: State, index: Index) -> Set[bytes]:
     for token in state.completion or ():
         frames, buffer = index.reader.read(frames, buffer, index.vocabulary.tokens[token])
         written |= distinct_texts(frames)
+    added = written - before
     if state.completion:
-        state.completion_texts = written - before
-    return written - before
+        state.completion_texts = added
+    return added
 
 
 def texts_after(alike: State, successor: State, index: Index) -> Set[bytes] | None:

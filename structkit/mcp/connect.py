@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import Tool
 from structkit.agent.tools.toolset import Toolset
+from structkit.arguments.checks import check_int, check_number
 from structkit.errors import AgentError, ToolError
-from structkit.generate.sample.sample import check_int, check_number
 from structkit.mcp.endpoint import Endpoint, HttpEndpoint, ProcessEndpoint, check_installed
 from structkit.mcp.output import tool_result, truncate
 from structkit.mcp.session import Session, error_message, list_tools

@@ -11,6 +11,7 @@ from typing import SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.arguments.checks import check_type
 from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError, ScriptError
 from structkit.models.capabilities import Capabilities
@@ -278,9 +279,7 @@ class RandomModel(_WeightlessModel):
             name: Name of the model in messages.
         """
         super().__init__(vocabulary, context_length, name)
-        given: object = seed
-        if not isinstance(given, SupportsIndex):
-            raise TypeError(f"seed must be an integer, not {given!r:.60}")
+        check_type("seed", seed, SupportsIndex, "an integer")
         self._seed = seed
         self._sessions = count()
         width = self._vocabulary.size

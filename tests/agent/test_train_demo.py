@@ -52,3 +52,12 @@ def test_rare_tokens_get_embeddings_like_those_of_common_words(train: Any) -> No
     deviation = (rare - rare.mean(0)).norm(dim=1)
     assert float((deviation / 32**0.5 - 1).abs().max()) < 0.5
     assert float(torch.cdist(rare, rare).fill_diagonal_(9).min()) > 2  # they can be told apart
+
+
+def test_tokens_that_are_copied_rarely_are_not_trained(train: Any) -> None:
+    import torch
+
+    #               unseen, often, rarely copied, rarely read
+    counts = torch.tensor([[0, 500, 9, 9], [0, 400, 4, 0]])
+    assert train.trained_tokens(counts, 10_000).tolist() == [False, True, False, True]
+    assert train.trained_tokens(counts, 100).tolist() == [True] * 4  # too few exercises to tell

@@ -15,13 +15,13 @@ from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentCo
 from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded
 from structkit.agent.run.state import RunState, with_note
 from structkit.agent.run.step import AvailableTool, StepTarget
+from structkit.arguments.checks import check_int, check_number
 from structkit.arguments.names import names_arguments
 from structkit.errors import BudgetTooSmall, GenerationError
 from structkit.generate.decode.budget import DEFAULT_MAX_TOKENS, token_budget
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Usage
-from structkit.generate.sample.sample import check_int, check_number
 from structkit.messages import Message, Output
 
 __all__ = ["RunBudget", "StepPlan", "UsageLimits", "min_limit"]

@@ -10,11 +10,11 @@ from types import NoneType
 from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from structkit.agent.tools.context import Context
+from structkit.arguments.checks import check_int, check_number
 from structkit.arguments.names import names_arguments
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
-from structkit.generate.sample.sample import check_int, check_number
 from structkit.targets.specs import JsonSchema
 
 __all__ = ["AnyTool", "Availability", "Tool", "as_tool", "tool"]

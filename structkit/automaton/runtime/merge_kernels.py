@@ -189,7 +189,7 @@ def drop_superfluous(context, parses, high):
 def drop_superfluous_after(context, parses, low, first, high):
     """Leave out parses from the row `first` on that are superfluous beside those from `low` on; return their end.
 
-    It is what `drop_superfluous` does, but for parses that calls and returns lead to, before these call in turn.
+    This does for parses that calls and returns lead to what `drop_superfluous` does, before they call in turn.
     Without this, a repetition that may be empty counts, without a byte, to each number of iterations.
     """
     rules, members = int32_array(context, RULE), int32_array(context, MEMBERS)

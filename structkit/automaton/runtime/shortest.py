@@ -45,8 +45,8 @@ distinct text that this adds, if it is known, and whether that is no repetition.
 Step: TypeAlias = tuple[int, bytes | None]
 """A byte, or `-1 - call`, and the distinct text that a call writes, if it is the only one of its rule."""
 
-_MAX_PIECES = 20_000
-"""Pieces of shortest texts that are kept, each with its frame, about 400 bytes."""
+_MAX_PIECES, _MAX_PIECE_BYTES = 20_000, 200
+"""Pieces of shortest texts that are kept, and the bytes of the longest one, which takes about 600 with its frame."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,6 +61,7 @@ class ShortestPaths:
         first_byte: uint8[rules, 256], a byte of each class.
         width: int32[rules], the byte classes of each rule.
         stop: int32[rules], the state after the last of each rule.
+        pieces: Pieces of shortest texts that are kept: the texts of one state after another have most in common.
         calls: The steps from a state, in order of the bytes that they need, by the state and whether they begin a round
             of the counted repetition. A step that writes a distinct text is not taken if the text was seen.
     """
@@ -72,20 +73,10 @@ class ShortestPaths:
     first_byte: NDArray[np.uint8]
     width: NDArray[np.int32]
     stop: NDArray[np.int32]
+    pieces: dict[Frame, Piece] = field(default_factory=dict)
     calls: dict[tuple[int, bool], list[Step]] = field(default_factory=dict)
     _iteration_steps: dict[int, Mapping[int, int]] = field(default_factory=dict)
     _pending_steps: dict[int, int] = field(default_factory=dict)
-    _pieces: dict[Frame, Piece] = field(default_factory=dict)
-
-    @property
-    def pieces(self) -> dict[Frame, Piece]:
-        """The known pieces of shortest texts; receives those that are computed.
-
-        States one after another have most of a shortest text in common.
-        """
-        if len(self._pieces) > _MAX_PIECES:
-            self._pieces.clear()
-        return self._pieces
 
     @classmethod
     def build(cls, automaton: Automaton) -> ShortestPaths:
@@ -145,8 +136,9 @@ def shortest_text(shortest: ShortestPaths, frame: Frame) -> bytes:
 
 def shortest_texts(shortest: ShortestPaths, frames: Iterable[Frame]) -> list[bytes]:
     """Return the `shortest_text` of each frame; what they have in common is computed once."""
-    pieces = shortest.pieces
-    return [b"".join(shortest_pieces(shortest, frame, pieces)) for frame in frames]
+    if len(shortest.pieces) > _MAX_PIECES:
+        shortest.pieces.clear()
+    return [b"".join(shortest_pieces(shortest, frame, shortest.pieces)) for frame in frames]
 
 
 def shortest_pieces(
@@ -157,7 +149,7 @@ def shortest_pieces(
     Args:
         shortest: The shortest paths.
         frame: The frame.
-        pieces: The known pieces; receives those that are computed.
+        pieces: The known pieces; receives those that are computed and short.
     """
     at: Frame | None = frame
     known: dict[Frame | FrameSet, int] = {}
@@ -165,7 +157,7 @@ def shortest_pieces(
         piece = None if pieces is None else pieces.get(at)
         if piece is None:
             piece = _piece(shortest, at, known)
-            if pieces is not None:
+            if pieces is not None and len(piece[0]) <= _MAX_PIECE_BYTES:
                 pieces[at] = piece
         text, at = piece[:2]
         if text:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import cast
 
-from structkit.generate.input.checks import check_count
+from structkit.arguments.checks import check_count
 from structkit.limits import Limits
 
 __all__ = ["check_particles", "read_particles"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
+from structkit.arguments.checks import check_type
 from structkit.errors import GenerationError
-from structkit.generate.input.checks import check_type
 from structkit.generate.input.prompt import Prompt
 from structkit.models.protocols import Conversation, HasChatTemplate, Message
 from structkit.models.text.protocol import AnyModel, TextModel

@@ -10,14 +10,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
+from structkit.arguments.checks import check_count, check_int, check_number, check_type, read_path
 from structkit.arguments.names import check_names
-from structkit.generate.input.checks import check_count, check_type, read_path
 from structkit.generate.input.faithful import check_particles, read_particles
 from structkit.generate.input.options import CommonOptions, Options, StreamOptions
 from structkit.generate.input.prompt_format import Description, check_description
 from structkit.generate.input.validator import OutputValidator, read_validator
 from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
-from structkit.generate.sample.sample import Sampling, check_int, check_number
+from structkit.generate.sample.sample import Sampling
 from structkit.limits import Limits
 from structkit.models.protocols import LogitsModel
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace

@@ -16,7 +16,7 @@ from structkit.generate.input.guide_cache import GUIDE_CACHE
 from structkit.generate.input.request import Request
 from structkit.generate.output.result import FinishReason, Result, Usage
 from structkit.rejected import Rejected
-from structkit.targets.targets import Target
+from structkit.targets.base import Target
 
 __all__ = ["ResultFile", "stored_value"]
 

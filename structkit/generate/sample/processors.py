@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.arguments.checks import check_int
 from structkit.errors import ModelError, PatternError
 from structkit.generate.sample import kernels
-from structkit.generate.sample.sample import check_int
 from structkit.models.single_row import call_model
 from structkit.vocabulary.vocabulary import Vocabulary
 

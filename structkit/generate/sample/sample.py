@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.arguments.checks import check_int, check_number
 from structkit.errors import ModelError
 
 __all__ = [
     "Sampling",
     "allowed_logits",
-    "check_int",
-    "check_number",
     "is_allowed",
     "logits_error",
     "logsumexp",
@@ -272,40 +270,3 @@ def _surprisal_deviation(probabilities: NDArray[np.float64]) -> NDArray[np.float
     information = -np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
     surprise: NDArray[np.float64] = np.abs(information - (probabilities * information).sum())
     return surprise
-
-
-def check_number(name: str, value: float, minimum: float, maximum: float, *, exclusive: bool = False) -> None:
-    """Check that a value is a finite number between `minimum` and `maximum`.
-
-    Args:
-        name: Name of the value, for messages.
-        value: The value.
-        minimum: Lower bound.
-        maximum: Upper bound, inclusive.
-        exclusive: Whether the lower bound is excluded.
-
-    Raises:
-        TypeError: The value is not a number.
-        ValueError: The value is out of range.
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not (minimum < value if exclusive else minimum <= value) or not value <= maximum or math.isinf(value):
-        lower = f"above {minimum}" if exclusive else f"at least {minimum}"
-        upper = f" and at most {maximum}" if maximum < math.inf else " and finite"
-        raise ValueError(f"{name} must be {lower}{upper}, not {value!r}")
-
-
-def check_int(name: str, value: int | None, minimum: int) -> None:
-    """Check that a value is `None` or an integer of at least `minimum`.
-
-    Raises:
-        TypeError: The value is neither.
-        ValueError: The value is too small.
-    """
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, not {value!r}")

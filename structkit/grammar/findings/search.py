@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["NARROWED", "findings_of"]
 
 NARROWED = (
-    "texts that Lark ends only because no later character lets the terminal go on would make the rules too large; pass "
-    "a larger Limits(work=...) to allow them"
+    "whether such a text ends the terminal depends on everything that follows, which takes too many rules; "
+    "pass a larger Limits(work=...) to allow it"
 )
 """Why texts of a terminal are left out."""
 

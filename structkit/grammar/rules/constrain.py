@@ -170,7 +170,9 @@ class _Product:
     callers: dict[Entry, list[tuple[Entry, int, int, Layout]]] = field(default_factory=dict)
     pending: list[tuple[Entry, int, int]] = field(default_factory=list)
     size: int = 0
+    # The work that must be left while requirements may last; 0 if the texts that have them are left out.
     reserve: int = 0
+    # The terminals with an end that makes such a requirement, and those with another end.
     lasting: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import get_args
 from urllib.parse import urlsplit
 
+from structkit.arguments.checks import check_count
 from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities, Constraint
@@ -26,7 +27,7 @@ from structkit.models.servers.http import HttpClient, Json
 from structkit.models.servers.ranked import scored_tokens
 from structkit.models.servers.remote import RemoteModel
 from structkit.models.servers.token_prompts import TokenPrompts, token_ids
-from structkit.models.text.protocol import TextRequest, check_count, check_reply_bounds
+from structkit.models.text.protocol import TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
 from structkit.models.text.scored import ScoredText
 
@@ -98,7 +99,7 @@ def connect(
     """
     base = _base(url)
     check_reply_bounds(timeout, max_calls)
-    check_count("max_tries", max_tries)
+    check_count("max_tries", max_tries, 1)
     if not isinstance(constrain, bool) and constrain not in get_args(Constraint):
         kinds = ", ".join(map(repr, get_args(Constraint)))
         raise ValueError(f"constrain must be True, False, or one of {kinds}, not {constrain!r}")
@@ -110,11 +111,10 @@ def connect(
         dialect = recognize(root, lambda path: client.get(root + path), _owners(listed))
         names = [name for name in (entry.get("id") for entry in listed) if isinstance(name, str)]
         name = _choose(model, names, dialect, base)
-    except Fault as fault:
+    except BaseException as error:  # also an interruption
         client.close()
-        raise fault.error(base) from fault.__cause__
-    except BaseException:
-        client.close()
+        if isinstance(error, Fault):
+            raise error.error(base) from error.__cause__
         raise
     dialect = dialect if chat else dialect.for_texts()
     if not isinstance(constrain, bool):

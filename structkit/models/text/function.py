@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod, signature
 from typing import TypeAlias, cast
 
+from structkit.arguments.checks import check_count
 from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
-from structkit.models.text.protocol import TextRequest, check_count, check_reply_bounds
+from structkit.models.text.protocol import TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
 
 __all__ = ["ChatFunction", "FunctionModel", "TextFunction", "from_function"]
@@ -78,7 +79,7 @@ def from_function(
     _check_parameters(function, name, "messages: list[dict[str, str]]" if chat else "text: str")
     check_reply_bounds(timeout, max_calls)
     if context_length is not None:
-        check_count("context_length", context_length)
+        check_count("context_length", context_length, 1)
     return FunctionModel(
         function,
         name=name,

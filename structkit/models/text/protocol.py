@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from structkit.arguments.checks import check_count, check_number
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.protocols import LogitsModel, Message
 
@@ -18,7 +18,6 @@ __all__ = [
     "SupportsTokenIds",
     "TextModel",
     "TextRequest",
-    "check_count",
     "check_reply_bounds",
 ]
 
@@ -138,27 +137,5 @@ def check_reply_bounds(timeout: float, max_calls: int) -> None:
     Traceback (most recent call last):
     ValueError: max_calls must be at least 1, not 0
     """
-    given: object = timeout
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
-        raise TypeError(f"timeout must be a number of seconds, such as 120, not {given!r:.60}")
-    if not 0 < timeout < math.inf:
-        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
-    check_count("max_calls", max_calls)
-
-
-def check_count(name: str, count: int) -> None:
-    """Check a number of replies or tries.
-
-    Raises:
-        TypeError: It is no integer.
-        ValueError: It is below 1.
-
-    >>> check_count("max_tries", 2.5)
-    Traceback (most recent call last):
-    TypeError: max_tries must be an integer, such as 8, not 2.5
-    """
-    given: object = count
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise TypeError(f"{name} must be an integer, such as 8, not {given!r:.60}")
-    if operator.index(count) < 1:
-        raise ValueError(f"{name} must be at least 1, not {count!r}")
+    check_number("timeout", timeout, 0, math.inf, exclusive=True)
+    check_count("max_calls", max_calls, 1)

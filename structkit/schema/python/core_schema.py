@@ -13,7 +13,6 @@ from enum import Enum, Flag
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
-from structkit.errors import SchemaError
 from structkit.schema.ir.keywords import OPTIONAL
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
@@ -36,7 +35,6 @@ __all__ = [
     "key_schema",
     "name_of",
     "plain_message",
-    "reject_base",
     "shared_name",
     "url_schema",
     "with_flags",
@@ -352,18 +350,6 @@ def name_of(target: object) -> str:
         return "..."
     name = "None" if target in (None, NoneType) else getattr(origin or target, "__name__", repr(target))
     return f"{name}[{', '.join(map(name_of, arguments))}]" if arguments and isinstance(origin, type) else name
-
-
-def reject_base(cls: type) -> None:
-    """Reject `BaseModel` itself, of which pydantic makes an object that fails when it is printed or compared.
-
-    Raises:
-        SchemaError: The class is `BaseModel`.
-    """
-    if cls.__module__ == "pydantic.main":
-        raise SchemaError(
-            "BaseModel itself has no fields; write a class of it, such as class Person(BaseModel)"
-        )
 
 
 def describe_error(name: str, error: Exception, undefined: str | None = None) -> str:

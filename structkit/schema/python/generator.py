@@ -11,9 +11,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from pydantic import BaseModel
 from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
 from pydantic_core import PydanticOmit, core_schema
 
+from structkit.errors import SchemaError
 from structkit.schema.ir.keywords import CONTENT, OPTIONAL, ORDER, STRIPPED_PATTERN, UNSUPPORTED
 from structkit.schema.markers.json_style import JsonStyle, style_of, without_null
 from structkit.schema.python.constraints import (
@@ -41,7 +43,6 @@ from structkit.schema.python.core_schema import (
     key_schema,
     name_of,
     plain_message,
-    reject_base,
     shared_name,
     url_schema,
     with_flags,
@@ -116,7 +117,10 @@ class _WrittenSchema(GenerateJsonSchema):
         """Ignore defaults without a JSON form: the plain schema warns of them."""
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
-        reject_base(schema["cls"])
+        if schema["cls"] is BaseModel:  # of which pydantic makes an object that fails when it is printed
+            raise SchemaError(
+                "BaseModel itself has no fields; write a class of it, such as class Person(BaseModel)"
+            )
         return self._class_schema(schema, super().model_schema)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonObject:

@@ -266,9 +266,10 @@ def check_without_effect(body: Fields) -> None:
         if name != "metadata":
             body.text(name)
     metadata = body.nested("metadata")
-    for name in {} if metadata is None else metadata.values:
-        if metadata is not None and (has_surrogate(name) or metadata.text(name) is None):
-            raise body.error("metadata", "must have texts as its names and values")
+    if metadata is not None and any(
+        has_surrogate(name) or metadata.text(name) is None for name in metadata.values
+    ):
+        raise body.error("metadata", "must have texts as its names and values")
 
 
 def read_model(body: Fields) -> str:

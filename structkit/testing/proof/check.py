@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
 
+from structkit.arguments.checks import check_count, check_type
 from structkit.arguments.names import check_names
 from structkit.schema.python.judge import Refused
 from structkit.targets.targets import AnyTarget
@@ -75,11 +76,8 @@ def check(
     """
     from structkit.testing.proof.search import Bounds, Change, changes, sentences, smallest
 
-    for name, value in (("n", n), ("seed", seed)):
-        if not isinstance(value, int):
-            raise TypeError(f"{name} must be an integer, not {value!r}")
-    if n < 1:
-        raise ValueError(f"n must be 1 or more, not {n}")
+    check_count("n", n, 1)
+    check_type("seed", seed, int, "an integer")
     check_names("check", options, ("n", "seed", "seconds", *CompileOptions.__annotations__))
     language = Language.compile(target, **options)
     oracle = oracle_of(target, language.target)

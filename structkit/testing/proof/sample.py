@@ -7,6 +7,7 @@ from typing import TypeVar, overload
 
 from typing_extensions import TypeForm, Unpack
 
+from structkit.arguments.checks import check_int, check_type
 from structkit.arguments.names import check_names
 from structkit.errors import OutputValidationError
 from structkit.rejected import Rejected
@@ -70,11 +71,8 @@ def sample(
     >>> sample(tuple[int, float], seed=2, n=2)
     [(772527045957157282, 2.0), (-4, -6.19)]
     """
-    for name, value in (("n", n), ("seed", seed)):
-        if not isinstance(value, int) and not (name == "n" and value is None):
-            raise TypeError(f"{name} must be an integer, not {value!r}")
-    if n is not None and n < 0:
-        raise ValueError(f"n must be 0 or more, not {n}")
+    check_int("n", n, 0)
+    check_type("seed", seed, int, "an integer")
     check_names("sample", options, ("seed", "n", *CompileOptions.__annotations__))
     language = Language.compile(target, **options)
     values = [value for _, value in texts_and_values(language, seed, 1 if n is None else n)]

@@ -233,7 +233,7 @@ def test_patterns_and_choices() -> None:
 
 
 def test_invalid_arguments() -> None:
-    with pytest.raises(ValueError, match="n must be 1 or more"):
+    with pytest.raises(ValueError, match="n must be at least 1, not"):
         sk.check(int, n=0)
     with pytest.raises(sk.SchemaError):
         sk.check([1])  # type: ignore[arg-type]

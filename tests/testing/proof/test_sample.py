@@ -185,7 +185,7 @@ def test_long_values_are_written_and_excessive_ones_rejected() -> None:
 
 
 def test_invalid_arguments() -> None:
-    with pytest.raises(ValueError, match="n must be 0 or more"):
+    with pytest.raises(ValueError, match="n must be at least 0, not"):
         sk.sample(int, n=-1)
     with pytest.raises(sk.UnsatisfiableSchema):
         sk.sample({"type": "integer", "minimum": 2, "maximum": 1})

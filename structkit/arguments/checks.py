@@ -1,0 +1,101 @@
+"""Checks of the types and ranges of arguments."""
+
+from __future__ import annotations
+
+import math
+import os
+from numbers import Integral, Real
+from pathlib import Path
+from typing import cast
+
+__all__ = ["check_count", "check_int", "check_number", "check_type", "read_path"]
+
+
+def check_count(name: str, value: object, minimum: int, maximum: float = math.inf) -> None:
+    """Check that a value is an integer between `minimum` and `maximum`.
+
+    Raises:
+        TypeError: The value is not an integer.
+        ValueError: The value is out of range.
+
+    >>> check_count("n", 3, 1, 2)
+    Traceback (most recent call last):
+    ValueError: n must be at most 2, not 3
+    """
+    check_type(name, value, Integral, "an integer")
+    check_int(name, cast("int", value), minimum)
+    if cast("int", value) > maximum:
+        raise ValueError(f"{name} must be at most {maximum:,}, not {value!r}")
+
+
+def check_int(name: str, value: int | None, minimum: int) -> None:
+    """Check that a value is `None` or an integer of at least `minimum`.
+
+    Raises:
+        TypeError: The value is neither.
+        ValueError: The value is too small.
+
+    >>> check_int("n", None, 1)
+    >>> check_int("n", "2", 1)
+    Traceback (most recent call last):
+    TypeError: n must be an integer, not '2'
+    """
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, not {value!r}")
+
+
+def check_number(name: str, value: float, minimum: float, maximum: float, *, exclusive: bool = False) -> None:
+    """Check that a value is a finite number between `minimum` and `maximum`.
+
+    Args:
+        name: Name of the value, for messages.
+        value: The value.
+        minimum: Lower bound.
+        maximum: Upper bound, inclusive.
+        exclusive: Whether the lower bound is excluded.
+
+    Raises:
+        TypeError: The value is not a number.
+        ValueError: The value is out of range.
+
+    >>> check_number("top_p", 0.0, 0, 1, exclusive=True)
+    Traceback (most recent call last):
+    ValueError: top_p must be above 0 and at most 1, not 0.0
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not (minimum < value if exclusive else minimum <= value) or not value <= maximum or math.isinf(value):
+        lower = f"above {minimum}" if exclusive else f"at least {minimum}"
+        upper = f" and at most {maximum}" if maximum < math.inf else " and finite"
+        raise ValueError(f"{name} must be {lower}{upper}, not {value!r}")
+
+
+def check_type(name: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:
+    """Check that a value is an instance of some types.
+
+    Raises:
+        TypeError: It is not; the message says what is `expected`.
+
+    >>> check_type("source", 1, (str, type(None)), "a string or None")
+    Traceback (most recent call last):
+    TypeError: source must be a string or None, not 1
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {expected}, not {value!r}")
+
+
+def read_path(name: str, value: object) -> Path | None:
+    """Return a path that a caller gave, or `None`.
+
+    Raises:
+        TypeError: The value is neither a path nor `None`.
+
+    >>> read_path("file", None)
+    """
+    if not isinstance(value, (str, os.PathLike, type(None))):
+        raise TypeError(f"{name} must be a path or None, not {value!r}")
+    return None if value is None else Path(value)
