@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from structkit.arguments.names import names_arguments
-from structkit.automaton.link import link, start_building
+from structkit.automaton.link import start_building
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.error_notes import report_fault, shrink
 from structkit.errors import LimitExceeded, StructkitError
 from structkit.guide.guide import Guide
-from structkit.index.disk.store import Addresses, may_contain
+from structkit.index.disk.store import Addresses, may_contain, remove
 from structkit.index.guide_file import DiskKey, load_guide
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
@@ -154,13 +154,14 @@ class _Compilation:
         def rules_of(target: Target[object]) -> Rules:
             return target.rules(whitespace=whitespace, order=order, source=source, limits=limits)
 
-        def automaton_of(target: Target[object]) -> Automaton:
+        def builder_of(target: AnyTarget) -> LazyBuilder:
+            known = read(target)
             try:
-                return link(rules_of(target), limits)
+                return start_building(rules_of(known), limits)
             except LimitExceeded:
                 with suppress(StructkitError):
-                    if order != "any" and (other := with_products(target)) is not None:
-                        return link(rules_of(other), limits)
+                    if order != "any" and (other := with_products(known)) is not None:
+                        return start_building(rules_of(other), limits)
                 raise
 
         if source is not None:
@@ -180,12 +181,11 @@ class _Compilation:
             key = DiskKey(address, fingerprint.serialize)
             if may_contain(fingerprint.content):
                 guide = _load_guide(
-                    key, vocabulary, limits, lambda source: rules_of(read(fingerprint.deserialize(source)))
+                    key, vocabulary, limits, lambda source: builder_of(fingerprint.deserialize(source))
                 )
         if guide is None:
-            automaton = automaton_of(read(target))
-            # Rules without end are not stored: a guide that was read would look for their end.
-            guide = Guide(automaton, vocabulary, disk_key=None if automaton.is_unbounded else key)
+            builder = builder_of(target)
+            guide = Guide(Automaton(builder.tables, limits, builder), vocabulary, disk_key=key)
         if self.precompute:
             guide.precompute()
         if isinstance(target, (TextTarget, Target)):
@@ -201,7 +201,7 @@ def _addresses(vocabulary: str, whitespace: str, order: str, limits: Limits) -> 
 
 
 def _load_guide(
-    key: DiskKey, vocabulary: Vocabulary, limits: Limits, rules: Callable[[bytes], Rules]
+    key: DiskKey, vocabulary: Vocabulary, limits: Limits, build: Callable[[bytes], LazyBuilder]
 ) -> Guide | None:
     """Return the guide of a key of the disk cache, or `None`.
 
@@ -209,15 +209,22 @@ def _load_guide(
         key: The key.
         vocabulary: The tokens.
         limits: Limits on sizes and searches.
-        rules: Returns the rules of a serialized target; called when a sequence reaches a rule that is not in the file.
+        build: Returns the builder of a serialized target; called when a sequence reaches a rule that is not in the
+            file.
     """
     stored = load_guide(key.address())
     if stored is None:
         return None
 
     def rebuild() -> LazyBuilder:
-        builder = start_building(rules(stored.source.tobytes()), limits)
-        builder.replay(stored.tables)
+        builder = build(stored.source.tobytes())
+        if not builder.replay(stored.tables):
+            remove(key.address())
+            raise StructkitError(
+                "the rules of this target in the disk cache are not those that this process makes; "
+                "the file is removed: compile the target again"
+            )
         return builder
 
-    return Guide(Automaton(stored.tables, limits, rebuild), vocabulary, disk_key=key, guide_file=stored)
+    automaton = Automaton(stored.tables, limits, rebuild, is_unbounded=stored.is_unbounded)
+    return Guide(automaton, vocabulary, disk_key=key, guide_file=stored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
+from lark.indenter import Indenter
 
 from structkit.automaton.construct import compile_rule
 from structkit.automaton.distance import trim
@@ -24,10 +26,12 @@ from structkit.index.distance import token_distance
 from structkit.index.rows import row, row_files
 from structkit.limits import Limits
 from structkit.targets.fingerprint import fingerprint_of
+from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget, read_target
 from tests.languages import vocabulary
 from tests.schema.values import schemas
+from tests.shared import SHARED
 
 V = vocabulary(b'{"', b'": ', b", ", b'": "', b"true", b'"a"', b"12", b'{"a": ')
 LIMITS = Limits(schema_nodes=20_000, nfa_states=20_000)
@@ -45,8 +49,69 @@ TREE: dict[str, object] = {
     },
     "$ref": "#/$defs/tree",
 }
+CONDITIONS: dict[str, object] = {
+    "type": "object",
+    "properties": {key: {"enum": ["on", "off", 1]} for key in "abcd"},
+    "allOf": [
+        {
+            "if": {"properties": {key: {"const": "on"}}, "required": [key]},
+            "then": {"properties": {other: {"type": "integer"}}, "required": [other]},
+        }
+        for key, other in zip("abcd", "bcda", strict=True)
+    ],
+}
+"""An object whose rules are made as texts need them."""
+
+STATEMENTS = r"""
+start: statement (";" statement)*
+statement: "if" test "then" statement ["else" statement] | NAME "=" test | "do" start "end"
+test: test "or" test | test "and" test | "not" test | NAME | NUMBER | "(" test ")"
+NAME: /[a-z]+/
+NUMBER: /[0-9]+/
+%ignore " "
+"""
+"""A grammar of which Lark's parser decides the conflicts."""
+
+BLOCKS = r"""
+start: (_NL | line)*
+line: "b" ":" block | item _NL
+block: _NL _INDENT line+ _DEDENT | item _NL
+item: "a" | "(" [item] ")" | item "." NAME
+NAME: /[x-z]+/
+_NL: /(\r?\n[\t ]*|#[^\n]*)+/
+%ignore /[ \t]+/
+%declare _INDENT _DEDENT
+"""
+"""A grammar with a rule for each indentation."""
+
+
+SQL = SHARED / "data/grammars/sql/grammar.lark"
+
+
+class _Lines(Indenter):
+    NL_type, INDENT_type, DEDENT_type = "_NL", "_INDENT", "_DEDENT"
+    OPEN_PAREN_types: list[str] = ["LPAR"]  # noqa: RUF012
+    CLOSE_PAREN_types: list[str] = ["RPAR"]  # noqa: RUF012
+    tab_len = 8
+
+
+def _statements() -> Grammar[str]:
+    return Grammar(STATEMENTS, parser="lalr")
+
+
+def _blocks() -> Grammar[str]:
+    return Grammar(BLOCKS, parser="lalr", postlex=_Lines())
+
+
+def _sql() -> Grammar[str]:
+    return Grammar(SQL, parser="lalr")
+
+
 TARGETS: list[AnyTarget] = [
     TREE,
+    CONDITIONS,
+    _statements(),
+    _blocks(),
     {"type": "array", "items": {"enum": ["a", "b", "ab", 1]}, "uniqueItems": True, "minItems": 3},
     {"type": "array", "items": {"type": "string", "maxLength": 200}, "minItems": 4},
     {"type": "string", "minLength": 70, "maxLength": 5000},
@@ -110,6 +175,11 @@ def _answers(cursor: Cursor, budget: int | None) -> object:
     every = out.tobytes()
     cursor.fill_mask(out, budget)
     return every, out.tobytes(), cursor.is_accepting, cursor.is_finished, cursor.forced_bytes()
+
+
+def _read(cursor: Cursor, text: bytes) -> None:
+    for byte in text:
+        cursor.advance(byte)
 
 
 def _walk(one: Cursor, other: Cursor, steps: int, chance: random.Random, *, budgets: bool = False) -> None:
@@ -203,7 +273,7 @@ def test_a_cached_guide_is_not_parsed_or_built(monkeypatch: pytest.MonkeyPatch) 
         cursor.advance(byte)
     guide.save()
     _clear_caches()
-    for name in ("read_target", "link", "LazyBuilder"):
+    for name in ("read_target", "start_building", "LazyBuilder"):
         monkeypatch.setattr(sys.modules["structkit.compile"], name, None)
     cached = _compiled(TREE, cache=True).cursor()
     for byte in text:
@@ -305,3 +375,48 @@ def test_another_process_loads_the_guide_and_builds_the_same_rules(folder: Path)
     _save(TREE)
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("name", ["blocks", "statements", "sql"])
+def test_the_rules_of_a_grammar_have_equal_numbers_in_each_process(name: str) -> None:
+    """The order of sets of texts differs between processes, and so does that of Lark's tables."""
+    if name == "sql" and not SQL.exists():
+        pytest.skip("the shared grammars are not there")
+    code = (
+        "from structkit.automaton.link import start_building\n"
+        f"from tests.test_warm import LIMITS, _{name}, read_target\n"
+        f"builder = start_building(read_target(_{name}()).rules(limits=LIMITS), LIMITS)\n"
+        "rule = 0\n"
+        "while rule < min(40, len(builder.keys)):\n"
+        "    builder.build(rule)\n"
+        "    rule += 1\n"
+        "print(len(builder.built), builder.fingerprint)\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1, outputs
+
+
+def test_a_file_whose_rules_are_not_those_of_the_process_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The states that a sequence is in have other meanings then."""
+    _save(TREE)
+    warm = _compiled(TREE, cache=True)
+    assert _is_warm(warm)
+    other = {**TREE, "$ref": "#/$defs/other", "$defs": {**TREE["$defs"], "other": {"type": "array"}}}  # type: ignore[dict-item]
+    monkeypatch.setattr(
+        "structkit.targets.fingerprint.TargetFingerprint.deserialize", lambda *_: JsonSchema(other)
+    )
+    cursor = warm.cursor()
+    with pytest.raises(StructkitError, match="compile the target again"):
+        _read(cursor, b'{"v": "a", "sub": [{"v"')
+    assert not list(folder.glob("*.cache"))

@@ -27,7 +27,8 @@ GUIDE_LAYOUT: store.ArrayLayout = dict(
         {
             **dict.fromkeys(Tables._fields, ("int32", 1)),
             "classes": ("uint8", 2),
-            **dict.fromkeys(("final", "has_moves", "byte_only", "call_distinct", "is_exact"), ("bool", 1)),
+            **dict.fromkeys(("final", "has_moves", "byte_only", "call_distinct"), ("bool", 1)),
+            **dict.fromkeys(("is_exact", "is_unbounded"), ("bool", 1)),
             "token_distances": ("int32", 2),
             "source": ("uint8", 1),
         }.items(),
@@ -38,6 +39,9 @@ GUIDE_LAYOUT: store.ArrayLayout = dict(
 
 MIN_SECONDS = 2e-4
 """Seconds of compilation that a file saves at least: reading a guide takes 0.1 ms, and few targets compile faster."""
+
+_MAX_UNBOUNDED = 48 * 2**20
+"""Maximum bytes of the arrays of rules without end that are stored; a guide that is read from them makes more."""
 
 _NEW_PART = 10
 """A file is written again if one in this many of its rules is new."""
@@ -64,12 +68,14 @@ class GuideFile:
         tables: The automaton of the rules that were built when the file was written.
         token_distances: int32[2 + labels, ...], see `TokenDistance.distances`.
         is_exact: Whether the token distances are exact; then all rules are built.
+        is_unbounded: Whether there are ever more rules to build.
         source: uint8[...], the serialized target, from which further rules are built.
     """
 
     tables: Tables
     token_distances: NDArray[np.int32]
     is_exact: bool
+    is_unbounded: bool
     source: NDArray[np.uint8]
 
 
@@ -82,6 +88,7 @@ def load_guide(address: str) -> GuideFile | None:
         Tables._make([arrays[name] for name in Tables._fields]),
         cast("NDArray[np.int32]", arrays["token_distances"]),
         bool(arrays["is_exact"].item()),
+        bool(arrays["is_unbounded"].item()),
         cast("NDArray[np.uint8]", arrays["source"]),
     )
 
@@ -158,8 +165,10 @@ class GuideSaver:
 
     @property
     def _has_new_rules(self) -> bool:
-        new = len(self._automaton.built) - self._stored_rules
-        return bool(self._address) and _NEW_PART * new > self._stored_rules
+        automaton = self._automaton
+        if not self._address or (automaton.is_unbounded and automaton.tables.nbytes > _MAX_UNBOUNDED):
+            return False
+        return _NEW_PART * (len(automaton.built) - self._stored_rules) > self._stored_rules
 
     def _save_rules(self, source: NDArray[np.uint8]) -> None:
         # The distances are read last, so that they cover all rules of the tables.
@@ -176,6 +185,7 @@ class GuideSaver:
             **tables._asdict(),
             "token_distances": distances,
             "is_exact": np.array([is_exact]),
+            "is_unbounded": np.array([self._automaton.is_unbounded]),
             "source": source,
         }
         store.save(self._address, GUIDE_LAYOUT, arrays, self._automaton.limits.disk_bytes)

@@ -39,8 +39,11 @@ class Automaton:
         limits: What may be built.
         builder: What built these and builds the others, or gives it once one of them is called.
 
+        is_unbounded: See the attribute; the builder knows it, if it is not given later.
+
     Attributes:
         limits: What may be built.
+        is_unbounded: Whether there are ever more rules to build.
         built: The numbers of the rules that were built, in their order.
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
@@ -52,9 +55,15 @@ class Automaton:
     """
 
     def __init__(
-        self, tables: Tables, limits: Limits, builder: LazyBuilder | Callable[[], LazyBuilder]
+        self,
+        tables: Tables,
+        limits: Limits,
+        builder: LazyBuilder | Callable[[], LazyBuilder],
+        *,
+        is_unbounded: bool = False,
     ) -> None:
         self.limits = limits
+        self.is_unbounded = builder.is_unbounded if isinstance(builder, LazyBuilder) else is_unbounded
         self.built: list[int] = []
         self.frames: dict[tuple[int, int, int, SeenTexts | None], Frame] = {}
         self.lock = RLock()
@@ -111,14 +120,9 @@ class Automaton:
     def has_labels(self) -> bool:
         """Whether rules end with labels; then token distances are upper bounds, and shortest paths are not known."""
         builder = self._builder
-        return self._has_labels or (
-            isinstance(builder, LazyBuilder) and (builder.has_labels or builder.is_unbounded)
+        return (
+            self._has_labels or self.is_unbounded or (isinstance(builder, LazyBuilder) and builder.has_labels)
         )
-
-    @property
-    def is_unbounded(self) -> bool:
-        """Whether there are ever more rules to build; such an automaton is never stored."""
-        return isinstance(self._builder, LazyBuilder) and self._builder.is_unbounded
 
     def build_all(self) -> Automaton:
         """Build all reachable rules; return the automaton, for chaining.

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+
 from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
 from structkit.automaton.construct.stored import FORMATS
 from structkit.automaton.core.dfa import Dfa, RuleKey, node_of
@@ -224,9 +226,9 @@ class LazyBuilder:
         return number
 
     def replay(self, tables: Tables) -> bool:
-        """Build the rules of stored arrays in the stored order, so that rule numbers are equal.
+        """Build the rules of stored arrays in the stored order, so that the numbers of rules and states are equal.
 
-        Returns whether all numbers are known; some may not be if the arrays are those of another target.
+        Returns whether the arrays are equal then. They differ if they are those of another target.
 
         Raises:
             LimitExceeded: An automaton would be too large.
@@ -235,7 +237,7 @@ class LazyBuilder:
             if rule >= len(self.keys):
                 return False
             self.build(rule)
-        return True
+        return all(np.array_equal(mine, stored) for mine, stored in zip(self.tables, tables, strict=True))
 
     @property
     def fingerprint(self) -> str:

@@ -50,9 +50,9 @@ def allow_ignored(graph: Graph, ignored: Iterable[Terminal]) -> None:
     graph.moves = moves
 
 
-def called_rules(graph: Graph) -> set[str]:
-    """Return the rules that a rule calls."""
-    return {symbol for _, symbol, _ in graph.moves if isinstance(symbol, str)}
+def called_rules(graph: Graph) -> list[str]:
+    """Return the rules that a rule calls, in the order of its moves."""
+    return list(dict.fromkeys(symbol for _, symbol, _ in graph.moves if isinstance(symbol, str)))
 
 
 def trim(graph: Graph) -> Graph:

@@ -36,7 +36,7 @@ def small_graphs(cfg: Cfg) -> dict[str, Graph]:
             kept.update(group)
         for name in group:
             found[name] = graphs[name]
-            if calls[name] - kept:
+            if not kept.issuperset(calls[name]):
                 found[name] = minimal(loop_back(name, flattened(graphs[name], found, kept)))
             if len(found[name].moves) > (_MAX_SIZE if uses[name] > 1 else _MAX_SIZE_ONCE):
                 kept.add(name)
@@ -47,9 +47,9 @@ def kept_rules(graphs: Mapping[str, Graph], start: str) -> set[str]:
     """Return the rules that stay rules, on each cycle of calls at least one, and the first."""
     calls = {name: called_rules(graph) for name, graph in graphs.items()}
     kept = {start}
-    pending = [set(graphs) - kept]
+    pending = [[name for name in graphs if name != start]]
     while pending:
-        names = pending.pop()
+        names = dict.fromkeys(pending.pop())
         inside = {name: [callee for callee in calls[name] if callee in names] for name in names}
         callers = Counter(callee for callees in inside.values() for callee in callees)
         for group in components(inside):
@@ -57,7 +57,7 @@ def kept_rules(graphs: Mapping[str, Graph], start: str) -> set[str]:
                 # The rule with the most calls in and out is likely to be on all cycles of the component.
                 most = max(sorted(group), key=lambda name: callers[name] * len(inside[name]))
                 kept.add(most)
-                pending.append(set(group) - {most})
+                pending.append([name for name in group if name != most])
     return kept
 
 

@@ -83,7 +83,9 @@ def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
         if isinstance(symbol, Guard):
             return [symbol]
         guards = cfg.guards.get(symbol, ()) if isinstance(symbol, str) else ()
-        return [guard if guard.banned else None for guard in guards]
+        return [
+            guard if guard.banned else None for guard in sorted(guards, key=lambda each: sorted(each.banned))
+        ]
 
     def is_written(symbol: Symbol) -> bool:
         return isinstance(symbol, Terminal) or symbol in cfg.nonempty

@@ -116,7 +116,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
         tokens: dict[Node, str] = {}
         rules = {name: _node(trim(graph), tokens) for name, graph in product.items()}
         merged = {
-            name: called_rules(graphs.get(name if name in graphs else name.partition("/")[0], Graph()))
+            name: {*called_rules(graphs.get(name if name in graphs else name.partition("/")[0], Graph()))}
             - inlined.keys()
             for name in rules
         }
@@ -162,7 +162,7 @@ def _lazy_rules(variants: Variants, *, is_nullable: bool, unlisted: str | None) 
 
     def lower(name: str) -> None:
         graph = variants.graph(name)
-        callees = {variants.callee(name, callee) for callee in called_rules(graph)}
+        callees = [variants.callee(name, callee) for callee in called_rules(graph)]
         for callee in sorted(callee for callee in callees if callee not in examples):
             deferred[callee] = None
             examples.update(variants.examples(callee))
@@ -306,7 +306,11 @@ def _weight(node: Node) -> int:
 
 def _inline(graphs: Mapping[str, Graph], kept: set[str]) -> dict[str, Graph]:
     """Return the automata of the rules that stay rules, with the others inlined; large ones also stay rules."""
-    inside = {name: called_rules(graph) - kept for name, graph in graphs.items() if name not in kept}
+    inside = {
+        name: [callee for callee in called_rules(graph) if callee not in kept]
+        for name, graph in graphs.items()
+        if name not in kept
+    }
     order = [name for group in components(inside) for name in group] + sorted(kept)
     cap = _MAX_INLINED
     found, cost = _sizes(graphs, order, kept, cap)

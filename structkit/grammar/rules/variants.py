@@ -201,10 +201,10 @@ class Variants:
         """Return the automata of all rules."""
         found = {self.start: self.graph(self.start)}
         pending = called_rules(found[self.start])
-        while pending:
-            name = pending.pop()
-            found[name] = self.graph(name)
-            pending |= called_rules(found[name]) - found.keys()
+        for name in pending:
+            if name not in found:
+                found[name] = self.graph(name)
+                pending += called_rules(found[name])
         return found
 
     def _key(self, entry: Entry, depth: int, column: _Column) -> _Key:

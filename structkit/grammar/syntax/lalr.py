@@ -98,7 +98,8 @@ class ParserTable:
         self.moves: list[dict[str, int]] = []
         for state in states:
             found = {}
-            for symbol, target in state.transitions.items():
+            # Lark's order is that of sets, which differs between processes.
+            for symbol, target in sorted(state.transitions.items(), key=lambda move: str(move[0].name)):
                 if id(target) not in numbers:
                     numbers[id(target)] = len(states)
                     states.append(target)

@@ -231,7 +231,10 @@ class Intersector:
     def too_many(self, path: SchemaPath) -> LimitExceeded:
         """Return the error of too many combinations."""
         self.is_exhausted = True
-        return LimitExceeded("schema_nodes", self._max_cost, "the combinations of schemas", place=path.text)
+        is_fixed = self._max_cost < self.limits.schema_nodes
+        return LimitExceeded(
+            "schema_nodes", self._max_cost, "the combinations of schemas", place=path.text, is_fixed=is_fixed
+        )
 
     def _merge_const(self, const: Const, others: tuple[Schema, ...], path: SchemaPath) -> Schema:
         value: object = json.loads(const.text)

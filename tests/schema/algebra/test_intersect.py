@@ -292,3 +292,14 @@ def test_objects_that_allow_everything_do_not_restrict_keys() -> None:
         "b": Integer(maximum=9),
     }
     assert [group.value for group in merged.additional] == [Integer(minimum=2)]
+
+
+@pytest.mark.parametrize(
+    ("max_cost", "remedy"), [(None, "pass Limits(schema_nodes=...)"), (4, "which is fixed")]
+)
+def test_the_error_of_too_many_combinations_names_a_limit_that_helps(
+    max_cost: int | None, remedy: str
+) -> None:
+    intersector = Intersector(Definitions(), Limits(schema_nodes=8), max_cost=max_cost)
+    with pytest.raises(LimitExceeded, match=re.escape(remedy)):
+        intersector.charge(100, SchemaPath())
