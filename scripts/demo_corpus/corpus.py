@@ -11,6 +11,7 @@ from demo_corpus import (
     commerce,
     frames,
     heldout,
+    invented,
     life,
     nonsense,
     opinions,
@@ -68,11 +69,10 @@ def heldout_schemas(seed: int, count: int) -> list[Example]:
     return [frames.exercise(source.rng.choice(heldout.FRAMES), source) for _ in range(count)]
 
 
-def exercise(source: Source, nonsense_share: float = 0.15, heldout: bool = False) -> Example:
-    """Return one exercise of any kind."""
-    roll = source.rng.random()
-    if roll < nonsense_share:
-        return nonsense.exercise(source)
+def exercise(source: Source, nonsense_share: float = 0.4, heldout: bool = False) -> Example:
+    """Return one exercise of any kind; a share has invented words or an invented kind."""
+    if source.chance(nonsense_share):
+        return nonsense.exercise(source) if source.chance(0.35) else invented.exercise(source)
     kind = source.rng.random()
     if kind < 0.12:
         return orders.order(source, heldout)
