@@ -242,23 +242,6 @@ class Grammar(TextTarget[T_co]):
         """The text, the path, the syntax and the options, as JSON stores them."""
         return [self.text, self.path, self.syntax, [*map(_as_json, astuple(self.options))]]
 
-    @classmethod
-    def of_parts(cls, parts: Sequence[Any]) -> Grammar[str]:
-        """Return a grammar of its `parts`."""
-        text, path, syntax, options = parts
-        grammar: Grammar[str] = cls.__new__(Grammar)
-        grammar._set(
-            text=text,
-            path=path,
-            syntax=syntax,
-            options=LarkOptions.of(options),
-            value="text",
-            transformer=None,
-            holes=(),
-            limits=_LIMITS,
-        )
-        return grammar
-
     def __getstate__(self) -> dict[str, object]:
         # What was read is read again, because Lark's parser cannot be pickled.
         return {name: value for name, value in self.__dict__.items() if name != "source"}
