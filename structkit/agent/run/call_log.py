@@ -13,7 +13,7 @@ from structkit.agent.run.record import UsageLimitExceeded
 from structkit.agent.run.state import ToolCall
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.error_notes import add_note
-from structkit.errors import AgentError, ScriptError, StructkitError, ToolError
+from structkit.errors import AgentError, ApprovalRequired, ScriptError, StructkitError, ToolError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output
@@ -23,6 +23,7 @@ __all__ = ["CallLog", "writable"]
 
 _RAISED = "the call failed with an unexpected error"
 _NOT_EXECUTED = "the call was not executed"
+_INTERRUPTED = "the call was interrupted, so it may or may not have been executed"
 
 _SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
 """Exceptions that Python treats as the end of a generator or task."""
@@ -46,6 +47,32 @@ class CallLog:
         self._by_name = {tool.name: tool for tool in config.tools}
         self._config = config
         self._context = context
+
+    def add_outcomes(self, calls: Sequence[PreparedCall], outcomes: Sequence[CallOutcome]) -> None:
+        """Record the outcomes of calls in `outputs`, except of those that await a decision.
+
+        Raises:
+            AgentError: The return value of a call cannot be written as JSON.
+            Exception: The exception of a call, if it ends the run; all outcomes are recorded before.
+        """
+        faults: list[BaseException] = []
+        for call, outcome in zip(calls, outcomes, strict=True):
+            if isinstance(outcome.error, ApprovalRequired):
+                continue
+            try:
+                self.outputs[call.id] = self.add_outcome(call, outcome)
+            except BaseException as fault:  # raised after the outcomes of the other calls are recorded
+                error = outcome.error or fault
+                self.outputs[call.id] = self.add_error(call, _RAISED, outcome.seconds, error)
+                faults.append(fault)
+        if faults:
+            raise faults[0]
+
+    def add_interruption(self, calls: Sequence[PreparedCall], fault: BaseException) -> None:
+        """Record in `outputs` calls whose execution was interrupted: whether they ended is not known."""
+        for call in calls:
+            call.context.cancelled.set()  # a thread cannot be stopped, and can look
+            self.outputs[call.id] = self.add_error(call, _INTERRUPTED, exception=fault)
 
     def add_outcome(self, call: PreparedCall, outcome: CallOutcome) -> Output:
         """Record the outcome of a call, and return its message.
@@ -76,10 +103,6 @@ class CallLog:
             usage=_usage_of(call),
         )
         return Output(id=call.id, name=name, content=writable(content))
-
-    def add_fault(self, call: PreparedCall, outcome: CallOutcome, fault: BaseException) -> Output:
-        """Record a call whose exception ends the run, and return its message, without the text of the exception."""
-        return self.add_error(call, _RAISED, outcome.seconds, outcome.error or fault)
 
     def add_error(
         self, call: PreparedCall, message: str, seconds: float = 0.0, exception: BaseException | None = None

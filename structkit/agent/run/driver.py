@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import closing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from threading import Event, Lock
 from typing import TypeAlias, cast
@@ -93,7 +93,7 @@ def drive_events(run: Run, model: AnyModel, decisions: Decisions | None = None) 
             if isinstance(asked, GenerateStep):
                 steps = _StepStream(talk, asked)
                 while True:
-                    with using_event_loop(executor.event_loop.loop):
+                    with talk.faults(), using_event_loop(executor.event_loop.loop):
                         events = next(steps, None)
                     if events is None:
                         break
@@ -115,7 +115,8 @@ async def drive_events_async(run: Run, model: AnyModel, decisions: Decisions | N
             steps = _StepStream(talk, asked)
             try:
                 while True:
-                    events = await in_thread(partial(_next_events, steps))
+                    with talk.faults():
+                        events = await in_thread(partial(_next_events, steps))
                     if events is None:
                         break
                     for event in events:
@@ -200,15 +201,24 @@ class _Driver:
         """Send the result of the requested action."""
         self._advance(lambda: self._flow.send(answer))
 
-    def throw(self, error: Exception) -> None:
+    def throw(self, error: BaseException) -> None:
         """Throw the error of the requested action into the run, which usually raises it again."""
         self._advance(lambda: self._flow.throw(error))
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Throw what ends the requested action, such as an interrupt or a cancellation, into the run."""
+        try:
+            yield
+        except BaseException as error:  # the run records it, and raises it again
+            self.throw(error)
+            raise
 
     def send_outcome(self, work: Callable[[], ActionResult]) -> None:
         """Send the return value of `work`, or throw its error."""
         try:
             answer = work()
-        except Exception as error:  # models and predicates of tools are user code
+        except BaseException as error:  # of user code, or an interrupt; the run records it
             self.throw(error)
         else:
             self.send(answer)
@@ -217,7 +227,7 @@ class _Driver:
         """Async version of `send_outcome`."""
         try:
             answer = await work
-        except Exception as error:  # models and predicates of tools are user code
+        except BaseException as error:  # of user code, or an interrupt; the run records it
             self.throw(error)
         else:
             self.send(answer)

@@ -206,7 +206,7 @@ def _invoke(call: PreparedCall) -> CallOutcome:
     try:
         with _nested():
             output = _collect(call.tool.invoke(call.call, call.context), call.context.cancelled)
-    except (Exception, GeneratorExit, asyncio.CancelledError) as error:  # the run decides which are fatal
+    except BaseException as error:  # a tool is user code; the run decides which errors are fatal
         return CallOutcome(error=error, seconds=time.perf_counter() - begun)
     return CallOutcome(output, seconds=time.perf_counter() - begun)
 

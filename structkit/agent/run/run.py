@@ -405,20 +405,16 @@ class Run:
                 now.append(each)
         now = [self._with_context(each, each.id in decisions, len(now)) for each in now]
         self._contexts += [each.context for each in now]
-        outcomes = cast("Sequence[CallOutcome]", (yield ExecuteCalls(tuple(now)))) if now else ()
-        faults: list[BaseException] = []
+        try:
+            outcomes = cast("Sequence[CallOutcome]", (yield ExecuteCalls(tuple(now)))) if now else ()
+        except BaseException as fault:  # such as an interrupt: the calls have no outcome
+            self._log.add_interruption(now, fault)
+            raise
+        self._log.add_outcomes(now, outcomes)
         for each, outcome in zip(now, outcomes, strict=True):
             if isinstance(outcome.error, ApprovalRequired):
                 pending.append(self._pending_call(each, outcome.error.message))
-                continue
-            try:
-                outputs[each.id] = self._log.add_outcome(each, outcome)
-            except BaseException as fault:  # raised after the outcomes of the other calls are recorded
-                outputs[each.id] = self._log.add_fault(each, outcome, fault)
-                faults.append(fault)
         self._collect_usage()
-        if faults:
-            raise faults[0]
         if pending:
             raise self._suspended(pending, tuple(outputs.values()))
         yield from self._append_results(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import signal
+import threading
+import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -68,6 +71,87 @@ def test_an_exception_of_a_tool_keeps_its_type_and_carries_the_record(
     assert "Sugar" not in str(record.messages[-1])
     assert record.steps == 2
     assert record.usage.generated_tokens > 0
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_in_a_tool_carries_the_record(
+    error: type[BaseException], run: Callable[[sk.Agent[Any]], sk.AgentResult[Any]]
+) -> None:
+    def leave() -> None:
+        raise error("bye")
+
+    with pytest.raises(error) as caught:
+        run(sk.Agent(ScriptedModel([call("leave")]), [leave]))
+    assert [each.raised for each in record_of(caught.value).calls] == [caught.value]
+
+
+def test_an_interrupt_while_calls_are_awaited_carries_the_record() -> None:
+    seen: list[bool] = []
+
+    def wait(context: sk.Context[object]) -> None:
+        signal.raise_signal(signal.SIGINT)  # the main thread, which waits for both calls, gets it
+        seen.append(context.cancelled.wait(20))
+
+    agent = sk.Agent(
+        ScriptedModel([f"[{call('wait')}, {call('sold', title='Salt')}]"]), [wait, sold], max_parallel_calls=2
+    )
+    with pytest.raises(KeyboardInterrupt) as caught:
+        agent.run("x")
+    record = record_of(caught.value)
+    assert [each.error for each in record.calls] == [
+        "the call was interrupted, so it may or may not have been executed"
+    ] * 2
+    while not seen:
+        time.sleep(0.01)
+    assert seen == [True]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_cancelled_run_carries_the_record(streamed: bool) -> None:
+    async def cancel() -> asyncio.CancelledError:
+        started = asyncio.Event()
+
+        async def wait() -> None:
+            started.set()
+            await asyncio.sleep(60)
+
+        agent = sk.Agent(ScriptedModel([call("sold", title="Salt"), call("wait")]), [sold, wait])
+        task = asyncio.create_task(_streamed(agent, "x") if streamed else agent.arun("x"))
+        await started.wait()
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError as error:
+            return error
+        raise AssertionError("it was not cancelled")
+
+    record = record_of(asyncio.run(cancel()))
+    assert [(each.name, each.error is None) for each in record.calls] == [("sold", True), ("wait", False)]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_run_that_is_cancelled_while_the_model_writes_carries_the_record(streamed: bool) -> None:
+    async def cancel() -> asyncio.CancelledError:
+        loop, started, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+        def write(prompt: str) -> str:
+            loop.call_soon_threadsafe(started.set)
+            go_on.wait(20)
+            return "1"
+
+        agent = sk.Agent(sk.from_function(write), output_type=int)
+        task = asyncio.create_task(_streamed(agent, "x") if streamed else agent.arun("x"))
+        await started.wait()
+        task.cancel()
+        loop.call_later(0.1, go_on.set)
+        try:
+            await task
+        except asyncio.CancelledError as error:
+            return error
+        raise AssertionError("it was not cancelled")
+
+    assert record_of(asyncio.run(cancel())).steps == 1
 
 
 @pytest.mark.parametrize("run", RUNS)
