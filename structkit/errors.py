@@ -290,7 +290,8 @@ class ApprovalRequired(_FromUser):
 class Retry(_FromUser, ValueError):
     """Reject a value: the model reads the message, and generates another value.
 
-    The validators of `validate=`, and those of pydantic, raise this error or another `ValueError`.
+    The validators of `validate=`, and those of pydantic, raise this error or another `ValueError`. In a tool it is a
+    `ToolError`.
 
     >>> def known(name: str) -> None:
     ...     if name not in ("Ana", "Tom"):

@@ -35,6 +35,7 @@ __all__ = [
     "Outcome",
     "PreparedCall",
     "RunFlow",
+    "concurrent_batches",
     "is_available",
     "process_history",
     "read_texts",
@@ -107,6 +108,16 @@ RunFlow: TypeAlias = "Generator[Action, ActionResult, Outcome]"
 
 Decisions: TypeAlias = "Mapping[str, Decision]"
 """The decisions about the pending calls, by their ids."""
+
+
+def concurrent_batches(calls: Sequence[PreparedCall]) -> list[list[PreparedCall]]:
+    """Split calls into those that run concurrently; a call of a sequential tool is alone."""
+    batches: list[list[PreparedCall]] = []
+    for call in calls:
+        if not batches or call.tool.tool.sequential or batches[-1][-1].tool.tool.sequential:
+            batches.append([])
+        batches[-1].append(call)
+    return batches
 
 
 def is_available(tool: Tool[..., object], context: Context[object]) -> Generator[Action, object, bool]:

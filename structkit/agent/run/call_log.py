@@ -11,9 +11,10 @@ from structkit.agent.run.actions import CallOutcome, PreparedCall
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.record import UsageLimitExceeded
 from structkit.agent.run.state import ToolCall
+from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.error_notes import add_note
-from structkit.errors import AgentError, ApprovalRequired, ScriptError, StructkitError, ToolError
+from structkit.errors import AgentError, ApprovalRequired, Retry, ScriptError, StructkitError, ToolError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output
@@ -23,6 +24,7 @@ __all__ = ["CallLog", "writable"]
 
 _RAISED = "the call failed with an unexpected error"
 _NOT_EXECUTED = "the call was not executed"
+_OVERDUE = "the call was not executed, because the timeout of the run has passed"
 _INTERRUPTED = "the call was interrupted, so it may or may not have been executed"
 
 _SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, CancelledError)
@@ -48,16 +50,20 @@ class CallLog:
         self._config = config
         self._context = context
 
-    def add_outcomes(self, calls: Sequence[PreparedCall], outcomes: Sequence[CallOutcome]) -> None:
-        """Record the outcomes of calls in `outputs`, except of those that await a decision.
+    def add_outcomes(
+        self, calls: Sequence[PreparedCall], outcomes: Sequence[CallOutcome]
+    ) -> list[tuple[PreparedCall, str]]:
+        """Record the outcomes of calls in `outputs`; return the calls that await a decision, with the reason.
 
         Raises:
             AgentError: The return value of a call cannot be written as JSON.
             Exception: The exception of a call, if it ends the run; all outcomes are recorded before.
         """
+        awaiting: list[tuple[PreparedCall, str]] = []
         faults: list[BaseException] = []
         for call, outcome in zip(calls, outcomes, strict=True):
             if isinstance(outcome.error, ApprovalRequired):
+                awaiting.append((call, outcome.error.message))
                 continue
             try:
                 self.outputs[call.id] = self.add_outcome(call, outcome)
@@ -67,6 +73,17 @@ class CallLog:
                 faults.append(fault)
         if faults:
             raise faults[0]
+        return awaiting
+
+    def add_decision(self, call: PreparedCall, decision: Deny | Return) -> Output:
+        """Record a call that is decided and not executed, and return its message."""
+        if isinstance(decision, Deny):
+            return self.add_error(call, decision.reason)
+        return self.add_outcome(call, CallOutcome(decision.value))
+
+    def add_overdue(self, call: PreparedCall) -> Output:
+        """Record a call that is not executed after the timeout of the run, and return its message."""
+        return self.add_error(call, _OVERDUE)
 
     def add_interruption(self, calls: Sequence[PreparedCall], fault: BaseException) -> None:
         """Record in `outputs` calls whose execution was interrupted: whether they ended is not known."""
@@ -84,7 +101,7 @@ class CallLog:
         name = call.tool.name
         if outcome.error is not None:
             error = _reported_error(outcome.error, call.tool, self._config)
-            text = error.message if isinstance(error, ToolError) else _error_text(error)
+            text = error.message if isinstance(error, (ToolError, Retry)) else _error_text(error)
             return self.add_error(call, text.strip(), outcome.seconds, error)
         try:
             content = outcome.result if isinstance(outcome.result, str) else json_text_of(outcome.result)
@@ -197,9 +214,9 @@ def _is_fatal(
     if isinstance(error, (RecursionError, ScriptError)):
         return True
     if isinstance(
-        error, ToolError
+        error, (ToolError, Retry)
     ):  # only a tool that names it makes it fatal, not one that names `Exception`
-        return any(issubclass(each, ToolError) and isinstance(error, each) for each in reraise or ())
+        return any(issubclass(each, (ToolError, Retry)) and isinstance(error, each) for each in reraise or ())
     if isinstance(error, UsageLimitExceeded):
         return config.on_limit == "raise"
     return config.errors == "raise" if reraise is None else isinstance(error, reraise)

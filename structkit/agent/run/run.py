@@ -22,6 +22,7 @@ from structkit.agent.run.actions import (
     GenerateStep,
     PreparedCall,
     RunFlow,
+    concurrent_batches,
     is_available,
     process_history,
     read_texts,
@@ -50,7 +51,7 @@ from structkit.agent.run.step import AvailableTool, ParsedCall, RejectedCalls, c
 from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
-from structkit.errors import AgentError, ApprovalRequired, OutputValidationError
+from structkit.errors import AgentError, OutputValidationError
 from structkit.functions.call import Call
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result, Usage
@@ -62,8 +63,6 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["Run"]
 
 _log = logging.getLogger("structkit")
-
-_OVERDUE = "the call was not executed, because the timeout of the run has passed"
 
 
 class Run:
@@ -343,6 +342,7 @@ class Run:
         approved: bool = False,
         calls: int = 1,
         timeout: float | None = None,
+        call_id: str | None = None,
     ) -> Context[object]:
         """Return the context of a call; `calls` is the number of concurrent calls."""
         return Context(
@@ -351,6 +351,7 @@ class Run:
             messages=tuple(self.messages),
             usage=self.usage,
             approved=approved,
+            call_id=call_id,
             tokens_left=self._budget.share(calls),
             seconds_left=min_limit(self._budget.remaining_seconds, timeout),
         )
@@ -393,27 +394,16 @@ class Run:
             decision = decisions.get(each.id)
             if each.id in outputs:
                 continue
-            if isinstance(decision, Deny):
-                outputs[each.id] = self._log.add_error(each, decision.reason)
-            elif isinstance(decision, Return):
-                outputs[each.id] = self._log.add_outcome(each, CallOutcome(decision.value))
+            if isinstance(decision, (Deny, Return)):
+                outputs[each.id] = self._log.add_decision(each, decision)
             elif self._budget.is_overdue:
-                outputs[each.id] = self._log.add_error(each, _OVERDUE)
+                outputs[each.id] = self._log.add_overdue(each)
             elif decision is None and (reason := each.tool.pending_reason(each.call)) is not None:
                 pending.append(self._pending_call(each, reason))
             else:
                 now.append(each)
-        now = [self._with_context(each, each.id in decisions, len(now)) for each in now]
-        self._contexts += [each.context for each in now]
-        try:
-            outcomes = cast("Sequence[CallOutcome]", (yield ExecuteCalls(tuple(now)))) if now else ()
-        except BaseException as fault:  # such as an interrupt: the calls have no outcome
-            self._log.add_interruption(now, fault)
-            raise
-        self._log.add_outcomes(now, outcomes)
-        for each, outcome in zip(now, outcomes, strict=True):
-            if isinstance(outcome.error, ApprovalRequired):
-                pending.append(self._pending_call(each, outcome.error.message))
+        for batch in concurrent_batches(now):
+            pending += yield from self._execute_batch(batch, decisions)
         self._collect_usage()
         if pending:
             raise self._suspended(pending, tuple(outputs.values()))
@@ -423,6 +413,24 @@ class Run:
             ),
             [each for each, decision in decisions.items() if isinstance(decision, Deny)],
         )
+
+    def _execute_batch(
+        self, calls: Sequence[PreparedCall], decisions: Decisions
+    ) -> Generator[Action, object, list[PendingCall]]:
+        """Request the concurrent execution of calls, and record their outcomes; return those that await a decision."""
+        if self._budget.is_overdue:
+            self._log.outputs |= {each.id: self._log.add_overdue(each) for each in calls}
+            return []
+        self._collect_usage()
+        now = [self._with_context(each, each.id in decisions, len(calls)) for each in calls]
+        self._contexts += [each.context for each in now]
+        try:
+            outcomes = cast("Sequence[CallOutcome]", (yield ExecuteCalls(tuple(now))))
+        except BaseException as fault:  # such as an interrupt: the calls have no outcome
+            self._log.add_interruption(now, fault)
+            raise
+        awaiting = self._log.add_outcomes(now, outcomes)
+        return [self._pending_call(each, reason) for each, reason in awaiting]
 
     def _pending_call(self, call: PreparedCall, reason: str) -> PendingCall:
         return pending_call(self.messages, call.id, writable(reason), deferred=call.tool.tool.defer)
@@ -435,7 +443,7 @@ class Run:
 
     def _with_context(self, call: PreparedCall, approved: bool, calls: int) -> PreparedCall:
         timeout = call.tool.tool.timeout
-        context = self._context(approved=approved, calls=calls, timeout=timeout)
+        context = self._context(approved=approved, calls=calls, timeout=timeout, call_id=call.id)
         content = self._config.settings.trace_content
         return replace(call, context=context, parent_span=self._observer.span, trace_content=content)
 

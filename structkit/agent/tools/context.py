@@ -39,6 +39,9 @@ class Context(Generic[D_co]):
     approved: bool
     """Whether the call was approved."""
 
+    call_id: str | None = None
+    """The id of the call in the messages and the events of the run; `None` outside of a call of a tool."""
+
     tokens_left: int | None = None
     """Tokens that the call may generate within the `max_tokens` of the run; `None` if unlimited."""
 

@@ -54,9 +54,12 @@ class Tool(Generic[P, R_co]):
     max_calls: int | None = None
     """Maximum number of calls per run; then the tool becomes unavailable."""
 
+    sequential: bool = False
+    """Whether a call runs alone: after the calls before it in the same step, and before those after it."""
+
     reraise: tuple[type[BaseException], ...] | None = None
     """Exceptions that end the run; all others are reported to the model. `None`: the agent's option `errors` decides. A
-    `ToolError` ends the run only if a type listed here is `ToolError` or one of its subclasses. `StopIteration`,
+    `ToolError` or a `Retry` ends the run only if a type listed here is one of them or a subclass. `StopIteration`,
     `GeneratorExit` and `asyncio.CancelledError` are raised as the cause of an `AgentError`, because they would end the
     caller's loop or task. `RecursionError`, and other `BaseException`s such as `KeyboardInterrupt`, always end the
     run."""
@@ -119,8 +122,9 @@ class Tool(Generic[P, R_co]):
             raise TypeError(
                 f"requires_approval is True, False, or a function of the call, not {approval!r:.60}"
             )
-        if not isinstance(self.defer, bool):
-            raise TypeError(f"defer of {self.name} must be True or False, not {self.defer!r:.60}")
+        for what, switch in (("defer", self.defer), ("sequential", self.sequential)):
+            if not isinstance(switch, bool):
+                raise TypeError(f"{what} of {self.name} must be True or False, not {switch!r:.60}")
         if iscoroutinefunction(approval):
             raise TypeError(
                 f"requires_approval of {self.name} must be sync; use def, or raise ApprovalRequired in the tool"
@@ -143,6 +147,7 @@ def tool(
     tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
+    sequential: bool = False,
     reraise: type[BaseException] | tuple[type[BaseException], ...] | None = None,
     requires_approval: bool | Callable[[Call[object]], bool] = False,
     defer: bool = False,
@@ -156,6 +161,7 @@ def tool(
     tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
+    sequential: bool = False,
     reraise: type[BaseException] | tuple[type[BaseException], ...] | None = None,
     requires_approval: bool | Callable[[Call[object]], bool] = False,
     defer: bool = False,
@@ -171,6 +177,7 @@ def tool(
     tool_retries: int = 2,
     timeout: float | None = None,
     max_calls: int | None = None,
+    sequential: bool = False,
     reraise: type[BaseException] | tuple[type[BaseException], ...] | None = None,
     requires_approval: bool | Callable[[Call[object]], bool] = False,
     defer: bool = False,
@@ -186,6 +193,7 @@ def tool(
             `UsageLimitExceeded`, or makes the tool unavailable if the agent has `on_limit="answer"`.
         timeout: Timeout of a call in seconds, after which the model reads an error.
         max_calls: Maximum number of calls per run.
+        sequential: Whether a call runs alone: after the calls before it in the same step, and before those after it.
         reraise: One or more exceptions that end the run; all others are reported to the model. By default the agent's
             option `errors` decides.
         requires_approval: Whether the run suspends before the call until it is approved; or a predicate of the call.
@@ -213,6 +221,7 @@ def tool(
             tool_retries=tool_retries,
             timeout=timeout,
             max_calls=max_calls,
+            sequential=sequential,
             reraise=reraise if reraise is None or isinstance(reraise, tuple) else (reraise,),
             requires_approval=requires_approval,
             defer=defer,

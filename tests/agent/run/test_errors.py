@@ -96,6 +96,20 @@ def test_a_tool_error_is_always_reported(reraise: Any, errors: Any, run: Run) ->
 
 @pytest.mark.parametrize("errors", ["raise", "report"])
 @pytest.mark.parametrize("run", RUNS)
+def test_a_retry_is_a_tool_error(run: Run, errors: Any) -> None:
+    def lookup() -> None:
+        raise sk.Retry("give the full name")
+
+    for reraise in (None, Exception, sk.ToolError):
+        agent, model = agent_of(sk.tool(lookup, reraise=reraise), script=[call("lookup")], errors=errors)
+        assert [each.error for each in run(agent).calls] == ["give the full name"]
+        assert "lookup failed: give the full name" in model.prompts[1]
+    with pytest.raises(sk.Retry, match="give the full name"):
+        run(agent_of(sk.tool(lookup, reraise=sk.Retry), script=[call("lookup")], errors=errors)[0])
+
+
+@pytest.mark.parametrize("errors", ["raise", "report"])
+@pytest.mark.parametrize("run", RUNS)
 def test_the_option_of_a_tool_overrides_that_of_the_agent(run: Run, errors: Any) -> None:
     for reraise in (LookupError, (OSError, KeyError), Exception):
         with pytest.raises(KeyError):
