@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import isawaitable, iscoroutine
 from typing import TypeAlias
 
-__all__ = ["Approvals", "Approve", "Decision", "Deny", "Return"]
+from structkit.functions.call import Call
+
+__all__ = ["Approvals", "Approve", "Decision", "Deny", "Return", "is_approval_required"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,3 +65,20 @@ Decision: TypeAlias = "Approve | Deny | Return"
 
 Approvals: TypeAlias = "bool | Mapping[str, bool | Decision]"
 """The decisions about the pending calls by their ids, or one for all: `True` approves and `False` denies."""
+
+
+def is_approval_required(required: bool | Callable[[Call[object]], bool], call: Call[object]) -> bool:
+    """Return whether a call requires approval.
+
+    Raises:
+        TypeError: The predicate returned `None` or an awaitable, so the call must not be executed.
+    """
+    if isinstance(required, bool):
+        return required
+    answer: object = required(call)
+    if iscoroutine(answer):
+        answer.close()
+    if answer is None or isawaitable(answer):
+        kind = "None" if answer is None else "an awaitable"
+        raise TypeError(f"requires_approval of {call.name} returned {kind}; return True or False")
+    return bool(answer)

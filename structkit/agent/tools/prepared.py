@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeGuard, cast, get_args
 
+from structkit.agent.tools.approval import is_approval_required
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import AnyTool, Tool, as_tool
 from structkit.errors import AgentError, SchemaError, StructkitError, UnsupportedKeyword
@@ -96,11 +97,14 @@ class PreparedTool:
         return self.tool.function(context, **call.arguments)
 
     def pending_reason(self, call: Call[object]) -> str | None:
-        """Return why a call awaits a decision before it is executed; `None` if it does not."""
+        """Return why a call awaits a decision before it is executed; `None` if it does not.
+
+        Raises:
+            TypeError: The predicate of the tool returned `None` or an awaitable.
+        """
         if self.tool.defer:
             return "the caller supplies its result"
-        required = self.tool.requires_approval
-        return "it requires approval" if (required(call) if callable(required) else required) else None
+        return "it requires approval" if is_approval_required(self.tool.requires_approval, call) else None
 
     def check_deps(self, deps: object) -> None:
         """Check the dependencies of a run against the annotation of the context.

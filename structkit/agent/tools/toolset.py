@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import TypeAlias, TypeVar, cast
 
+from structkit.agent.tools.approval import is_approval_required
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import AnyTool, Availability, Tool, as_tool
 from structkit.arguments.names import names_arguments
@@ -150,7 +151,7 @@ def _either_approval(one: Approval, other: Approval) -> Approval:
         return one or other
     if isinstance(other, bool):
         return other or one
-    return lambda call: one(call) or other(call)
+    return lambda call: is_approval_required(one, call) or is_approval_required(other, call)
 
 
 def _both_available(one: Availability | None, other: Availability) -> Availability:
@@ -161,8 +162,8 @@ def _both_available(one: Availability | None, other: Availability) -> Availabili
         return other
 
     async def waited(first: Awaitable[bool], context: Context[object]) -> bool:
-        if not await first:
-            return False
+        if not (answer := await first):
+            return answer
         second = other(context)
         return await second if isawaitable(second) else second
 

@@ -254,3 +254,30 @@ def test_a_state_is_a_value_and_each_resume_is_a_run_of_its_own() -> None:
     for _ in range(2):
         run.with_model(ScriptedModel(["done"])).resume(state, approvals=True)
     assert PAID == [20, 20]
+
+
+@pytest.mark.parametrize("combined", [False, True])
+@pytest.mark.parametrize("kind", ["None", "an awaitable"])
+def test_a_predicate_without_an_answer_is_an_error_and_nothing_is_executed(kind: str, combined: bool) -> None:
+    made: list[float] = []
+
+    def pay(euros: float) -> None:
+        made.append(euros)
+
+    async def never() -> bool:
+        return False
+
+    def asks(call: object) -> Any:
+        return None if kind == "None" else never()
+
+    tools = sk.require_approval(pay, when=asks)
+    tools = sk.require_approval(tools, when=lambda call: False) if combined else tools
+    agent = sk.Agent(ScriptedModel(['{"name": "pay", "arguments": {"euros": 5}}']), tools=[tools])
+    with pytest.raises(
+        TypeError, match=f"requires_approval of pay returned {kind}; return True or False"
+    ) as caught:
+        agent.run("x")
+    assert not made
+    record = sk.run_record(caught.value)
+    assert record is not None
+    assert [each.error for each in record.calls] == ["the call was not executed"]

@@ -166,5 +166,12 @@ def test_a_filter_that_raises_is_a_fault_of_the_program() -> None:
     forgot: Any = lambda context: None  # noqa: E731
     with pytest.raises(TypeError, match="available of look returned None; return True or False"):
         sk.Agent(ScriptedModel([]), [sk.tool(look, available=forgot)]).run("x")
+
+    async def forgot_async(context: sk.Context[object]) -> Any:
+        return None
+
+    both = sk.Toolset([sk.tool(look, available=forgot_async)]).available(lambda context: True)
+    with pytest.raises(TypeError, match="available of look returned None; return True or False"):
+        sk.Agent(ScriptedModel([]), [both]).run("x")
     with pytest.raises(TypeError, match="available takes a function of the run's context, not True"):
         sk.Toolset([look]).available(True)  # type: ignore[arg-type]
