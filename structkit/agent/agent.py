@@ -49,7 +49,14 @@ _OTHER_METHODS = {
     "invoke": ".run(...)",
     "ainvoke": ".arun(...)",
     "run_stream": ".stream(...)",
+    "run_stream_events": ".stream(...)",
+    "run_stream_sync": ".stream(...)",
     "iter": ".stream(...)",
+    "tool": "Agent(..., tools=[f])",
+    "tool_plain": "Agent(..., tools=[f])",
+    "output_validator": "Agent(..., validate=f)",
+    "instructions": "Agent(..., instructions=f)",
+    "system_prompt": "Agent(..., instructions=f)",
 }
 """What other libraries call the methods of an agent."""
 
@@ -456,8 +463,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
 
 
 def _own_arguments() -> list[str]:
-    """Return the names of the keyword arguments of `Agent` that are not those of `structkit.extract`."""
-    return [name for name, each in signature(Agent).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    """Return the names of the arguments of `Agent` that are not those of `structkit.extract`."""
+    return [name for name, each in signature(Agent).parameters.items() if each.kind is not each.VAR_KEYWORD]
 
 
 def _check_count(name: str, count: int | None, maximum: int | None) -> None:

@@ -150,6 +150,14 @@ def test_names_of_other_libraries_have_a_remedy() -> None:
         _ = stream.result.json
     with pytest.raises(AttributeError, match=r"^Agent has no attribute 'run_sync'; write \.run\(\.\.\.\)$"):
         _ = wrong.Agent(RandomModel()).run_sync
+    with pytest.raises(AttributeError, match=r"no attribute 'tool'; write Agent\(\.\.\., tools=\[f\]\)$"):
+        _ = wrong.Agent(RandomModel()).tool
+    with pytest.raises(
+        AttributeError, match=r"^AgentResult has no attribute 'all_messages'; write \.messages$"
+    ):
+        _ = wrong.Agent(ScriptedModel(["7"])).run("x").all_messages
+    with pytest.raises(TypeError, match=r"^Agent\(\) has no argument 'toolsets'; write tools=\.\.\.$"):
+        wrong.Agent(RandomModel(), toolsets=[])
     with pytest.raises(AttributeError, match=r"'RandomModel'; write structkit\.testing\.RandomModel$"):
         _ = wrong.RandomModel
     with pytest.raises(

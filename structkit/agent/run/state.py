@@ -38,6 +38,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 NO_USAGE = Usage()
 
+_OTHER_ATTRIBUTES = {
+    "all_messages": ".messages",
+    "new_messages": ".messages[len(earlier):]",
+    "to_input_list": ".messages",
+    "final_output": ".value",
+}
+"""What other libraries call the attributes of a result."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
@@ -251,7 +259,7 @@ class AgentResult(Generic[T_co]):
 
         def __getattr__(self, name: str) -> object:
             """Say that an attribute is one of `value`."""
-            raise missing_attribute(self, name)
+            raise missing_attribute(self, name, _OTHER_ATTRIBUTES)
 
     def _repr_html_(self) -> str:
         """Draw the value, the calls and the trace of each step."""

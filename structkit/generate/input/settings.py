@@ -30,9 +30,12 @@ _DEFAULT_DRAFT_TOKENS = 24
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "functions": "tools",
+        "history_processors": "history",
         "json_schema": "output_type",
         "max_new_tokens": "max_tokens",
         "max_retries": "retries",
+        "max_turns": "max_steps",
+        "output_retries": "retries",
         "response_format": "output_type",
         "response_model": "output_type",
         "result": "output_type",
@@ -40,6 +43,8 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "results": "output_type",
         "schema": "output_type",
         "system_prompt": "instructions",
+        "toolsets": "tools",
+        "validation_context": "context",
     }
 )
 """What other libraries call an argument, and what it is called here."""
