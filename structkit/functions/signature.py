@@ -38,7 +38,7 @@ class Parameter:
         annotation: Its type.
         required: Whether it has no default.
         default: Its default; `None` if `required`.
-        description: Its description in the docstring.
+        description: The description of its pydantic `Field`, or else that in the docstring.
     """
 
     name: str
@@ -233,12 +233,14 @@ def _parameter(
             f"the parameter {name} of {function_name} {reason}; no model writes it", place=place
         )
     annotation: Any = _iterable_as_list(hints[name], f"the parameter {name} of {function_name}", place)
+    fields = filter(is_field, (*getattr(annotation, "__metadata__", ()), parameter.default))
+    written = [field.description for field in fields if field.description]
+    description = written[-1] if written else described.get(name)
     if is_field(parameter.default):  # pydantic fills in the default of the field
-        description = parameter.default.description or described.get(name)
         return Parameter(name, Annotated[annotation, parameter.default], True, None, description)
     required = parameter.default is inspect.Parameter.empty
     default = None if required else parameter.default
-    return Parameter(name, annotation, required, default, described.get(name))
+    return Parameter(name, annotation, required, default, description)
 
 
 def _without_annotated(annotation: Any) -> Any:

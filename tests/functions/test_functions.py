@@ -168,6 +168,26 @@ def test_three_styles_say_the_same(docstring: str) -> None:
     assert (found.description, dict(found.parameters)) == ("Add.", {"a": "The first.", "b": "The second."})
 
 
+def test_the_description_of_a_field_comes_before_that_in_the_docstring() -> None:
+    def find(
+        name: Annotated[str, Field(min_length=1), Field(description="Whom to find.")],
+        town: str = Field("Porto", description="Where."),
+        age: Annotated[int, Field(ge=0)] = 3,
+    ) -> None:
+        """Find.
+
+        Args:
+            name: A name.
+            town: A town.
+            age: An age.
+        """
+
+    found = read_signature(find)
+    assert [each.description for each in found.parameters] == ["Whom to find.", "Where.", "An age."]
+    properties = sk.to_json_schema(find)["properties"]
+    assert [each["description"] for each in properties.values()] == ["Whom to find.", "Where.", "An age."]
+
+
 def test_a_plain_docstring_is_the_description() -> None:
     assert read_docstring(None).description == read_docstring("  ").description == ""
     assert read_docstring("One line: no more.").description == "One line: no more."
