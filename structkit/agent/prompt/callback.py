@@ -10,7 +10,7 @@ from typing import get_args, get_origin
 from typing_extensions import get_type_hints
 
 from structkit.agent.tools.context import Context
-from structkit.agent.tools.prepared import check_deps_type, matches_type, type_name
+from structkit.agent.tools.prepared import check_deps, check_deps_type
 
 __all__ = ["Callback", "read_callback"]
 
@@ -40,17 +40,8 @@ class Callback:
         return self.function(context, *arguments) if self.takes_context else self.function(*arguments)
 
     def check_deps(self, deps: object) -> None:
-        """Check the dependencies of a run against the annotation of the context.
-
-        Raises:
-            TypeError: The dependencies have another type.
-        """
-        if not matches_type(deps, self.deps_type):
-            wanted = type_name(self.deps_type)
-            raise TypeError(
-                f"{self.location} takes a Context[{wanted}], and the run was given {deps!r:.60}; "
-                f"pass deps=... of type {wanted}"
-            )
+        """Check the dependencies of a run; see `check_deps`."""
+        check_deps(self.location, self.deps_type, deps)
 
 
 def read_callback(

@@ -21,7 +21,7 @@ from structkit.schema.ir.nodes import Document
 from structkit.targets.specs import JsonSchema
 from structkit.targets.targets import AnyTarget, Target, read_target
 
-__all__ = ["PreparedTool", "prepare_tools"]
+__all__ = ["PreparedTool", "check_deps", "check_deps_type", "matches_type", "prepare_tools", "type_name"]
 
 
 class _HasDocument(Protocol):
@@ -107,17 +107,8 @@ class PreparedTool:
         return "it requires approval" if is_approval_required(self.tool.requires_approval, call) else None
 
     def check_deps(self, deps: object) -> None:
-        """Check the dependencies of a run against the annotation of the context.
-
-        Raises:
-            TypeError: The dependencies have another type.
-        """
-        if not matches_type(deps, self.expected_deps_type):
-            wanted = type_name(self.expected_deps_type)
-            raise TypeError(
-                f"{self.name} takes a Context[{wanted}], and the run was given {deps!r:.60}; "
-                f"pass deps=... of type {wanted}"
-            )
+        """Check the dependencies of a run; see `check_deps`."""
+        check_deps(self.name, self.expected_deps_type, deps)
 
     @property
     def expected_deps_type(self) -> object:
@@ -125,16 +116,12 @@ class PreparedTool:
         return next(iter(get_args(self.context_type)), object)
 
     def check_deps_type(self, given: object) -> None:
-        """Check that dependencies of a type can satisfy the annotation of the context.
-
-        Raises:
-            AgentError: The types are incompatible.
-        """
+        """Check a type of dependencies; see `check_deps_type`."""
         check_deps_type(self.name, self.expected_deps_type, given)
 
 
 def check_deps_type(name: str, expected: object, given: object) -> None:
-    """Check that dependencies of a type can satisfy an annotation.
+    """Check that dependencies of a type can satisfy the annotation of the context.
 
     Raises:
         AgentError: The types are incompatible.
@@ -143,8 +130,22 @@ def check_deps_type(name: str, expected: object, given: object) -> None:
         return
     if not issubclass(given, expected):
         raise AgentError(
-            f"{name} takes a Context[{type_name(expected)}], and deps_type is {type_name(given)}; make them the same",
+            f"{name} takes a Context[{type_name(expected)}], and deps_type is {type_name(given)}; "
+            "make them the same",
             place=name,
+        )
+
+
+def check_deps(name: str, expected: object, deps: object) -> None:
+    """Check the dependencies of a run against the annotation of the context.
+
+    Raises:
+        TypeError: The dependencies have another type.
+    """
+    if not matches_type(deps, expected):
+        wanted = type_name(expected)
+        raise TypeError(
+            f"{name} takes a Context[{wanted}], and the run was given {deps!r:.60}; pass deps=... of type {wanted}"
         )
 
 
