@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, overload, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,11 +300,11 @@ class SupportsControlTokens(Protocol):
 
 @runtime_checkable
 class RandomLogits(Protocol):
-    """A test model that declares whether its logits are random."""
+    """A test model with random logits: it needs no prompt, and `LowAgreementWarning` is not issued."""
 
     @property
-    def is_random(self) -> bool:
-        """Whether the logits are random; if so, `LowAgreementWarning` is not issued."""
+    def is_random(self) -> Literal[True]:
+        """True."""
         ...
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from itertools import count
 from types import TracebackType
-from typing import SupportsIndex, TypeAlias
+from typing import Literal, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -293,8 +293,8 @@ class RandomModel(_WeightlessModel):
         return f"<RandomModel {self._name}, seed {self._seed}>"
 
     @property
-    def is_random(self) -> bool:
-        """Always true: the logits are noise, so no `LowAgreementWarning` is issued."""
+    def is_random(self) -> Literal[True]:
+        """True: the logits are noise."""
         return True
 
     def session(self) -> _RandomSession:

@@ -51,9 +51,9 @@ def draw_table(
     return f'<div class="sk-table"><style>{_STYLE}</style><h2>{_safe(title)}</h2>{table}{below}{more}</div>'
 
 
-def draw_details(summary: str, html: str) -> str:
-    """Return HTML that is shown after a click on its summary."""
-    return f"<details><summary>{_safe(summary)}</summary>{html}</details>"
+def draw_details(html: str) -> str:
+    """Return the HTML of a trace, which is shown after a click."""
+    return f"<details><summary>trace</summary>{html}</details>"
 
 
 def _safe(text: str) -> str:

@@ -30,6 +30,12 @@ __all__ = [
     "RunSuspended",
     "RunTrace",
     "ToolCall",
+    "call_counts",
+    "failure_counts",
+    "last_call_number",
+    "new_calls",
+    "pending_call",
+    "with_note",
 ]
 
 RunFinishReason: TypeAlias = Literal["stop", "no_tools", "steps", "budget"]
@@ -276,7 +282,7 @@ class AgentResult(Generic[T_co]):
             ],
             note=f"{self.steps} steps, {self.finish_reason}, "
             f"{self.usage.prompt_tokens}+{self.usage.generated_tokens} tokens",
-            more=draw_details("trace", self.trace._repr_html_()),
+            more=draw_details(self.trace._repr_html_()),
         )
 
     def __repr__(self) -> str:
@@ -335,7 +341,7 @@ def last_call_number(messages: Sequence[Message]) -> int:
     return max(len(ids), *numbers, 0)
 
 
-def new_calls(messages: Sequence[Message], calls: Sequence[tuple[str, str]], preamble: str = "") -> Calls:
+def new_calls(messages: Sequence[Message], calls: Sequence[tuple[str, str]], preamble: str) -> Calls:
     """Return the message of new calls, each with a new id, and of the text before them."""
     begun = last_call_number(messages)
     return Calls(

@@ -250,7 +250,7 @@ class Correction:
             )
 
     def count(self, draft: Draft) -> None:
-        """Count a correction; the count starts anew when a key or a value is complete."""
+        """Count a correction; the count starts again when a key or a value is complete."""
         completed = self.settled.completed(bytes(self.text))
         self.corrections = (0 if completed > self.completed else self.corrections) + draft.is_correction
         self.completed = max(completed, self.completed)

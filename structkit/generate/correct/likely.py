@@ -1,4 +1,4 @@
-"""Chooses among the tokens that were likely where a reply is cut, if the model says them."""
+"""Chooses among the tokens that were likely where a reply is cut, if the model reports them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ReplyTokens"]
 
 
 class ReplyTokens:
-    """The tokens of a reply, for a model that says which others were likely.
+    """The tokens of a reply, for a model that reports which others were likely.
 
     Where a reply is cut, the most likely token that can follow takes the place of the one there: the model would have
     chosen it under a mask. So a correction needs no further request that asks for it.

@@ -18,7 +18,7 @@ __all__ = ["answer_constraint", "choice_constraint", "rest_constraint"]
 
 
 def rest_constraint(capabilities: Capabilities, cursor: Cursor) -> NativeConstraint | None:
-    """Return what can follow a text as a grammar or a regex; `None` if the model enforces neither, or none says it.
+    """Return what can follow a text as a grammar or a regex; `None` if the model enforces none that can express it.
 
     Args:
         capabilities: What the model can do.

@@ -35,7 +35,7 @@ def shown_length(cursor: Cursor, text: bytes, is_forced: Sequence[int]) -> int:
     r"""Return the length of the start of an answer that a request shows.
 
     Whitespace at the end is left out, because most tokens begin with a space, and so is a word that is forced and can
-    go on: the model knows tokens of the word, which need not end where the forced part ends.
+    continue: the model has tokens for the word, which need not end where the forced part ends.
 
     Args:
         cursor: A cursor after the text.

@@ -1,4 +1,4 @@
-"""Which start of a text says what it means: a part of a key, a number or a choice does not."""
+"""Which start of a text is unambiguous: a part of a key, a number or a choice is not."""
 
 from __future__ import annotations
 

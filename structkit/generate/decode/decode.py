@@ -174,7 +174,7 @@ class Attempt:
         return value
 
     def check_end(self) -> Flow[None]:
-        """Tell a scripted model that the text is complete."""
+        """Let a scripted model check the complete text."""
         model = self.request.model
         if isinstance(model, HasScript) and model.checks_text:
             yield TextEnd(self.unread, self.rollback_count)

@@ -66,7 +66,7 @@ class PromptFormat:
 
     Attributes:
         template: The family of the model's chat template, such as `chatml`; `none` without one, and `unknown` if it is
-            of no known family, or only a server knows it.
+            of no known family, or only a server has it.
         description: How the target is described; `None` if it is not, with `include_schema=False`.
         choices: The value and the reason of each choice, by name.
     """

@@ -253,7 +253,7 @@ def _points(judged: Sequence[Judged]) -> tuple[tuple[float, float], ...]:
     odds = np.array([_log_odds(each.logprob) for each in judged])
     is_right = np.array([each.is_right for each in judged])
     slope, intercept = _platt(odds, is_right)
-    # Equal values are in one bin, since nothing tells them apart.
+    # Equal values are in one bin, since nothing distinguishes them.
     count = max(1, min(_BINS, len(odds) // _BIN_VALUES))
     edges = np.unique(np.quantile(odds, np.linspace(0, 1, count + 1)[1:-1]))
     bins = np.searchsorted(edges, odds, side="right")

@@ -1,4 +1,4 @@
-"""Repaired values: what a model said first, what refused it, and what stands in its place."""
+"""Repaired values: what a model wrote first, why it was rejected, and what replaces it."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ class Result(Generic[T_co]):
             cells,
             note=f"{self.guarantee}, {self.finish_reason}, {usage.prompt_tokens}+{usage.generated_tokens} tokens"
             f"{'' if cells else '; generate(..., confidence=True) has the confidence in each part'}",
-            more=draw_details("trace", self.trace._repr_html_()),
+            more=draw_details(self.trace._repr_html_()),
         )
 
     def __repr__(self) -> str:

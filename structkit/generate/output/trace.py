@@ -81,7 +81,7 @@ class Draft:
     """The time of the reply."""
 
     constraint: Constraint | None = None
-    """The notation in which the request told the server what can follow, if the server did not refuse it."""
+    """The notation in which the request constrained the server, if the server did not refuse it."""
 
     @property
     def text(self) -> str:

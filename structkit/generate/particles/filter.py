@@ -366,7 +366,7 @@ def no_particles(particles: Particles, name: str) -> GenerationError:
 
 
 def _sampled(logits: NDArray[np.float32], attempt: Attempt, token: int) -> SampledToken:
-    """Return a drawn token with what a masked step knows of it."""
+    """Return a drawn token with what a masked step records of it."""
     unbudgeted = None
     if attempt.is_restricted and attempt.shortened_at is None:
         ids, row = allowed_logits(logits, attempt.unbudgeted_mask)

@@ -63,7 +63,7 @@ class FieldEnd:
 
 @dataclass(frozen=True, slots=True)
 class FieldRetracted:
-    """A part is discarded and generated again: validators rejected the complete value, or a text model says it anew.
+    """A part is discarded and generated again: validators rejected the complete value, or a text model writes it again.
 
     The event can repeat for the same value, if the first tokens of the new value lead to rejected texts only.
 

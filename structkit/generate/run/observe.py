@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
+from structkit.error_notes import report_fault
+from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
 from structkit.generate.input.settings import Settings
 from structkit.generate.output.trace import Draft
-from structkit.generate.run.outcome import Outcome
+from structkit.generate.run.outcome import Outcome, attach_trace, describe_case
+from structkit.targets.targets import Target
 from structkit.tracing import Attribute, captures_content, start_span
 from structkit.vocabulary.control_tokens import to_text
 
-__all__ = ["GenerationObserver", "message_parts", "request_attributes"]
+__all__ = ["GenerationObserver", "request_attributes"]
 
 _log = logging.getLogger("structkit")
 
@@ -112,7 +118,7 @@ class GenerationObserver:
             }
         )
         if captures_content(self._request.settings.trace_content):
-            self._span.set_json("gen_ai.input.messages", message_parts(self._request.prompt))
+            self._span.set_json("gen_ai.input.messages", _message_parts(self._request.prompt))
             text = {"type": "text", "content": to_text(bytes(generated.text))}
             answer = {"role": "assistant", "parts": [text], "finish_reason": reason}
             self._span.set_json("gen_ai.output.messages", [answer])
@@ -121,10 +127,19 @@ class GenerationObserver:
                 self._span.set_json("gen_ai.system_instructions", [system])
         self._span.end(rejected)
 
-    def fail(self, error: BaseException) -> None:
-        """Observe an error, or the end of a generation that is not continued."""
-        if self._span is not None:
-            self._span.end(None if isinstance(error, GeneratorExit) else error)
+    @contextmanager
+    def reported_errors(
+        self, target: Target[object], generated: GeneratedTokens, drafts: Sequence[Draft] = ()
+    ) -> Generator[None, None, None]:
+        """Report an error, or the end of a generation that is not continued; see `attach_trace`."""
+        try:
+            yield
+        except BaseException as error:
+            attach_trace(error, self._request, target, generated, drafts)
+            report_fault(error, partial(describe_case, self._request, target))
+            if self._span is not None:
+                self._span.end(None if isinstance(error, GeneratorExit) else error)
+            raise
 
 
 def request_attributes(model: str, settings: Settings) -> dict[str, Attribute]:
@@ -140,7 +155,7 @@ def request_attributes(model: str, settings: Settings) -> dict[str, Attribute]:
     }
 
 
-def message_parts(prompt: Prompt) -> list[dict[str, object]]:
+def _message_parts(prompt: Prompt) -> list[dict[str, object]]:
     """Return a prompt as messages of the semantic conventions."""
     if isinstance(prompt, str):
         return [{"role": "user", "parts": [{"type": "text", "content": prompt}]}]

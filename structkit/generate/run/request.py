@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from structkit.error_notes import add_note, report_fault
+from structkit.error_notes import add_note
 from structkit.errors import GenerationError
 from structkit.generate.decode.budget import token_budget
 from structkit.generate.decode.config import Decoded, Flow, GeneratedTokens, RejectedSpan
@@ -23,7 +23,7 @@ from structkit.generate.input.request import Request
 from structkit.generate.input.settings import Settings
 from structkit.generate.particles.filter import Particles, draw_particles, no_particles
 from structkit.generate.run.observe import GenerationObserver
-from structkit.generate.run.outcome import Outcome, attach_trace, describe_case
+from structkit.generate.run.outcome import Outcome
 from structkit.generate.run.rejection import locate_rejected, retry_prompt
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
@@ -159,13 +159,8 @@ def write(prepared: Prepared | Exception, generated: GeneratedTokens | None = No
         raise prepared
     generated = GeneratedTokens() if generated is None else generated
     observer = GenerationObserver(prepared.request)
-    try:
+    with observer.reported_errors(prepared.target, generated):
         outcome = yield from _write(prepared, generated)
-    except BaseException as error:
-        attach_trace(error, prepared.request, prepared.target, generated)
-        report_fault(error, partial(describe_case, prepared.request, prepared.target))
-        observer.fail(error)
-        raise
     observer.end(outcome)
     return outcome
 
@@ -184,7 +179,7 @@ def draw(
     """
     request, generated = prepared.request, GeneratedTokens()
     observer = GenerationObserver(request)
-    try:
+    with observer.reported_errors(prepared.target, generated):
         prepared = encode_request(prepared)
         compiled = prepared.compiled or compile_source(request, prepared.source)
         particles = draw_particles(
@@ -196,11 +191,6 @@ def draw(
         )
         if not particles.counts:
             raise no_particles(particles, compiled.target.name)
-    except BaseException as error:
-        attach_trace(error, request, prepared.target, generated)
-        report_fault(error, partial(describe_case, request, prepared.target))
-        observer.fail(error)
-        raise
     length = len(prepared.prompt_ids)
     observer.end(Outcome(request, compiled, prepared.source, length, *particles.ended[0]))
     return prepared, compiled, particles

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
-from structkit.error_notes import report_fault
 from structkit.errors import BudgetExceeded, GenerationError
 from structkit.generate.correct.correction import DEFAULT_MAX_BYTES, Correction
 from structkit.generate.correct.effects import TextFlow
@@ -22,7 +20,7 @@ from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import format_path
 from structkit.generate.output.trace import Draft, Trace
 from structkit.generate.run.observe import GenerationObserver
-from structkit.generate.run.outcome import Outcome, attach_trace, describe_case
+from structkit.generate.run.outcome import Outcome
 from structkit.generate.run.rejection import retry_prompt
 from structkit.generate.run.request import (
     Prepared,
@@ -89,13 +87,8 @@ def write_text(prepared: Prepared | Exception, generated: GeneratedTokens | None
     generated = GeneratedTokens() if generated is None else generated
     drafts: list[Draft] = []
     observer = GenerationObserver(prepared.request)
-    try:
+    with observer.reported_errors(prepared.target, generated, drafts):
         outcome = yield from _write(prepared, generated, drafts, observer)
-    except BaseException as error:
-        attach_trace(error, prepared.request, prepared.target, generated, drafts)
-        report_fault(error, partial(describe_case, prepared.request, prepared.target))
-        observer.fail(error)
-        raise
     observer.end(outcome)
     return outcome
 

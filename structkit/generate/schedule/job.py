@@ -214,7 +214,7 @@ class Row(Generic[R]):
                 (at for at, (a, b) in enumerate(pairs) if a != b),
                 min(len(request.token_ids), len(self.draft_ids)),
             )
-        # A wrong token that is no guess is another spelling, which says nothing about guesses.
+        # A wrong token that is no guess is another spelling, which does not measure guesses.
         wrong = same < min(len(request.token_ids), len(self.draft_ids)) and self.is_guess[same]
         acceptance.update(sum(self.is_guess[:same]), int(wrong))
         forced = min(same, self.forced_count)

@@ -129,7 +129,7 @@ class Rows:
         self._waiting.extendleft(reversed(continuing))
 
     def _report(self) -> None:
-        """Tell the owners of the jobs what happened."""
+        """Report to the owners of the jobs what happened."""
         for row, flow_result in self._ended:
             row.job.finished.append(flow_result)
         for row in self._asked:

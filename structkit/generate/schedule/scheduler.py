@@ -185,7 +185,7 @@ class Scheduler:
         The garbage collector closes abandoned streams in any thread, wherever it is; so this never waits for the guard.
         """
         if not self._guard.acquire(blocking=False):
-            return  # whoever has it looks at `_is_untidy` later
+            return  # its holder reads `_is_untidy` later
         try:
             if self._leader is not None:
                 return

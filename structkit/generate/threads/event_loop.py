@@ -77,7 +77,7 @@ def await_on_loop(
     """Await async code from code that is not async.
 
     The event loop is that of the async caller, or the one that `using_event_loop` gives, so that objects that are bound
-    to a loop work in tools and validators alike. Without one, or if that loop runs in this thread, it is `own`.
+    to a loop work in tools and in validators. Without one, or if that loop runs in this thread, it is `own`.
 
     Args:
         awaitable: The code.
@@ -145,7 +145,7 @@ def start_thread(work: Callable[[], R], name: str) -> Future[R]:
     def run() -> None:
         try:
             future.set_result(context.run(work))
-        except BaseException as error:  # whoever waits raises it again
+        except BaseException as error:  # the waiting thread raises it again
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True, name=name).start()
