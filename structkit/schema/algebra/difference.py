@@ -364,7 +364,7 @@ def _arrays(left: Array, right: Array, intersector: Intersector, path: SchemaPat
         yield array(replace(left, unique_items=True))
     if right.unique_items and not left.unique_items:
         repeating = array(replace(left, repeats_item=True))
-        # The author of a `not` wants such arrays. Of alternatives that exclude each other they are a by-product.
+        # A `not` is written for such arrays. Of alternatives that exclude each other they are a by-product.
         if isinstance(repeating, Array) and path.is_within("not"):
             raise UnsupportedKeyword(
                 "uniqueItems",

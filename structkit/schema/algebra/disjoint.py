@@ -148,7 +148,7 @@ def without_incompatible(
 def _compatible(
     branches: Sequence[Schema], part: Schema, oracle: StringOracle, required: frozenset[str]
 ) -> Sequence[Schema]:
-    """Return the branches of a union that may share a value with another node, as `may_intersect` tells."""
+    """Return the branches of a union that may share a value with another node, as `may_intersect` decides."""
     if type(part) in _UNKNOWN:
         return branches
     if isinstance(part, Object):

@@ -25,8 +25,8 @@ class Definitions:
     >>> definitions = Definitions()
     >>> definitions.reference("key", "Nothing", Null)
     Ref(note=None, name='Nothing')
-    >>> definitions.resolve_all()
-    {'Nothing': Null(note=None)}
+    >>> definitions.find("Nothing")
+    Null(note=None)
     """
 
     def __init__(self) -> None:
@@ -64,14 +64,8 @@ class Definitions:
         known = name in self._done or name in self._pending
         return self.resolve(name, SchemaPath()) if known else None
 
-    def resolve_all(self) -> dict[str, Schema]:
-        """Build the pending definitions and return all of them, in the order of their first reference."""
-        while self._pending:
-            self.resolve(next(iter(self._pending)), SchemaPath())
-        return {name: self._done[name] for name in self._names.values()}
-
     def close(self) -> None:
-        """Forget what is pending: functions that build definitions, and refer to what builds them."""
+        """Discard what is pending: functions that build definitions, and refer to what builds them."""
         self._pending.clear()
 
     def resolve_reached(

@@ -23,7 +23,6 @@ __all__ = [
     "shorten_repr",
     "shorten_value",
     "to_count",
-    "to_decimal",
     "to_exact_decimal",
     "to_number",
 ]
@@ -77,10 +76,10 @@ def to_number(value: object, keyword: str, path: SchemaPath) -> Decimal:
         raise SchemaError(
             f"{keyword} must be a number, not {shorten_value(value)}; write one, such as 1", place=path.text
         )
-    return to_decimal(value, keyword, path)
+    return _to_decimal(value, keyword, path)
 
 
-def to_decimal(value: float | Decimal, description: str, path: SchemaPath) -> Decimal:
+def _to_decimal(value: float | Decimal, description: str, path: SchemaPath) -> Decimal:
     """Return the exact decimal of a number, or raise `SchemaError` if it is not finite or too long."""
     if isinstance(value, int):
         if value.bit_length() > _MAX_NUMBER_DIGITS * 3:
@@ -228,7 +227,7 @@ def _check(value: object, description: str, path: SchemaPath, limits: Limits) ->
         elif isinstance(item, list | tuple):
             stack.extend((inner, depth + 1) for inner in item)
         elif isinstance(item, int | float | Decimal):
-            to_decimal(item, f"a number in {description}", path)
+            _to_decimal(item, f"a number in {description}", path)
         elif item is not None:
             raise SchemaError(
                 f"{description} must contain only JSON values, not {shorten_value(item)}; "

@@ -337,7 +337,7 @@ class ProductGroup:
 @cached_hash
 @frozen
 class ObjectProduct(_Node):
-    """Objects of many combinations: an entry violates conditions, and a formula tells which of them must hold.
+    """Objects of many combinations: an entry violates conditions, and a formula states which of them must hold.
 
     Attributes:
         keys: The declared keys, in order.

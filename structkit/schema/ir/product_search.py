@@ -142,7 +142,7 @@ class ProductStates:
     def alive_moves(self, state: State) -> list[Move]:
         """Return the entries after which an object is found: all, unless the search takes too much work.
 
-        If the state is alive and the object cannot end, there is one at least. So a text that is begun can be
+        If the state is alive and the object cannot end, there is one at least. So a text that is started can be
         finished, and only in parts as hard as puzzles are some of its continuations not found.
         """
         work = Work(self._limits.work)
@@ -279,7 +279,7 @@ _MAX_DERIVED = 20_000
 larger products leave them out one by one."""
 
 
-def _possible(part: P, formula: Formula | None = None) -> P:
+def _possible(part: P, formula: Formula | None) -> P:
     """Return a key or group without the values that are none, or after which the formula cannot be met."""
     cases = (
         case

@@ -225,7 +225,7 @@ class References:
     def loop(self) -> str | None:
         """Return the path of a `$ref` that leads back to a schema around it for the same value, if one is soon found.
 
-        Such a schema has no meaning: what it says of a value depends on what it says of the same value.
+        Such a schema has no meaning: what it requires of a value depends on what it requires of the same value.
 
         >>> References({"items": {"$ref": "#"}, "not": {"anyOf": [{"$ref": "#"}]}}).loop()
         '$.not.anyOf[0]'

@@ -235,7 +235,7 @@ class _Parser:
             return bare  # a fast path with the same result, for about half of all schemas
         similar = None if self._count < _MIN_CACHED_SCHEMAS else self._similar(raw, path)
         for other, known in similar or ():
-            # The representations tell apart 1 and True, and keys in another order.
+            # The representations distinguish 1 and True, and keys in another order.
             if raw == other and repr(raw) == repr(other):
                 return known
         self._depth += 1

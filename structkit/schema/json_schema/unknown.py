@@ -154,7 +154,7 @@ def _report(kind: str, name: str) -> None:
 
 
 def _is_extension(key: str) -> bool:
-    """Return whether a key says by its name that it is no keyword: `x-order`, `$id`-like keys, `ns:key`, `_private`."""
+    """Return whether a key is no keyword by its name: `x-order`, `$id`-like keys, `ns:key`, `_private`."""
     return key[:2].lower() == "x-" or key[:1] in ("$", "_", "@") or ":" in key
 
 
@@ -244,7 +244,7 @@ def _is_near(key: str, keyword: str) -> bool:
         return False
     if abs(len(key) - len(keyword)) > 2 or min(len(key), len(keyword)) < 3:
         return False
-    # Each letter of one alone is an edit; most keys are told apart by this.
+    # Each letter of one alone is an edit; most keys are excluded by this.
     letters, others = set(key.lower()), set(keyword.lower())
     if len(letters - others) > 2 or len(others - letters) > 2:
         return False

@@ -1,6 +1,6 @@
 """Object products from combinations: which values of which keys violate which conditions.
 
-The conditions are the objects in a tree of `Combined` nodes. For each key, the values that the conditions tell apart
+The conditions are the objects in a tree of `Combined` nodes. For each key, the values that the conditions distinguish
 become disjoint cases.
 """
 
@@ -59,7 +59,7 @@ def tabulate_all(root: str, intersector: Intersector) -> dict[str, Schema]:
 
     Raises:
         UnsupportedKeyword: Values that a condition excludes cannot be represented exactly.
-        LimitExceeded: The conditions tell too many values apart, or count keys.
+        LimitExceeded: The conditions distinguish too many values, or count keys.
     """
     return intersector.definitions.resolve_reached(
         root, referenced_names, lambda node: _tabulate(node, intersector, SchemaPath())
@@ -135,7 +135,7 @@ _EMPTINESS = 25
 
 
 class _NoProductError(Exception):
-    """A combination counts keys, excludes values of undeclared keys, or tells too many values apart."""
+    """A combination counts keys, excludes values of undeclared keys, or distinguishes too many values."""
 
 
 def _formula(node: Combined, numbers: dict[Object, int]) -> Formula:

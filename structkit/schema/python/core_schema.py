@@ -21,6 +21,7 @@ __all__ = [
     "HASHABLE",
     "JSON_SIDE",
     "NO_JSON",
+    "Core",
     "FieldAt",
     "base64_schema",
     "branches_of",

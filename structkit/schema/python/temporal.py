@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from structkit.schema.ir.keywords import FORMAT, UNSUPPORTED
 
-__all__ = ["date_of", "datetime_of", "duration_of", "format_schema", "time_of", "unsupported"]
+__all__ = ["JsonObject", "date_of", "datetime_of", "duration_of", "format_schema", "time_of", "unsupported"]
 
 JsonObject = dict[str, object]
 Core = Mapping[str, object]
