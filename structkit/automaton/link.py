@@ -96,7 +96,7 @@ def _check_eager_rules(builder: LazyBuilder) -> None:
 def build_called(automaton: Automaton, states: set[int]) -> bool:
     """Build the rules that states call without a byte; return whether some were not built.
 
-    A walk over tokens enters them in any case, and begins anew when it meets a rule that is not built.
+    A walk over tokens enters them in any case, and starts again when it meets a rule that is not built.
 
     Raises:
         LimitExceeded: An automaton would be too large.

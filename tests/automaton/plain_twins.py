@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.automaton.construct.compile_rule import AmbiguousIteration
-from structkit.automaton.construct.determinize import byte_classes
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.core.dfa import DEAD, Dfa, RuleKey
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
@@ -19,8 +18,9 @@ __all__ = ["count_required", "determinize", "endless_states", "product", "remove
 
 def determinize(nfa: Nfa) -> Dfa:
     """Subset construction (Rabin and Scott 1959): a state is the set of NFA states that a text may reach."""
-    classes, width = byte_classes(nfa.all_edges)
-    all_edges, all_calls = nfa.all_edges.tolist(), nfa.call_table.tolist()
+    edges_and_runs = _expand_runs(nfa)
+    classes, width = _byte_classes(edges_and_runs)
+    all_edges, all_calls = edges_and_runs.tolist(), nfa.call_table.tolist()
 
     def closed(states: Iterable[int]) -> frozenset[int]:
         return frozenset(state for state in nfa.epsilon_closure(states) if state in leaving)
@@ -64,6 +64,26 @@ def determinize(nfa: Nfa) -> Dfa:
     targets = np.array(rows, np.int32).reshape(len(queue), width)
     table = np.array(calls, np.int32).reshape(-1, 4)
     return Dfa(classes, targets, final, table, tuple(callees), nfa.min_count, nfa.max_count)
+
+
+def _expand_runs(nfa: Nfa) -> NDArray[np.int32]:
+    """Return the edges and the edges of runs, as int32[..., 5]."""
+    texts = nfa.run_text
+    source, first, lengths = nfa.run_table.T
+    offset = np.arange(len(texts), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    targets = np.repeat(first, lengths) + offset
+    sources = np.where(offset == 0, np.repeat(source, lengths), targets - 1)
+    added = np.column_stack([sources, texts, texts, targets, np.zeros_like(targets)]).astype(np.int32)
+    return np.concatenate([nfa.edge_table, added])
+
+
+def _byte_classes(edges: NDArray[np.int32]) -> tuple[NDArray[np.uint8], int]:
+    """Return the class of each byte, uint8[256], and the number of classes; bytes with equal edges share a class."""
+    begins = np.zeros(257, np.uint8)
+    begins[edges[:, 1]] = begins[edges[:, 2] + 1] = 1
+    begins[0] = 0
+    classes = np.cumsum(begins[:256], dtype=np.uint8)
+    return classes, int(classes[255]) + 1
 
 
 def product(left: Dfa, right: Dfa, *, negate: bool) -> Dfa:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
-from structkit.automaton.runtime.shortest import shortest_text
+from structkit.automaton.runtime.shortest import shortest_texts
 from structkit.automaton.runtime.stack import Frame, return_frames
 from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
@@ -228,7 +228,7 @@ def test_upper_bounds_are_at_least_the_shortest_completion(rules: Rules, text: s
         return
     index = Index(automaton, V)
     for frame in _reached(automaton, text):
-        shortest = shortest_text(index.shortest, frame)
+        (shortest,) = shortest_texts(index.shortest, [frame])
         frames = automaton.epsilon_closure([frame])
         for byte in shortest:
             frames = automaton.step(frames, byte)

@@ -137,7 +137,7 @@ def product(node: Intersection, limits: Limits, rules: Mapping[str, Node] | None
     subtrahends = tuple(_subtrahends(node.right))
     if rules or is_substring(node):
         return _subtract(node, regular_dfa(node.left, limits, rules), subtrahends, limits, rules)
-    # The names that match some patterns and no other are told apart pattern by pattern: each query subtracts one more.
+    # The names that match some patterns and no other are separated pattern by pattern: each query subtracts one more.
     key = node.left, subtrahends, limits
     known = _differences.get(key)
     if known is None:

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.construct import determinize
 from structkit.automaton.core.dfa import Callee
 
 __all__ = ["Nfa"]
@@ -64,11 +63,6 @@ class Nfa:
     def run_text(self) -> NDArray[np.uint8]:
         """uint8[...], the bytes of all runs."""
         return np.array(self.run_bytes, np.uint8)
-
-    @property
-    def all_edges(self) -> NDArray[np.int32]:
-        """int32[edges, 5], including the edges of runs."""
-        return determinize.expand_runs(self.edge_table, self.run_table, self.run_text)
 
     @property
     def epsilon_table(self) -> NDArray[np.int32]:

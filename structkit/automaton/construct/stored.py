@@ -3,7 +3,7 @@
 The language of a format such as `email` depends on the source of structkit only, and its automaton takes up to 12 ms to
 build, in the middle of a value. `python -m structkit.build_kernels` writes the automata to one file beside the object
 code of the kernels. The file contains numbers and no code. A file that is damaged, or that was built from other
-sources, is ignored, which the log says, and automata are built when a text first needs them.
+sources, is ignored with a message in the log, and automata are built when a text first needs them.
 """
 
 from __future__ import annotations

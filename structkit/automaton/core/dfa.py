@@ -33,6 +33,7 @@ __all__ = [
     "Callee",
     "Dfa",
     "RuleKey",
+    "Scalar",
     "append_text",
     "exclude_texts",
     "first_rows",

@@ -99,7 +99,7 @@ class Automaton:
         """Return the first state of a rule; build the rule if necessary.
 
         Raises:
-            LimitExceeded: Its automaton would be too large; `link` sees to it that this is known before.
+            LimitExceeded: Its automaton would be too large; `link` finds that out before.
         """
         states = self._states.get(rule)
         if states is None:
@@ -144,9 +144,9 @@ class Automaton:
         return self
 
     def _publish(self, tables: Tables) -> None:
-        """Take the arrays with what was added, and tell all threads.
+        """Publish the arrays with what was added to all threads.
 
-        What `enter` looks at comes last, for who knows a state looks it up in the other arrays.
+        What `enter` reads is published last: readers index the other arrays with it.
         """
         first = len(self.rule_of)
         added = tables.rule[first:].tolist()

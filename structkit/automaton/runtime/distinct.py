@@ -191,8 +191,8 @@ class DistinctTexts:
 
         Args:
             tables: The automaton's own.
-            started: Rules whose texts may be begun nevertheless, as far as there is no end of what they may go on with,
-                but not ended.
+            started: Rules whose texts may be started nevertheless, as far as their continuations have no end, but not
+                ended.
         """
         automaton, states, some = self.automaton, len(tables.row), bool(started)
         reached = list(islice(self._called(started), _MAX_RULES))
@@ -346,7 +346,7 @@ def _texts_with_prefix(frame: Frame, buffer: bytes) -> tuple[bytes, ...]:
 
 
 def _has_more_bytes(unique: DistinctTexts, stack: list[Frame], count: int) -> bool:
-    """Whether more bytes than `count` surely lead on; not all need to where the text itself has unique ones."""
+    """Whether more bytes than `count` certainly continue; not all need to where the text itself has unique ones."""
     return unique.automaton.byte_out_degree(stack[0].state) > count and not any(
         frame.seen_texts is not None and frame.seen_texts.texts for frame in stack
     )

@@ -34,7 +34,6 @@ __all__ = [
     "shortest_distinct",
     "shortest_length",
     "shortest_pieces",
-    "shortest_text",
     "shortest_texts",
 ]
 
@@ -129,13 +128,8 @@ def shortest_length(
     return min_stack_cost(frame, length, known)
 
 
-def shortest_text(shortest: ShortestPaths, frame: Frame) -> bytes:
-    """Return a text of (approximately) minimum length from a frame to the end of the language."""
-    return b"".join(shortest_pieces(shortest, frame))
-
-
 def shortest_texts(shortest: ShortestPaths, frames: Iterable[Frame]) -> list[bytes]:
-    """Return the `shortest_text` of each frame; what they have in common is computed once."""
+    """Return a text of (approximately) minimum length from each frame to the end of the language."""
     if len(shortest.pieces) > _MAX_PIECES:
         shortest.pieces.clear()
     return [b"".join(shortest_pieces(shortest, frame, shortest.pieces)) for frame in frames]
@@ -144,7 +138,7 @@ def shortest_texts(shortest: ShortestPaths, frames: Iterable[Frame]) -> list[byt
 def shortest_pieces(
     shortest: ShortestPaths, frame: Frame, pieces: dict[Frame, Piece] | None = None
 ) -> Iterator[bytes]:
-    """Yield the pieces of `shortest_text`: the bytes between calls of rules and returns from them.
+    """Yield the pieces of a text of `shortest_texts`: the bytes between calls of rules and returns from them.
 
     Args:
         shortest: The shortest paths.
@@ -167,7 +161,7 @@ def shortest_pieces(
 def shortest_distinct(
     shortest: ShortestPaths, frame: Frame, buffer: bytes
 ) -> tuple[bytes, frozenset[bytes]] | None:
-    """Return the `shortest_text` of a frame and the distinct texts that it adds, or `None` if it repeats one.
+    """Return the text of `shortest_texts` for a frame and the distinct texts that it adds, or `None` if it repeats one.
 
     Args:
         shortest: The shortest paths.

@@ -24,7 +24,7 @@ class Frame:
 
     Attributes:
         state: The state.
-        count: The rounds of the rule's counted repetition that have begun.
+        count: The rounds of the rule's counted repetition that have started.
         below: The frame to return to, or several, one for each way to have read the text before; `None` in the first
             rule.
         seen_texts: The unique texts of this entry of the rule.

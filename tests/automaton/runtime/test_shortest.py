@@ -13,7 +13,6 @@ from structkit.automaton.runtime.shortest import (
     ShortestPaths,
     shortest_length,
     shortest_pieces,
-    shortest_text,
     shortest_texts,
 )
 from structkit.errors import UnsatisfiableSchema
@@ -38,7 +37,7 @@ def test_texts_with_many_iterations_are_shortest(pattern: str, length: int) -> N
     automaton = link(Rules(parse(pattern, search=False, unicode=True), {}))
     shortest = ShortestPaths.build(automaton)
     (frame,) = automaton.start_frames()
-    text = shortest_text(shortest, frame)
+    (text,) = shortest_texts(shortest, [frame])
     assert Reader(automaton).accepts(text)
     assert len(text) == shortest_length(shortest, frame) == length
 
@@ -48,7 +47,7 @@ def test_the_shortest_text_after_a_part_of_it_is_the_rest(pattern: str) -> None:
     automaton = link(Rules(parse(pattern, search=False, unicode=True), {}))
     shortest = ShortestPaths.build(automaton)
     frames = automaton.start_frames()
-    text = shortest_text(shortest, *frames)
+    (text,) = shortest_texts(shortest, frames)
     for position, byte in enumerate(text):
         assert min(shortest_texts(shortest, frames), key=len) == text[position:]
         frames = automaton.step(frames, byte)
