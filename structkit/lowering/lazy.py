@@ -299,7 +299,7 @@ class Summaries:
         )
 
     def is_small(self, summary: Summary) -> bool:
-        """Return whether a rule with this schema is surely within the limits."""
+        """Return whether a rule with this schema is certainly within the limits."""
         return summary.size <= MAX_LAZY_SIZE and summary.states <= self._max_states
 
     def _within(self, schema: Schema, summary: Summary) -> tuple[int, int]:
@@ -402,7 +402,7 @@ def _pattern(schema: String, python: bool, limits: Limits) -> Summary | None:
 
 
 _MAX_INLINE_NODES = 10
-"""Fewest nodes of a pattern, without escapes, that surely becomes a rule."""
+"""Fewest nodes of a pattern, without escapes, that certainly becomes a rule."""
 
 
 def _shortest_text(node: Node) -> str | None:

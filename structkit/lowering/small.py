@@ -1,4 +1,4 @@
-"""Which schemas surely have a small automaton, so that it can be built in the middle of a text."""
+"""Which schemas certainly have a small automaton, so that it can be built in the middle of a text."""
 
 from __future__ import annotations
 

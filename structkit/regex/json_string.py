@@ -41,7 +41,6 @@ from structkit.regex.nodes import (
 from structkit.regex.walk import map_children
 
 __all__ = [
-    "ESCAPED_CHARS",
     "ESCAPED_SUFFIX",
     "JSON_CHAR",
     "QUOTE",
@@ -66,10 +65,10 @@ ESCAPED_SUFFIX = " escaped"
 """Suffix of the name of a rule that contains the canonical JSON spellings of another rule."""
 
 _SHORT_ESCAPES = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
-ESCAPED_CHARS = char_class([(0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
+_ESCAPED_CHARS = char_class([(0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
 """The characters that JSON strings must escape."""
 
-_UNESCAPED_CHARS = complement(ESCAPED_CHARS)
+_UNESCAPED_CHARS = complement(_ESCAPED_CHARS)
 _ANY_TEXT = Repeat(ANY)
 _END_OF_STRING = r"\Z"
 """The `lookahead` of an intersection that is a complete text."""
@@ -97,7 +96,9 @@ def json_text(value: str, *, path: str | None = None) -> str:
 def _escape_chars(charset: CharClass) -> Node:
     """Return the spellings of one character of the class."""
     codes = [
-        code for first, last in intersection(charset, ESCAPED_CHARS).ranges for code in range(first, last + 1)
+        code
+        for first, last in intersection(charset, _ESCAPED_CHARS).ranges
+        for code in range(first, last + 1)
     ]
     short = union(char_class([(ord(_SHORT_ESCAPES[code]),) * 2]) for code in codes if code in _SHORT_ESCAPES)
     long: dict[tuple[tuple[int, int], ...], list[int]] = {}
@@ -236,7 +237,7 @@ def free_text_except(texts: Iterable[str]) -> Node:
     return Intersection(free_text_body(0, None), Choice(bodies), negate=True, lookahead="")
 
 
-def raw_intersection(languages: Iterable[Node], min_length: int = 0, max_length: int | None = None) -> Node:
+def raw_intersection(languages: Iterable[Node], min_length: int, max_length: int | None) -> Node:
     """Return the raw texts that are in all languages and have `min_length` to `max_length` characters.
 
     Args:

@@ -207,7 +207,7 @@ class RuleRef:
 @final
 @frozen
 class ReturnLabel:
-    """How a rule ends, which its caller learns: the end of a labelled rule, or a move behind a call of such a rule.
+    """How a rule ends, on which its caller depends: the end of a labelled rule, or a move behind a call of such a rule.
 
     It occurs in `Network`s only, and has no text. All paths of a labelled rule end with a label; behind each call of
     the rule there is a move for each label with which it can end, and no other move. The state behind a label that ends

@@ -99,7 +99,7 @@ class _Printer:
             case CharClass():
                 return _class(node), _ATOM
             case Seq(parts):
-                piece = "".join(self.parenthesize(part, _SEQUENCE) for part in parts), _SEQUENCE
+                piece = "".join(self.parenthesize(part) for part in parts), _SEQUENCE
             case Choice():
                 piece = self.choice(node)
             case Repeat():
@@ -107,7 +107,7 @@ class _Printer:
             case Intersection(left, right, negate, end):
                 lookahead = "(?!" if negate else "(?="
                 piece = (
-                    f"{lookahead}{self.parenthesize(right, _SEQUENCE)}{end}){self.parenthesize(left, _SEQUENCE)}",
+                    f"{lookahead}{self.parenthesize(right)}{end}){self.parenthesize(left)}",
                     _SEQUENCE,
                 )
             case MultipleOf(of, places):
@@ -130,10 +130,10 @@ class _Printer:
             raise LimitExceeded("regex_nodes", self.limits.regex_nodes, "the printed regex")
         return piece
 
-    def parenthesize(self, node: Node, precedence: int) -> str:
-        """Return the text of a node, in a group if its precedence is below `precedence`."""
+    def parenthesize(self, node: Node) -> str:
+        """Return the text of a node as a part of a sequence, in a group if necessary."""
         text, own = self.piece(node)
-        return text if own >= precedence else f"(?:{text})"
+        return text if own >= _SEQUENCE else f"(?:{text})"
 
     def network(self, node: Network) -> _Piece:
         """Return the paths of an automaton, by eliminating one state after another (Brzozowski and McCluskey 1963)."""
@@ -237,7 +237,7 @@ class _Printer:
             )
             distinct = self.distinct(part.node, separator) if more.max_count != 0 else ""
             return (
-                f"{distinct}{self.parenthesize(part.node, _SEQUENCE)}{self.list_continuation(more, separator, False)}",
+                f"{distinct}{self.parenthesize(part.node)}{self.list_continuation(more, separator, False)}",
                 _SEQUENCE,
             )
         front, back = parts[: len(parts) // 2], parts[len(parts) // 2 :]
@@ -268,10 +268,10 @@ class _Printer:
         self.groups += 1
         name, comma = f"unique{self.groups}", _literal(separator.value)
         head, tail = seq(*parts[:index]), seq(*parts[index + 1 :])
-        skip, between = (f"(?:{self.parenthesize(entry, _SEQUENCE)}{comma})*" for _ in range(2))
+        skip, between = (f"(?:{self.parenthesize(entry)}{comma})*" for _ in range(2))
         # Printed separately, so that the group names inside differ.
         first, second = (
-            f"{self.parenthesize(head, _SEQUENCE)}{group}{self.parenthesize(tail, _SEQUENCE)}"
+            f"{self.parenthesize(head)}{group}{self.parenthesize(tail)}"
             for group in (f"(?P<{name}>{self.text(parts[index])})", f"(?P={name})")
         )
         return rf"(?!{self.text(before)}{skip}{first}{comma}{between}{second}(?:{comma}|[\]}}]))"

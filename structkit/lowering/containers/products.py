@@ -28,7 +28,7 @@ from structkit.schema.ir.path import path_step
 from structkit.schema.ir.product_search import ProductStates
 from structkit.schema.ir.product_states import State, count_formula
 
-__all__ = ["DISTINCT", "UNLISTED", "ProductLowerer"]
+__all__ = ["UNLISTED", "ProductLowerer"]
 
 
 class ProductLowering(ObjectLowering, Protocol):
@@ -80,7 +80,7 @@ class ProductLowerer:
             raise UnsupportedKeyword("allOf", _ANY_ORDER, place=path)
         # Undeclared keys in any order would be several texts of one value, and keys of Python values must differ.
         if lowering.bounded or (lowering.canonical and schema.additional):
-            raise UnsupportedKeyword("allOf", DISTINCT, place=path)
+            raise UnsupportedKeyword("allOf", _DISTINCT, place=path)
         if lowering.canonical:
             schema = with_shared_order(schema, lowering.shared_keys)
         overlapping, lowering.overlapping = lowering.overlapping, True
@@ -106,7 +106,7 @@ class ProductLowerer:
         if not states.is_alive(states.start):
             return NEVER
         table = ProductTable(states, entries, len(keys), lowering.comma, path)
-        # The first rule is the largest. It is built before the first token, so that it surely is within the limits.
+        # The first rule is the largest. It is built before the first token, so that it is certainly within the limits.
         name = self._new_name(path)
         table.names[states.start] = name
         lowering.add(name, self.rule(ProductRule(table, states.start)), small=False)
@@ -153,7 +153,7 @@ class ProductLowerer:
         ]:
             for name in names:
                 if lowering.product_rules > _MAX_LISTED:
-                    raise UnsupportedKeyword("uniqueItems", DISTINCT, place="$")
+                    raise UnsupportedKeyword("uniqueItems", _DISTINCT, place="$")
                 lowering.lower_deferred(name)
                 del lowering.examples[name]
 
@@ -249,7 +249,7 @@ _ANY_ORDER = (
     "objects of this many combinations cannot have their keys in any order; "
     "use the declared order, or fewer combinations"
 )
-DISTINCT = (
+_DISTINCT = (
     "objects of this many combinations or counts cannot occur together with parts that must differ, such as those of "
     "`uniqueItems`; omit it, or use fewer combinations"
 )

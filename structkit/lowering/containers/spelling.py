@@ -33,7 +33,7 @@ def shared_keys(
     Args:
         roots: The schemas of a document.
         definitions: The targets of references.
-        oracle: Decides queries about strings, to tell alternatives apart.
+        oracle: Decides queries about strings, to distinguish alternatives.
 
     >>> from structkit.schema.algebra.string_oracle import UNDECIDED
     >>> from structkit.schema.ir.nodes import Null, Property

@@ -31,7 +31,6 @@ __all__ = [
     "integers",
     "multiples",
     "naturals",
-    "same_length_range",
     "with_decimal_point",
     "with_optional_minus",
 ]
@@ -148,15 +147,15 @@ def naturals(low: int, high: int | None) -> Node:
     first = len(str(low))
     last = None if high is None else len(str(high))
     if first == last:
-        return choice(same_length_range(str(low), str(high)))
+        return choice(_same_length_range(str(low), str(high)))
     parts: list[Node] = []
     min_full, max_full = first, last
     if low != 10 ** (first - 1):
-        parts += same_length_range(str(low), "9" * first)
+        parts += _same_length_range(str(low), "9" * first)
         min_full += 1
     above: list[Node] = []
     if last is not None and high != 10**last - 1:
-        above = same_length_range("1" + "0" * (last - 1), str(high))
+        above = _same_length_range("1" + "0" * (last - 1), str(high))
         max_full = last - 1
     if max_full is None or min_full <= max_full:
         full = digits(min_full - 1, None if max_full is None else max_full - 1)
@@ -164,7 +163,7 @@ def naturals(low: int, high: int | None) -> Node:
     return choice(parts + above)
 
 
-def same_length_range(low: str, high: str) -> list[Node]:
+def _same_length_range(low: str, high: str) -> list[Node]:
     """Return the numbers from `low` to `high`, which have the same number of digits."""
     shared = 0
     while shared < len(low) and low[shared] == high[shared]:

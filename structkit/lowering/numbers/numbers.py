@@ -39,7 +39,7 @@ from structkit.regex.nodes import (
 from structkit.schema.algebra.ranges import tighter
 from structkit.schema.ir.nodes import Bound, Integer, Number
 
-__all__ = ["NUMBER_END", "integral_numbers", "numbers", "without_multiples"]
+__all__ = ["integral_numbers", "numbers", "without_multiples"]
 
 _ZERO = Bound(Decimal(0))
 _UPPER_BOUND = Bound(Decimal("1e308"), exclusive=True)
@@ -48,7 +48,7 @@ _UPPER_BOUND = Bound(Decimal("1e308"), exclusive=True)
 _LOWER_BOUND = Bound(Decimal("1e-324"))
 """Bound below the smallest float, 5e-324: smaller numbers round to it or to 0."""
 
-NUMBER_END = "(?![0-9.eE+-])"
+_NUMBER_END = "(?![0-9.eE+-])"
 """Lookahead for the end of a JSON number."""
 
 _INTEGER_DIGITS = 16
@@ -140,7 +140,7 @@ def _numbers(
         node = choice(
             [_fixed(low, high, bounded, places), _with_exponent(low, high, bounded, places_with_exponent)]
         )
-    return Intersection(node, shape, lookahead=NUMBER_END) if canonical else node
+    return Intersection(node, shape, lookahead=_NUMBER_END) if canonical else node
 
 
 def integral_numbers(
@@ -176,7 +176,7 @@ def without_multiples(node: Node, excluded: Sequence[Decimal], limits: Limits, p
     """Return the numbers of a node that are multiples of none of the excluded numbers."""
     for of in excluded:
         multiples_of = numbers(Number(multiple_of=of), bounded=False, limits=limits, path=path)
-        node = Intersection(node, multiples_of, negate=True, lookahead=NUMBER_END)
+        node = Intersection(node, multiples_of, negate=True, lookahead=_NUMBER_END)
     return node
 
 
@@ -291,7 +291,7 @@ def _multiples(
     if low is None and high is None and not bounded:
         return with_optional_minus(endings)
     return Intersection(
-        _fixed(low, high, bounded, places), with_optional_minus(endings), lookahead=NUMBER_END
+        _fixed(low, high, bounded, places), with_optional_minus(endings), lookahead=_NUMBER_END
     )
 
 

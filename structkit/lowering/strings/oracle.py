@@ -30,8 +30,6 @@ _BYTES_PER_STEP = 32
 _STEPS_PER_FRAME = 40
 """Steps of `Limits.work` in which an automaton with calls reads a byte in one of its parses."""
 
-_NO_TEXTS: frozenset[str] = frozenset()
-
 
 class AutomatonOracle:
     """Answer queries for one dialect of patterns; implements `structkit.schema.algebra.string_oracle.StringOracle`.

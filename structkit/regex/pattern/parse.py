@@ -124,7 +124,7 @@ def _parse(pattern: str, search: bool, dialect: Dialect) -> Node:
 
 @lru_cache(maxsize=256)
 def _by_threads(pattern: str, search: bool, dialect: Dialect) -> Node | None:
-    """Return the texts of a pattern with lookarounds; `None` if it is not regular, or not read alike by all engines."""
+    """Return the texts of a pattern with lookarounds; `None` if it is not regular, or engines differ about it."""
     if not _is_read_alike(pattern):
         return None
     try:
@@ -144,7 +144,7 @@ _READ_OTHERWISE = re.compile(
 
 
 def _is_read_alike(pattern: str) -> bool:
-    r"""Return whether all engines read a pattern alike, as far as this is known.
+    r"""Return whether all engines read a pattern in the same way, as far as this is known.
 
     >>> _is_read_alike(r"(?!--)[a-z]+\b"), _is_read_alike("[a--b]")
     (True, False)

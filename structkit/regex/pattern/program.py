@@ -386,14 +386,14 @@ def _looks_behind_first(branch: list[Item]) -> bool:
     return operation == "AT" or (operation in ("ASSERT", "ASSERT_NOT") and argument[0] < 0)
 
 
-def prefers_longer(pattern: str, flags: int = 0) -> bool:
+def prefers_longer(pattern: str) -> bool:
     """Return whether a pattern is plain and greedy: `re` continues where it can, and nothing looks around.
 
     >>> prefers_longer("(a|b){1,100000}"), prefers_longer("a+?"), prefers_longer("(|a)b")
     (True, False, False)
     """
     try:
-        pending: list[Any] = [sre_parse.parse(pattern, flags)]
+        pending: list[Any] = [sre_parse.parse(pattern)]
     except (re.error, OverflowError, RecursionError):
         return False
     while pending:
@@ -435,7 +435,7 @@ def _class_of(operation: str, argument: Frozen, flags: int, dialect: Dialect) ->
     plain = _plain_class(operation, argument, flags, dialect).certain
     if not flags & re.IGNORECASE:
         return plain
-    # `re` itself says which characters with case match; the others match as without the flag.
+    # `re` itself decides which characters with case match; the others match as without the flag.
     item: Any = _thawed(operation, argument)
     parsed = sre_parse.SubPattern(sre_parse.State(), [item])
     parsed.state.flags = flags | (0 if flags & re.ASCII else re.UNICODE)

@@ -29,7 +29,6 @@ __all__ = [
     "Threads",
     "build_terminal",
     "network_of",
-    "partition",
 ]
 
 MATCH = 0

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from structkit.regex.charset import DIGIT, char_class, complement, union
 from structkit.regex.nodes import CharClass
 
-__all__ = ["Dialect", "UncertainClass", "category", "ignoring_case", "shorthand"]
+__all__ = ["Dialect", "UncertainClass", "category", "shorthand"]
 
 Dialect: TypeAlias = Literal["python", "ecma", "rust"]
 """The engine that defines a class: Python's `re` for `str`, ECMA-262, or the consensus of `re` and Rust's `regex`."""
@@ -57,7 +57,7 @@ class UncertainClass:
 
     def with_case(self) -> UncertainClass:
         """Return the class without case distinctions."""
-        return UncertainClass(ignoring_case(self.certain), ignoring_case(self.possible))
+        return UncertainClass(_ignoring_case(self.certain), _ignoring_case(self.possible))
 
     @property
     def single(self) -> int | None:
@@ -71,7 +71,7 @@ class UncertainClass:
         return cls(union(span.certain for span in spans), union(span.possible for span in spans))
 
 
-def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> UncertainClass:
+def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool) -> UncertainClass:
     r"""Return the class `\d`, `\w`, `\s` or, for a capital letter, its complement.
 
     >>> shorthand("d", "ecma").certain
@@ -190,10 +190,10 @@ def _case_groups() -> dict[int, tuple[int, ...]]:
 
 
 @lru_cache(maxsize=256)
-def ignoring_case(charset: CharClass) -> CharClass:
+def _ignoring_case(charset: CharClass) -> CharClass:
     """Return the characters that equal one of the class except for case.
 
-    >>> ignoring_case(char_class([(0x61, 0x61)]))
+    >>> _ignoring_case(char_class([(0x61, 0x61)]))
     CharClass(ranges=((65, 65), (97, 97)))
     """
     starts = [first for first, _ in charset.ranges]
