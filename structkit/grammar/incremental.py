@@ -1,4 +1,4 @@
-"""A parser that says, while a text grows, which rules have certainly begun and ended.
+"""A parser that reports, while a text grows, which rules have certainly started and ended.
 
 The algorithm is Earley's (1970), over automata of rules. An item carries the boundaries of the named rules since its
 own rule began. Where two derivations lead to the same item, they have the same future, so only what they have in common

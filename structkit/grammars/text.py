@@ -43,7 +43,7 @@ def alternatives(texts: Iterable[str]) -> str:
 def words_except(words: Iterable[str]) -> str:
     r"""Return a pattern of ASCII identifiers without some words.
 
-    A lookahead such as `(?!if\b)` says the same, but structkit supports no anchors inside lookaheads.
+    A lookahead such as `(?!if\b)` means the same, but structkit supports no anchors inside lookaheads.
     """
     return _except(sorted(words), 0)
 

@@ -19,9 +19,9 @@ NUMBER: /[1-9][0-9]{0,6}/
 def unified_diff(paths: Sequence[str] | None = None, max_lines: int = 6) -> Grammar[str]:
     """Return the grammar of unified diffs with well-formed hunks.
 
-    A hunk has as many old and new lines as its header says, and at least one line that changes. No context-free grammar
-    counts without a bound, hence `max_lines`. Line numbers that agree between hunks and context lines that
-    are in the file are not in the reach of a grammar.
+    A hunk has as many old and new lines as its header states, and at least one line that changes. No context-free
+    grammar counts without a bound, so there is `max_lines`. Line numbers that agree between hunks and context
+    lines that are in the file are not in the reach of a grammar.
 
     Args:
         paths: The files that can be changed. Without paths, any relative path, and the old and the new one

@@ -1,4 +1,4 @@
-"""What a Lark grammar says that its author may not expect, such as texts that it loses."""
+"""Properties of a Lark grammar that its author may not expect, such as texts that it loses."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _MAX_SHORT_STEPS = 1_000
 """Maximum number of steps of the search for the shortest sentences of a grammar."""
 
 _MAX_COMPARED = 200
-"""Maximum number of texts for which two lexers differ that are told apart."""
+"""Maximum number of texts for which two lexers differ that are compared."""
 
 _MAX_LEXER_FINDINGS = 5
 """Maximum number of findings of the kind `"lexer"`."""
@@ -67,7 +67,7 @@ _MAX_LEXER_FINDINGS = 5
 def findings_of(grammar: LarkGrammar, narrowed: Iterable[str]) -> tuple[GrammarFinding, ...]:
     """Return what the author of a grammar may not expect, in the order of `FindingKind`; those with examples first.
 
-    The searches are bounded by the constants of this folder; a finding says where a bound has ended one.
+    The searches are bounded by the constants of this folder; a finding notes where a bound has ended one.
 
     Args:
         grammar: The grammar.

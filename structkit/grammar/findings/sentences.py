@@ -274,7 +274,7 @@ def _shortest(rules: Sequence[Any], lengths: Mapping[str, int]) -> dict[str, tup
         read: list[str] = []
         for symbol in rules[number].expansion:
             read += [str(symbol.name)] if symbol.is_term else found[symbol.name][1]
-        # A text so long is no example; its beginning only says that there is one.
+        # A text so long is no example; its beginning only shows that there is one.
         found[name] = cost, tuple(read[: _MAX_LENGTH + 1])
         for user in users.get(name, ()):
             missing[user] -= 1

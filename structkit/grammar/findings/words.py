@@ -38,7 +38,7 @@ def word_with_prefix(automaton: TerminalAutomaton, other: TerminalAutomaton, bud
 def words_by_start(
     automaton: TerminalAutomaton, others: Sequence[TerminalAutomaton], budget: Budget
 ) -> list[str]:
-    """Return a shortest word for each first character that terminals tell apart, the shortest first."""
+    """Return a shortest word for each first character that terminals distinguish, the shortest first."""
     starts = [charset for other in others for charset, _ in other.outgoing.get(0, ())]
     found = []
     for charset, target in automaton.outgoing.get(0, ()):
@@ -130,7 +130,7 @@ def _step(automaton: TerminalAutomaton, state: int, code_point: int) -> int:
 
 
 def _samples(charset: CharClass, others: Sequence[CharClass]) -> Iterator[int]:
-    """Yield a character of each part of a class that others tell apart, a visible one if there is one."""
+    """Yield a character of each part of a class that others distinguish, a visible one if there is one."""
     for part in partition((charset, *others)):
         if part.ranges and contains(charset, part.ranges[0][0]):
             yield _visible(part)

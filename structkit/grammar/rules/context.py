@@ -95,7 +95,7 @@ class Context(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a lookahead says of the next character.
+    """What a lookahead requires of the next character.
 
     Attributes:
         forbidden: The characters that break it.

@@ -28,6 +28,7 @@ __all__ = [
     "UnbalancedIndent",
     "add_columns",
     "is_read",
+    "line_columns",
     "open_brackets",
     "shortest_length",
     "with_blocks",

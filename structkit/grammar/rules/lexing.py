@@ -141,7 +141,7 @@ _Places: TypeAlias = "frozenset[tuple[str, int]]"
 
 
 def _collisions(automata: Mapping[str, TerminalAutomaton]) -> dict[str, set[str]]:
-    """Return the terminals that can match where a terminal can, as far as the automata tell.
+    """Return the terminals that can match where a terminal can, as far as the automata show.
 
     These have a text that begins with a text of the other. All terminals are read together, so that those whose texts
     begin with different characters are never compared.

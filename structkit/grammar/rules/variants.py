@@ -1,6 +1,6 @@
 """Rules behind contexts, as rules with labels.
 
-A rule that is read behind a context ends with one of several contexts, which its caller must know. So the rule ends
+A rule that is read behind a context ends with one of several contexts, on which its caller depends. So the rule ends
 with a label for its context. A rule whose caller cannot continue behind some contexts is another variant, without the
 paths to these ends: no text leads to a dead end.
 """
