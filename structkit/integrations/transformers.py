@@ -136,7 +136,7 @@ class LogitsProcessor:
     def _check(self, rows: list[tuple[int, ...]]) -> None:
         """Raise an error if a row extends one of the last call by a token that was masked there.
 
-        A new generation whose prompt is such a row cannot be told apart. Without the error, the language would begin
+        A new generation whose prompt is such a row cannot be distinguished. Without the error, the language would begin
         again in the middle of the text.
         """
         for number, row in enumerate(rows):

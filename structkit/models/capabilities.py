@@ -38,7 +38,7 @@ class Capabilities:
     """What the model enforces of a JSON Schema, if `constraints` has `"json_schema"`."""
 
     continues_prefix: bool = True
-    """Whether the model continues a given start of its answer. Other models read it as text and answer anew."""
+    """Whether the model continues a given start of its answer. Other models read it and start their answer again."""
 
     takes_messages: bool = False
     """Whether the model reads messages; otherwise it reads one text."""

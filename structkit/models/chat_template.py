@@ -83,7 +83,7 @@ class PromptEncoder:
     """Encoder of a tokenizer that keeps text as text.
 
     After rendering, control tokens of the template and the same strings in user text are indistinguishable. So control
-    tokens in contents are delimited with private-use characters that occur in no content, before the template sees
+    tokens in contents are delimited with private-use characters that occur in no content, before the template reads
     them. The rendered text is split at these characters, and the parts between them are encoded as ordinary tokens.
     """
 

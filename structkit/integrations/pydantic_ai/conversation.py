@@ -113,7 +113,7 @@ class _Reader:
             self.messages.append(Output(id=id, name=part.tool_name, content=content, failed=failed))
         elif part.outcome != "success":
             self.add_user(content)
-        # The return of an output tool says only that the run has ended.
+        # The return of an output tool only marks the end of the run.
 
     def read_response(self, response: ModelResponse) -> None:
         texts, calls = [], []

@@ -63,7 +63,7 @@ class Row:
 
     @property
     def is_thinking(self) -> bool:
-        """Whether the text of the target has not begun."""
+        """Whether the text of the target has not started."""
         return self._end_of_thinking is not None
 
     @property

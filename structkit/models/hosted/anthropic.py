@@ -53,7 +53,7 @@ def from_anthropic(
     enforces, in `output_config.format` (`structkit.explain(target, model)` shows it). After a correction, models up to
     Claude 4.5 continue the accepted text, and later ones get it in a second message.
 
-    The client tries requests again, as its `max_retries` says. A reply that breaks off is continued from the text that
+    The client tries requests again, up to its `max_retries`. A reply that breaks off is continued from the text that
     was accepted.
 
     Args:
@@ -161,7 +161,7 @@ class _AnthropicClient(HostedClient):
         return self._client.messages.create(**merged(fields, self.settings.options))
 
     def read(self, event: Any) -> ReplyPart:
-        """Return what an event says; see `HostedClient.read`."""
+        """Return what an event has; see `HostedClient.read`."""
         if event.type == "content_block_delta" and event.delta.type == "text_delta":
             return ReplyPart(event.delta.text)
         if event.type == "content_block_start" and event.content_block.type == "text":

@@ -33,7 +33,7 @@ class Service:
 def fault_of(error: Exception, service: Service, model: str, secrets: Iterable[str]) -> Fault:
     """Return the fault of an exception that a client raised.
 
-    Clients differ in their classes, which wrap those of an HTTP library or not; names, statuses and bodies are alike.
+    Clients differ in their classes, which wrap those of an HTTP library or not; names, statuses and bodies agree.
 
     Args:
         error: The exception.

@@ -167,7 +167,7 @@ class _GeminiClient(HostedClient):
         )
 
     def read(self, event: Any) -> ReplyPart:
-        """Return what a chunk says; see `HostedClient.read`."""
+        """Return what a chunk has; see `HostedClient.read`."""
         feedback = event.prompt_feedback
         if feedback is not None and feedback.block_reason is not None:
             return ReplyPart(refusal=f"Gemini blocks the prompt ({_name(feedback.block_reason)})")

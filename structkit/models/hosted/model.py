@@ -52,14 +52,14 @@ _MAX_CALLS = 128
 
 @dataclass(frozen=True, slots=True)
 class ReplyPart:
-    """What one event of a reply says.
+    """What one event of a reply has.
 
     Attributes:
         text: The text; empty if the event has none. Reasoning is no part of it.
         refusal: A part of the words in which the model or a filter refuses to answer; `None` if neither does.
         fault: Why the reply ends without the rest of an answer, and the remedy; empty if it ends as others do.
         is_full: Whether the reply ends at its maximum number of tokens.
-        tokens: The tokens of the text with likely others, if the service says them.
+        tokens: The tokens of the text with likely others, if the service returns them.
     """
 
     text: str = ""
@@ -197,7 +197,7 @@ class HostedClient(ABC):
 
     @abstractmethod
     def read(self, event: object) -> ReplyPart:
-        """Return what an event of the reply says."""
+        """Return what an event of the reply has."""
 
 
 def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:

@@ -50,7 +50,7 @@ def from_openai(
     a strict JSON Schema (`structkit.explain(target, model)` shows it). Another server, to which the client has a
     `base_url`, gets the prompt alone; use `connect`, which asks the server what it can do.
 
-    The client tries requests again, as its `max_retries` says. A reply that breaks off is continued from the text that
+    The client tries requests again, up to its `max_retries`. A reply that breaks off is continued from the text that
     was accepted.
 
     Args:
@@ -171,7 +171,7 @@ class _OpenAIClient(HostedClient):
         return self._client.chat.completions.create(**merged(fields, self.settings.options))
 
     def read(self, event: Any) -> ReplyPart:
-        """Return what a chunk says; see `HostedClient.read`."""
+        """Return what a chunk has; see `HostedClient.read`."""
         # Other servers leave out fields that are never missing at OpenAI.
         choices = getattr(event, "choices", None)
         if not choices or getattr(choices[0], "index", None):  # of several answers the first is read

@@ -1,6 +1,6 @@
 """The key-value cache of a llama.cpp model: the rows of all batches and sessions, in the cells of one context.
 
-A row knows its tokens, so its cells can be taken away and its tokens read again. So more rows can be alive than the
+A row has its tokens, so its cells can be taken away and its tokens read again. So more rows can be alive than the
 context has sequences, and the context can be replaced by a larger one.
 """
 

@@ -244,7 +244,7 @@ def _is_plain(pattern: object) -> bool:
 
 
 def _is_length(keyword: str, value: object, prefix: object) -> bool:
-    """Whether a keyword says the length of a tuple, which a server that enforces `prefixItems` keeps."""
+    """Whether a keyword gives the length of a tuple, which a server that enforces `prefixItems` keeps."""
     return keyword in ("minItems", "maxItems") and isinstance(prefix, list) and value == len(prefix)
 
 

@@ -12,7 +12,7 @@ from structkit.models.capabilities import Constraint
 from structkit.models.native.profiles import LLAMA_CPP, OPENAI_STRICT, SchemaProfile
 from structkit.models.text.protocol import NativeConstraint
 
-__all__ = ["OPENAI", "Dialect", "recognize"]
+__all__ = ["Dialect", "recognize"]
 
 Get: TypeAlias = "Callable[[str], object]"
 """Returns the JSON at a path below the address of the server; `None` if there is none."""
@@ -34,7 +34,7 @@ class Dialect:
     """The fields of a request whose last message is continued."""
 
     prefix_field: str = ""
-    """The field of the last message that says that it is continued; empty if there is none."""
+    """The field of the last message that marks it as continued; empty if there is none."""
 
     constraint_fields: tuple[tuple[Constraint, ConstraintField], ...] = ()
     """The notations of what the server enforces from the first new token, and their fields of a request."""
@@ -127,8 +127,8 @@ _OLLAMA = Dialect(
 )
 _LM_STUDIO = Dialect(name="LM Studio", constraint_fields=_BY_SCHEMA, schema_profile=LLAMA_CPP)
 _TRANSFORMERS = Dialect(name="transformers serve", is_local=False)
-OPENAI = Dialect(name="an OpenAI-compatible server", is_local=False)
-"""A server that is not recognized: it does what the API of OpenAI says, and does not continue messages."""
+_OPENAI = Dialect(name="an OpenAI-compatible server", is_local=False)
+"""A server that is not recognized: it does what the API of OpenAI specifies, and does not continue messages."""
 
 _HOSTS = {
     "api.openai.com": Dialect(
@@ -187,4 +187,4 @@ def recognize(root: str, get: Get, owners: set[str]) -> Dialect:
             found = found.get(part) if isinstance(found, Mapping) else None
         if found is not None:
             return dialect
-    return OPENAI
+    return _OPENAI

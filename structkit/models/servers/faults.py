@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 ABOUT_LENGTH = r"context.?(length|limit|size|window)|too (long|large)|token count|max_model_len"
-"""What a message says of a prompt that is longer than the context."""
+"""Words of messages about a prompt that is longer than the context."""
 
 _MAX_QUOTE = 300
 """Maximum length of a quoted message of a server."""

@@ -433,7 +433,7 @@ def _list_models(client: HttpClient) -> Sequence[Json]:
 
 
 def _max_length(listed: Sequence[Json]) -> int | None:
-    """Return the length of the context in tokens, if the server says it, and says one."""
+    """Return the length of the context in tokens, if the server reports one."""
     found = {length for length in (entry.get("max_model_len") for entry in listed) if type(length) is int}
     return found.pop() if len(found) == 1 else None
 

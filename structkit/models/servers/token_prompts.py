@@ -22,7 +22,7 @@ class ReadTokens:
 
     Attributes:
         text: The start of the answer in the request.
-        ids: The tokens of the prompt and this start; empty if the server did not tell them.
+        ids: The tokens of the prompt and this start; empty if the server did not return them.
         pieces: The texts of the reply with their tokens, in order.
         pending: Tokens of which no text has arrived: a part of a character.
     """
@@ -49,7 +49,7 @@ class ReadTokens:
         ids = self.pending + token_ids(choice.get("token_ids"))
         if not text:
             self.pending = ids
-        elif not ids:  # the server does not tell them
+        elif not ids:  # the server does not return them
             self.is_known = False
         else:
             self.pieces.append((text, ids))
@@ -104,7 +104,7 @@ class TokenPrompts:
 
 
 def _key(request: TextRequest) -> object:
-    """Return the prompt, with what the request says of the texts that can follow."""
+    """Return the prompt, with what the request states of the texts that can follow."""
     prefix = request.prefix or "?"
     messages = render_messages(replace(request, prefix=prefix), continues=True)
     messages[-1]["content"] = messages[-1]["content"].removesuffix(prefix)

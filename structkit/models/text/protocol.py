@@ -49,7 +49,7 @@ class TextRequest:
         hint: A description of what can follow the prefix, if the texts are too many.
         refused: What the model wrote there, which cannot follow.
         constraint: What can follow the prefix, in a notation that the model enforces; `None` if there is none.
-        says_choices: Whether the prompt says the choices. Where the constraint has them, the prompt stays as it was,
+        says_choices: Whether the prompt lists the choices. Where the constraint has them, the prompt stays as it was,
             so that a prefix cache has it.
         seconds: Seconds after which nobody waits for the reply; `None` if they are not known.
     """

@@ -62,7 +62,7 @@ def render_messages(request: TextRequest, *, continues: bool) -> list[Message]:
 
 
 def _said(messages: list[Message], prefix: str) -> list[Message]:
-    r"""Return messages after which the assistant says a text: as the end of its own message, if that is the last one.
+    r"""Return messages after which the assistant has written a text, at the end of its message if that is the last one.
 
     Servers refuse two messages of the assistant at the end.
 
@@ -77,7 +77,7 @@ def _said(messages: list[Message], prefix: str) -> list[Message]:
 
 
 def _where(request: TextRequest) -> list[str]:
-    """Return a sentence that says what can follow the prefix; none if the request says nothing about it.
+    """Return a sentence about what can follow the prefix; none if the request has no constraint.
 
     >>> _where(TextRequest(prompt="", choices=("a", "b"))), _where(TextRequest(prompt="", says_choices=False))
     (['At the start, only one of these: `a`, `b`'], [])

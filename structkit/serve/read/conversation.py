@@ -20,7 +20,7 @@ _CODE = "invalid_value"
 
 
 class Conversation:
-    """Collects what was said and called.
+    """Collects messages and calls.
 
     The ids of calls are numbered in order, so that equal conversations have equal prompts.
 
@@ -28,7 +28,7 @@ class Conversation:
         param: The field of the conversation.
 
     Attributes:
-        turns: What was said, as messages of the model.
+        turns: The messages, in the form of the model.
         has_calls: Whether there are calls.
     """
 
@@ -44,7 +44,7 @@ class Conversation:
         self._outputs: dict[str, Output] = {}
 
     def add(self, role: str, text: str) -> None:
-        """Add what somebody said: `system`, `developer`, `user` or `assistant`.
+        """Add a message of a role: `system`, `developer`, `user` or `assistant`.
 
         Raises:
             ApiError: A call before has no output.

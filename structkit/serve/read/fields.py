@@ -79,7 +79,7 @@ class Fields:
         return f"{self.place}.{name}" if self.place else name
 
     def check_names(self, known: Sequence[str], remedies: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Refuse unknown fields: what is ignored without a word is believed to have an effect.
+        """Refuse unknown fields: the caller of an ignored field expects an effect.
 
         Args:
             known: The names of the fields.

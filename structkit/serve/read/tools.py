@@ -69,7 +69,7 @@ def read_tools(body: Fields, conversation: Conversation, *, is_flat: bool = Fals
 
     Args:
         body: The request.
-        conversation: What was said and called.
+        conversation: The messages and calls.
         is_flat: Whether the fields of a function are those of its tool, as in a request for a response.
 
     Raises:
