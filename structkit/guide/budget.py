@@ -299,7 +299,7 @@ class Budgets:
         return 2 * tokens + max(map(len, distinct_texts(state.frames)), default=0)
 
     def _has_room(self, state: State, tokens: int, frames: Collection[Frame] | None) -> bool:
-        """Return whether the margin in `tokens` surely is enough for each distinct text; see `_with_margin`."""
+        """Return whether the margin in `tokens` is certainly enough for each distinct text; see `_with_margin`."""
         index = self.index
         if tokens >= UNREACHABLE - 1 or not (index.is_exact and index.vocabulary.has_all_bytes):
             return False

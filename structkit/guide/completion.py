@@ -44,7 +44,7 @@ _CAPACITY = 1 << 14
 """Initial capacity for interned frames, so that few searches have to begin again."""
 
 _MAX_BYTES = 1 << 22
-"""Size of the interned frames beyond which they are made anew."""
+"""Size of the interned frames beyond which they are made again."""
 
 
 class CompletionSearch:

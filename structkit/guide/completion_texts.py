@@ -1,4 +1,4 @@
-"""The distinct texts that a completion adds, which tell whether it also is one after a token to the same frames."""
+"""The distinct texts that a completion adds, which decide whether it also is one after a token to the same frames."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class Guide:
 
     @property
     def is_overgrown(self) -> bool:
-        """Whether texts made so many of the rules that have no end that a cache compiles the target anew."""
+        """Whether texts made so many of the rules that have no end that a cache compiles the target again."""
         return self.automaton.is_unbounded and self.automaton.tables.nbytes > _MAX_GROWN
 
     def precompute(self, max_states: int = 10_000) -> int:

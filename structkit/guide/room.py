@@ -47,12 +47,12 @@ class DistinctRoom:
         self._callees = [rule for rule in callees if self._automaton.sole_text(rule) is None]
         starts = [self._automaton.start.item(rule) for rule in self._callees]
         self.at_start = min(map(self.of, starts), default=_UNLIMITED)
-        """The fewest texts of a distinct text that was not begun."""
+        """The fewest texts of a distinct text that was not started."""
         self._everywhere: int | None = None
 
     @property
     def everywhere(self) -> int:
-        """The fewest texts of a distinct text that was or was not begun."""
+        """The fewest texts of a distinct text that was or was not started."""
         if self._everywhere is None:
             self._everywhere = self._least() if self.at_start else 0
         return self._everywhere

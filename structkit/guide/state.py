@@ -25,7 +25,6 @@ __all__ = [
     "States",
     "distinct_depth",
     "distinct_texts",
-    "frames_entered",
     "mask_of",
     "masks_of",
     "max_cost_of",
@@ -195,7 +194,7 @@ def rows_below(
         LimitExceeded: It takes too much work.
     """
     found: list[tuple[NDArray[np.int32], Frame, Row]] = []
-    level = frames_entered(automaton, exits)
+    level = _frames_entered(automaton, exits)
     while level:
         work.pay(_STEPS_PER_FRAME * len(level), "the search for the tokens of a mask")
         after: list[tuple[NDArray[np.int32], Below]] = []
@@ -203,11 +202,11 @@ def rows_below(
             row = row_at(reached, frame)
             found.append((reached, frame, row))
             after.append((row.exit_nodes, frame.below))
-        level = frames_entered(automaton, after)
+        level = _frames_entered(automaton, after)
     return found
 
 
-def frames_entered(
+def _frames_entered(
     automaton: Automaton, exits: Iterable[tuple[NDArray[np.int32], Below]]
 ) -> dict[Frame, NDArray[np.int32]]:
     """Return the frames that tokens enter, each with the trie nodes.
@@ -287,8 +286,8 @@ def _distinct_start_tokens(frame: Frame, index: Index, *, finished_only: bool) -
     start_row = index.distinct_start_row(None, None, frame, row, finished_only=finished_only)
     yield from start_row.mask.tokens()
     exits, plain = [(row.exit_nodes, frame.below)], [(start_row.exit_nodes, frame.below)]
-    while level := frames_entered(index.automaton, exits):
-        plain_level = frames_entered(index.automaton, plain)
+    while level := _frames_entered(index.automaton, exits):
+        plain_level = _frames_entered(index.automaton, plain)
         exits, plain = [], []
         for at, nodes in level.items():
             row = index.continuation_row(nodes, at)

@@ -267,7 +267,7 @@ class Index:
         return UNREACHABLE if total >= _NEVER else min(total, UNREACHABLE - 1)
 
     def _rule_upper_bound(self, frame: Frame) -> int:
-        """The tokens that surely lead from the frame to the end of its rule."""
+        """The tokens that certainly lead from the frame to the end of its rule."""
         tokens: int = self.token_distances.item(0, frame.state)
         return _NEVER if tokens >= UNREACHABLE else tokens + self._token_distance.pending(frame)
 
@@ -369,7 +369,7 @@ class Index:
         return number
 
     def _key(self, exit_list: int, frame: Frame) -> RowKey:
-        """Frames with equal keys have equal rows: no token is long enough to tell larger counts apart."""
+        """Frames with equal keys have equal rows: no token is long enough to distinguish larger counts."""
         rule = self.automaton.rule_of[frame.state]
         least, most = self.automaton.counter_bounds[rule]
         if least == 0 and most < 0:
@@ -409,7 +409,7 @@ class Index:
             nodes = sorted_set(nodes)
         scratch = self.scratch_pool.acquire()
         arena, room = scratch.arena, ARENA_SIZE
-        before = signatures.copy()  # a walk that begins anew must not take back what other frames have added
+        before = signatures.copy()  # a walk that starts again must not take back what other frames have added
         while True:
             tables = self._tables(distinct_mode, frame) if distinct_mode else self.automaton.tables
             missing = scratch.missing_flags(len(tables.start))

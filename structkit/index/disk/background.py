@@ -74,10 +74,8 @@ class Writer:
             self._jobs.append(job)
             self._submitted = time.monotonic()
             self._is_crowded |= len(self._jobs) >= _CROWD
-            if self._thread is None or len(self._jobs) in (
-                1,
-                _CROWD,
-            ):  # otherwise the thread knows what to do
+            # Otherwise the thread is awake, or wakes by itself.
+            if self._thread is None or len(self._jobs) in (1, _CROWD):
                 self._wake()
         return True
 

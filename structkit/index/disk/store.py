@@ -6,7 +6,7 @@ name and then moved, so that readers never see an incomplete file. A file that d
 deleted and written again. The source of structkit is part of every key, so files of other versions are not read.
 
 The contents of a file with a valid checksum are trusted. Therefore the folder is created with mode 0700, and a folder
-or a file that another user owns or can write to is not used. Whoever makes a folder private that was open to others
+or a file that another user owns or can write to is not used. A user who makes a folder private that was open to others
 keeps the files that they left in it, so each file is checked as well, and links are not followed.
 """
 

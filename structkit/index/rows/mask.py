@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 __all__ = ["MAX_SPARSE_WORDS", "Mask", "sparse_mask", "union", "write_union"]
 
 MAX_SPARSE_WORDS = 256
-"""Words of a mask, if no more are set or told from another's, that are held alone: a fifth of 128,000 tokens'."""
+"""Words of a mask, if no more are set or differ from another's, that are held alone: a fifth of 128,000 tokens'."""
 
 _NO_WORDS: NDArray[np.int64] = np.empty(0, np.int64)
 _NO_VALUES: NDArray[np.uint32] = np.empty(0, np.uint32)

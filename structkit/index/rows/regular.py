@@ -25,7 +25,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 __all__ = ["RegularRows"]
 
 _MIN_COMMON_BYTES = 65
-"""Bytes that lead from a state to one and the same, so that the rows of the two are nearly alike: free text, say. More
+"""Bytes that lead from a state to one and the same, so that the rows of the two are nearly equal, as in free text. More
 than the 64 bytes that end a character beyond ASCII: inside the character few tokens are allowed."""
 
 _MAX_SHARED_STATES = 64

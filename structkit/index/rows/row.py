@@ -59,8 +59,8 @@ class CountedRow:
         iterations: int16[tokens] or int32, twice the rounds that a token begins, plus 1 if it leaves the repetition;
             -1 for
             none.
-        exit_nodes: int32[...], the trie nodes at which the rule can end if enough rounds have begun.
-        exit_iterations: int16[...] or int32, the rounds that have begun there.
+        exit_nodes: int32[...], the trie nodes at which the rule can end if enough rounds have started.
+        exit_iterations: int16[...] or int32, the rounds that have started there.
         max_costs: int32[...], by what is in `iterations` the most tokens needed after such a token; -1 where there
             is none.
     """
