@@ -389,7 +389,7 @@ def __getattr__(name: str) -> object:
 
 
 def _missing(name: str) -> AttributeError:
-    """Return the error of a name that does not exist; Python adds a similar name if it knows the module."""
+    """Return the error of a name that does not exist; Python adds a similar name if it has the module."""
     remedy = ""
     if not name.startswith("_"):
         homes = [home for home, names in _NAMES_OF_MODULES.items() if name in names]

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from structkit.errors import GenerationError, StructkitError
 
-__all__ = ["add_location", "add_note", "is_fault", "report_fault", "shrink"]
+__all__ = ["add_location", "add_note", "report_fault", "shrink"]
 
 _PACKAGE = str(Path(__file__).parent)
 _MAX_CASE = 4_000
@@ -52,14 +52,14 @@ def report_fault(error: BaseException, case: Callable[[], str]) -> None:
 
     Args:
         error: The error.
-        case: Returns Python code that fails alike; called for a fault only.
+        case: Returns Python code that fails in the same way; called for a fault only.
 
     >>> error = KeyError("a structkit error has no note")
     >>> report_fault(error, lambda: "1 / 0")
     >>> getattr(error, "__notes__", [])
     []
     """
-    if not isinstance(error, Exception) or not is_fault(error) or getattr(error, "_is_reported", False):
+    if not isinstance(error, Exception) or not _is_fault(error) or getattr(error, "_is_reported", False):
         return
     try:
         code = case()
@@ -74,7 +74,7 @@ def report_fault(error: BaseException, case: Callable[[], str]) -> None:
     error._is_reported = True  # type: ignore[attr-defined]
 
 
-def is_fault(error: BaseException) -> bool:
+def _is_fault(error: BaseException) -> bool:
     """Whether code of structkit failed, and did not raise the error on purpose.
 
     The innermost frame is one of structkit, and it does not execute a `raise` statement. Errors of a user's validator,
@@ -97,7 +97,7 @@ def shrink(
     """Return a part of a JSON Schema that fails at the same place with the same type of error.
 
     Each round leaves out one key or one item, or puts a subschema in the place of the schema, as long as the rest still
-    fails alike and there is time.
+    fails in the same way and there is time.
 
     Args:
         schema: A schema that fails.

@@ -199,10 +199,10 @@ class GrammarError(StructkitError):
         return _window(self.source, self.column - 1)
 
 
-def _window(text: str, column: int, width: int = 100) -> tuple[str, str]:
-    """Return about `width` characters of `text` around `column`, and a line with a caret below it."""
-    start = max(0, column - width // 2)
-    cut = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[start : start + width])
+def _window(text: str, column: int) -> tuple[str, str]:
+    """Return about 100 characters of `text` around `column`, and a line with a caret below it."""
+    start = max(0, column - 50)
+    cut = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[start : start + 100])
     return cut, f"{' ' * (column - start)}^"
 
 

@@ -99,7 +99,7 @@ class Limits:
 
     memory: int = 256 * 2**20
     """Bytes of the automata that are built before the first token. What is made later has bounds of its own: masks and
-    the ways to read a text (`row_bytes`), and rules that have no end, with which a guide is compiled anew."""
+    the ways to read a text (`row_bytes`), and rules that have no end, with which a guide is compiled again."""
 
     search_states: int = 20_000
     """States searched to decide whether a vocabulary without some byte tokens can complete a value."""

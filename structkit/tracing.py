@@ -1,6 +1,6 @@
 """Spans of OpenTelemetry. The only file that imports it.
 
-OpenTelemetry is never imported first: a program that wants spans has imported it and set a tracer provider. Otherwise
+OpenTelemetry is never imported first: a program with spans has imported it and set a tracer provider. Otherwise
 `start_span` returns `None`, within a few microseconds.
 """
 
@@ -108,7 +108,7 @@ def start_span(
 
 
 def captures_content(explicit: bool | None) -> bool:
-    """Whether spans and traces contain messages, arguments and results: as given, or as the variable says."""
+    """Whether spans and traces contain messages, arguments and results: as given, or as in the variable."""
     return os.environ.get(_CONTENT_VARIABLE, "").lower() in _CAPTURES if explicit is None else explicit
 
 

@@ -24,7 +24,7 @@ from structkit.vocabulary.vocabulary import byte_vocabulary
 __all__ = ["explain"]
 
 _NOT_IN_GRAMMARS = {"uniqueItems"}
-"""Keywords that neither a grammar nor a regex says."""
+"""Keywords that neither a grammar nor a regex expresses."""
 
 
 @names_arguments

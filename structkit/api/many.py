@@ -21,6 +21,7 @@ from structkit.targets.specs import TextTarget
 from structkit.targets.targets import AnyTarget
 
 __all__ = [
+    "ManyResultsOptions",
     "aextract_many",
     "agenerate_many",
     "astream_many",

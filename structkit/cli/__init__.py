@@ -474,7 +474,7 @@ def _source(path: str) -> str:
 def _show_warning(
     otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any
 ) -> None:
-    """Print a warning of structkit as a message: a line of a program says nothing to who typed a command."""
+    """Print a warning of structkit as a message: a line of a program means nothing to the user of a command."""
     if category.__module__.startswith("structkit"):
         sys.stderr.write(f"structkit: warning: {message}\n")
     else:

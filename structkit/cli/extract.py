@@ -22,7 +22,7 @@ from structkit.targets.grammar import Grammar, Syntax
 from structkit.targets.specs import Choice, Regex
 from structkit.targets.targets import AnyTarget
 
-__all__ = ["extract", "read_grammar", "read_options", "read_prompt", "read_schema", "read_type"]
+__all__ = ["extract", "read_options", "read_prompt", "read_schema", "read_type"]
 
 
 def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tuple[str, int]:
@@ -45,7 +45,7 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tup
 
 def _target(arguments: argparse.Namespace) -> AnyTarget:
     if arguments.grammar:
-        return read_grammar(Path(arguments.grammar), arguments.syntax, arguments.start)
+        return _read_grammar(Path(arguments.grammar), arguments.syntax, arguments.start)
     if arguments.regex is not None:
         return Regex(arguments.regex)
     if arguments.choice:
@@ -53,7 +53,7 @@ def _target(arguments: argparse.Namespace) -> AnyTarget:
     return read_type(*arguments.type) if arguments.type else read_schema(arguments.schema)
 
 
-def read_grammar(path: Path, syntax: Syntax, start: str | None) -> Grammar[str]:
+def _read_grammar(path: Path, syntax: Syntax, start: str | None) -> Grammar[str]:
     """Read a grammar from a file.
 
     Raises:
@@ -158,7 +158,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
         raise ValueError("--resume requires files as --input and --output")
     check_int("--batch-size", arguments.batch_size, 1)
     options = Options(max_tokens=arguments.max_tokens)
-    # A model that returns text refuses settings of sampling.
+    # A model that returns text has no settings of sampling.
     for name in ("seed", "temperature", "order", "whitespace", "defaults", "null", "source", "on_limit"):
         if (value := getattr(arguments, name)) is not None:
             options[name] = value

@@ -21,7 +21,7 @@ from structkit.models.text.protocol import TextModel
 if TYPE_CHECKING:
     from structkit.serve import ServerConfig
 
-__all__ = ["read_config", "serve", "share_arenas"]
+__all__ = ["serve", "share_arenas"]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -50,7 +50,7 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
         from structkit.serve import create_app
     except ImportError as error:
         raise MissingExtra("serve", "structkit serve needs", error.name or "starlette") from error
-    config = read_config(arguments)
+    config = _read_config(arguments)
     share_arenas()
     model = load(arguments.model)
     if isinstance(model, TextModel):
@@ -103,7 +103,7 @@ def _ended_by_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def read_config(arguments: argparse.Namespace) -> ServerConfig:
+def _read_config(arguments: argparse.Namespace) -> ServerConfig:
     """Return the settings of the arguments.
 
     Raises:

@@ -8,9 +8,9 @@ from pathlib import Path
 from structkit.cli.parser import reason_of
 from structkit.errors import MissingExtra, StructkitError
 
-__all__ = ["STARTER", "init", "print_completion"]
+__all__ = ["init", "print_completion"]
 
-STARTER = '''\
+_STARTER = '''\
 """Reads a text into an instance of a class: `python {name} "Ana Souza, 34, works as a nurse in Porto."`
 
 The same on the command line: `structkit extract --type {name}:Person --file notes.txt`
@@ -57,7 +57,7 @@ def init(parsed: argparse.Namespace) -> tuple[str, int]:
         StructkitError: The file exists, or cannot be written.
     """
     path = Path(parsed.path)
-    program = STARTER.format(name=path.name, model=repr(parsed.model))
+    program = _STARTER.format(name=path.name, model=repr(parsed.model))
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(program)

@@ -26,7 +26,7 @@ _MAX_GROUP = 300
 
 
 class Notation(ABC):
-    """Prints plain rules; a subclass says how one writes each part.
+    """Prints plain rules; a subclass writes each part.
 
     Args:
         rules: Plain rules.

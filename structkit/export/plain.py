@@ -143,7 +143,7 @@ class Plain:
         return RuleRef(rule)
 
     def separated_list(self, node: SeparatedList, name: str) -> Node:
-        """Return a list. Where several parts may be the first, a rule says what follows the items of a part."""
+        """Return a list. Where several parts may be the first, a rule has what follows the items of a part."""
         parts = [(self.node(part.node, name), part.min_count, part.max_count) for part in node.parts]
         parts = [(part, low, high) for part, low, high in parts if high != 0 and (part is not NEVER or low)]
         separator = LiteralText(node.separator)

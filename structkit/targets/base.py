@@ -109,7 +109,7 @@ class Target(ABC, Generic[T_co]):
         return Quote.read(found[0]) if found else None
 
     def rule_reader(self, rules: Collection[str], **style: Unpack[RulesOptions]) -> RuleReader:
-        """Return what tells the rules of a grammar in a text.
+        """Return what reports the rules of a grammar in a text.
 
         Raises:
             ValueError: The target is not a grammar, or has no such rule.

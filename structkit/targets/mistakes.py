@@ -17,7 +17,7 @@ def reject_value(target: object) -> None:
     """Reject a value that is neither a type nor another target.
 
     Raises:
-        SchemaError: The target is such a value; the remedy says what was probably meant.
+        SchemaError: The target is such a value; the remedy names what was probably meant.
 
     >>> reject_value(["yes", "no"])
     Traceback (most recent call last):

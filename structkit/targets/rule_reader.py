@@ -33,7 +33,7 @@ class RuleBoundary(NamedTuple):
 
 
 class RuleReader:
-    """Says which rules have begun and ended in a text that grows, each as soon as no continuation changes it.
+    """Reports which rules have started and ended in a text that grows, each as soon as no continuation changes it.
 
     Args:
         source: The grammar.

@@ -40,7 +40,7 @@ from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["NO_MORE_CALLS", "AgentConfig", "OnError", "OnLimit"]
+__all__ = ["MIN_RESULT_TOKENS", "NO_MORE_CALLS", "AgentConfig", "OnError", "OnLimit"]
 
 OnLimit: TypeAlias = Literal["raise", "answer"]
 OnError: TypeAlias = Literal["raise", "report"]

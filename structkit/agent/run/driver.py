@@ -31,7 +31,7 @@ from structkit.generate.schedule.prefix_cache import CachedRow
 from structkit.generate.threads.event_loop import in_thread, using_event_loop
 from structkit.models.text.protocol import AnyModel, TextModel
 
-__all__ = ["drive_async", "drive_events", "drive_events_async", "drive_sync"]
+__all__ = ["AsyncEvents", "Events", "drive_async", "drive_events", "drive_events_async", "drive_sync"]
 
 Events: TypeAlias = "Generator[AgentEvent[object] | StepEnd[object], None, None]"
 AsyncEvents: TypeAlias = "AsyncGenerator[AgentEvent[object] | StepEnd[object], None]"

@@ -22,7 +22,16 @@ from structkit.generate.sample import kernels
 from structkit.models.single_row import call_model
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["MASK", "Penalty", "Processor", "ProcessorStack", "Suppress"]
+__all__ = [
+    "MASK",
+    "AnyProcessor",
+    "LogitsRow",
+    "LogitsStep",
+    "Penalty",
+    "Processor",
+    "ProcessorStack",
+    "Suppress",
+]
 
 LogitsRow: TypeAlias = NDArray[np.float32]
 LogitsStep: TypeAlias = Callable[[Sequence[int], LogitsRow], LogitsRow]
