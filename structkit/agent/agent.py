@@ -25,7 +25,7 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
-from structkit.arguments.checks import check_int
+from structkit.arguments.checks import check_count, check_type
 from structkit.arguments.names import missing_attribute
 from structkit.errors import AgentError
 from structkit.generate.input.arguments import check_model
@@ -231,12 +231,10 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             TypeError: An option has the wrong type.
         """
         check_model(model)
-        _check_count("max_steps", max_steps, None)
-        _check_count("max_parallel_calls", max_parallel_calls, _MAX_PARALLEL_CALLS)
-        if not (name is None or isinstance(name, str)):
-            raise TypeError(f"name must be a string, not {name!r:.60}")
-        if not isinstance(allow_text, bool):
-            raise TypeError(f"allow_text must be True or False, not {allow_text!r:.60}")
+        check_count("max_steps", max_steps, 1)
+        check_count("max_parallel_calls", max_parallel_calls, 1, _MAX_PARALLEL_CALLS)
+        check_type("name", name, (str, type(None)), "a string")
+        check_type("allow_text", allow_text, bool, "True or False")
         if on_limit not in ("raise", "answer"):
             raise ValueError(f'on_limit must be "raise" or "answer", not {on_limit!r:.60}')
         if errors not in ("raise", "report"):
@@ -281,9 +279,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             prefix_cache=PrefixCache(writing.limits.prefix_cache_tokens),
         )
         config.check()
-        if (
-            settings.examples and deps_type is object
-        ):  # validators of a type may need dependencies, as their context
+        # Validators of another type may need dependencies, as their context.
+        if settings.examples and deps_type is object:
             config.check_examples()
         self._configure(config)
 
@@ -465,11 +462,3 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
 def _own_arguments() -> list[str]:
     """Return the names of the arguments of `Agent` that are not those of `structkit.extract`."""
     return [name for name, each in signature(Agent).parameters.items() if each.kind is not each.VAR_KEYWORD]
-
-
-def _check_count(name: str, count: int | None, maximum: int | None) -> None:
-    if count is None:
-        raise TypeError(f"{name} must be an integer, not None")
-    check_int(name, count, 1)
-    if maximum is not None and count > maximum:
-        raise ValueError(f"{name} must be at most {maximum}, not {count}")

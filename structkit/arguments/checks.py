@@ -85,7 +85,7 @@ def check_type(name: str, value: object, kind: type | tuple[type, ...], expected
     TypeError: source must be a string or None, not 1
     """
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {expected}, not {value!r}")
+        raise TypeError(f"{name} must be {expected}, not {value!r:.60}")
 
 
 def read_path(name: str, value: object) -> Path | None:

@@ -15,7 +15,7 @@ from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentCo
 from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded
 from structkit.agent.run.state import RunState, with_note
 from structkit.agent.run.step import AvailableTool, StepTarget
-from structkit.arguments.checks import check_int, check_number
+from structkit.arguments.checks import check_int, check_number, check_type
 from structkit.arguments.names import names_arguments
 from structkit.errors import BudgetTooSmall, GenerationError
 from structkit.generate.decode.budget import DEFAULT_MAX_TOKENS, token_budget
@@ -95,8 +95,7 @@ class RunBudget:
     """
 
     def __init__(self, config: AgentConfig, state: RunState, usage_limits: UsageLimits) -> None:
-        if not isinstance(usage_limits, UsageLimits):
-            raise TypeError(f"usage_limits must be a structkit.UsageLimits, not {usage_limits!r:.60}")
+        check_type("usage_limits", usage_limits, UsageLimits, "a structkit.UsageLimits")
         own = config.settings
         self.usage = state.usage
         self.step_usage = list(state.step_usage)

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from structkit.agent.tools.context import Context
-from structkit.arguments.checks import check_int, check_number
+from structkit.arguments.checks import check_int, check_number, check_type
 from structkit.arguments.names import names_arguments
 from structkit.errors import AgentError
 from structkit.functions.call import Call
@@ -122,9 +122,8 @@ class Tool(Generic[P, R_co]):
             raise TypeError(
                 f"requires_approval is True, False, or a function of the call, not {approval!r:.60}"
             )
-        for what, switch in (("defer", self.defer), ("sequential", self.sequential)):
-            if not isinstance(switch, bool):
-                raise TypeError(f"{what} of {self.name} must be True or False, not {switch!r:.60}")
+        for name, value in (("defer", self.defer), ("sequential", self.sequential)):
+            check_type(f"{name} of {self.name}", value, bool, "True or False")
         if iscoroutinefunction(approval):
             raise TypeError(
                 f"requires_approval of {self.name} must be sync; use def, or raise ApprovalRequired in the tool"

@@ -346,8 +346,7 @@ def _rules(options: StreamOptions) -> tuple[str, ...]:
 
 def _processors(options: CommonOptions) -> tuple[AnyProcessor, ...]:
     processors = options.get("processors", ())
-    if not isinstance(processors, (list, tuple)):
-        raise TypeError(f"processors must be a list, not {processors!r}")
+    check_type("processors", processors, (list, tuple), "a list")
     penalty = options.get("repetition_penalty")
     if penalty is None:
         return tuple(processors)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod, signature
 from typing import TypeAlias, cast
 
-from structkit.arguments.checks import check_count
+from structkit.arguments.checks import check_count, check_type
 from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
@@ -73,8 +73,7 @@ def from_function(
             f"from_function takes a function of a text, not {function!r:.60}; write def complete(text: str) -> str"
         )
     for option, value in (("chat", chat), ("continues", continues), ("thread_safe", thread_safe)):
-        if not isinstance(value, bool):
-            raise TypeError(f"{option} must be True or False, not {value!r:.60}")
+        check_type(option, value, bool, "True or False")
     name = name or str(getattr(function, "__name__", type(function).__name__))
     _check_parameters(function, name, "messages: list[dict[str, str]]" if chat else "text: str")
     check_reply_bounds(timeout, max_calls)

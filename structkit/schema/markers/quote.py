@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from structkit.arguments.checks import check_type
 from structkit.arguments.names import names_arguments
 from structkit.errors import SchemaError
 from structkit.schema.ir.nodes import Format
@@ -50,8 +51,7 @@ class Quote:
     def __post_init__(self) -> None:
         if not isinstance(self.source, (str, type(None))):
             raise TypeError(f"source must be a string, not {type(self.source).__name__}")
-        if not isinstance(self.words, bool):
-            raise TypeError(f"words must be True or False, not {self.words!r}")
+        check_type("words", self.words, bool, "True or False")
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
         """Add the keyword to the JSON Schema."""
