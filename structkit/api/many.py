@@ -54,7 +54,7 @@ class BatchOptions(TypedDict, total=False):
 
     results_file: str | os.PathLike[str] | None
     """A file in JSON Lines to which each result is added when it is complete. The prompts whose results it has already
-    are not generated again, so that a call that was stopped goes on where it was. Errors are not stored."""
+    are not generated again, so that a call that was stopped continues where it was. Errors are not stored."""
 
 
 class ReturnExceptionsOptions(TypedDict, total=False):
@@ -122,7 +122,7 @@ def extract_many(model: AnyModel, prompts: Prompts, target: Targets, **options: 
             `progress`, whether to show a progress bar (requires tqdm), by default only in a terminal;
             `return_exceptions`, whether to return the exception of a failed prompt in place of its value instead of
             raising the first one; `results_file`, a file to which results are added, and with which a call that was
-            stopped goes on. With a `seed`, each prompt has its own random numbers, independent of the batch.
+            stopped continues. With a `seed`, each prompt has its own random numbers, independent of the batch.
 
     Returns:
         The values, in the order of the prompts.

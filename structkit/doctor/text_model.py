@@ -26,7 +26,7 @@ _MAX_REASONING = 1_024
 
 _PREFIX = "one, two, three, four,"
 _PREFIX_LENGTH = 8
-"""Characters of a reply that the next request goes on from."""
+"""Characters of a reply that the next request continues from."""
 
 _COUNT = "Count from one to nine in words."
 
@@ -119,7 +119,7 @@ def _check_ranked(model: TextModel, said: _Said) -> Check:
 
 
 def _check_ids(model: TextModel, said: _Said) -> Check:
-    """Check whether the reply has the ids of its tokens, and a request can go on from them."""
+    """Check whether the reply has the ids of its tokens, and a request can continue from them."""
     name = "token ids"
     if not (model.capabilities.token_ids and isinstance(model, SupportsTokenIds)):
         found = "none are known, so a correction goes on from the text"

@@ -23,10 +23,10 @@ _UNLIMITED = 1 << 60
 """More texts than any value has."""
 
 _MAX_PATH = 8
-"""Steps along a shortest path that are looked at for a state that leads to itself."""
+"""Steps along a shortest path that are examined for a state that leads to itself."""
 
 _MAX_STATES = 5_000
-"""States of distinct texts that are looked at, at about 10 µs each; if there are more, some may have no room."""
+"""States of distinct texts that are examined, at about 10 µs each; if there are more, some may have no room."""
 
 
 class DistinctRoom:

@@ -206,7 +206,7 @@ class Index:
             row: The row.
             finished_only: Whether texts count only if they end inside the token too, or come to where there is an
                 end of what
-                they may go on with.
+                they may continue with.
         """
         begin, few = (
             (-1, -1)

@@ -127,7 +127,7 @@ class ScriptedModel(_WeightlessModel):
 
     The logits favour tokens that continue the reply from the current text, then the end token. Whitespace outside of
     strings may differ from the reply. Where a text differs otherwise, because the mask of the target or a budget
-    excludes the reply, the generation raises `ScriptError`. With `strict=False` it goes on instead: the logits favour
+    excludes the reply, the generation raises `ScriptError`. With `strict=False` it continues instead: the logits favour
     tokens that close open values and end.
 
     As a context manager, the model raises `ScriptError` at the end if replies are left; so does `Agent.override`.

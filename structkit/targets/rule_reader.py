@@ -112,7 +112,7 @@ class RuleReader:
                 continue
             text = self._text[self._open.pop() : at].decode()
             found = self._source.lark.derive(self._lark, text, rule)
-            if found is None:  # a terminal of the rule looks at what surrounds it
+            if found is None:  # a terminal of the rule depends on what surrounds it
                 return False
             self._known.append(RuleBoundary(_public_name(rule), at, self._tree(found, text)))
         return True

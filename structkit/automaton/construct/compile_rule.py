@@ -200,7 +200,7 @@ def _product_and_text(node: Node, limits: Limits, rules: Mapping[str, Node] | No
     """Return the automaton of a product and a text behind it, such as a string's closing quote.
 
     Appending the text to the product is faster than a subset construction. The result is `None` for other nodes, and
-    where the product may go on with the first byte of the text.
+    where the product may continue with the first byte of the text.
     """
     match node:
         case Seq((Intersection() as part, LiteralText(str(value)) as text)) if value and not is_substring(

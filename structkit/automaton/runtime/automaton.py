@@ -26,7 +26,7 @@ _FRAMES = 50_000
 """Frames that are kept to be found again; each is about 250 bytes."""
 
 _MAX_SOLE_TEXT_LENGTH = 1_000
-"""Bytes of a text that is looked at to see whether it is the only one of its rule."""
+"""Bytes of a text that is examined to see whether it is the only one of its rule."""
 
 
 class Automaton:

@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 _MAX_CALL_DEPTH = 16
-"""Rules that call each other and are looked at whether there is an end of their texts."""
+"""Rules that call each other and are examined whether there is an end of their texts."""
 
 _MAX_RULES = 256
-"""Rules that are looked at for what may come next; if there are more, they may repeat anything."""
+"""Rules that are examined for what may come next; if there are more, they may repeat anything."""
 
 _MAX_SWEEPS = 64
 """How far from the end of a rule states are looked for from which there is an end of texts."""
@@ -101,7 +101,7 @@ class DistinctTexts:
         row, width = int(automaton.row[first]), automaton.tables.width(first, stop)
         targets = automaton.targets[row : row + (stop - first) * width].reshape(-1, width)
         called = slice(calls[0], calls[-1])
-        is_call = automaton.call_rule[called] >= 0  # what follows a label is not looked at
+        is_call = automaton.call_rule[called] >= 0  # what follows a label is not examined
         callees, back = automaton.call_rule[called][is_call], automaton.call_next[called][is_call] - first
         starts = automaton.start[callees]
         built = bool((starts != UNBUILT).all())
@@ -180,7 +180,7 @@ class DistinctTexts:
         return bool(self.automaton.start[rule] != UNBUILT)
 
     def _finite_states(self, rule: int) -> NDArray[np.bool_]:
-        """bool[states of the rule]: whether it can go on there, but not without end."""
+        """bool[states of the rule]: whether it can continue there, but not without end."""
         automaton = self.automaton
         first, stop = automaton.state_range(rule)
         calls = np.diff(automaton.call_first[first : stop + 1]) > 0

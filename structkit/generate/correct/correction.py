@@ -374,7 +374,7 @@ class Correction:
 
         A key, number, literal or choice is taken back where a reply is cut or ends in it; any word where a reply breaks
         off. A reply whose only word would be taken back is kept, so that a model that writes a few characters at a time
-        goes on; where it broke off, it is asked again once before.
+        continues; where it broke off, it is asked again once before.
 
         Args:
             end: How the reply ended.

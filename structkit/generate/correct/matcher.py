@@ -115,7 +115,7 @@ class ReplyMatcher:
 
     @property
     def current(self) -> Reading | None:
-        """The only reading that goes on, if no other explains more of the reply."""
+        """The only reading that continues, if no other explains more of the reply."""
         if len(self._live) != 1:
             return None
         reading = self._live[0].reading

@@ -276,7 +276,7 @@ def _points(judged: Sequence[Judged]) -> tuple[tuple[float, float], ...]:
             members = blocks[-2][1] | blocks[-1][1]
             blocks[-2:] = [(places, members, corrected(members))]
     points = [(place, value) for places, _, value in blocks for place in places]
-    # Beyond the outer bins, the curve goes on with the slope of the line.
+    # Beyond the outer bins, the curve continues with the slope of the line.
     for end, near in ((-_MAX_LOGIT, points[0]), (_MAX_LOGIT, points[-1])):
         if near[0] != end:
             points.append((end, near[1] + slope * (end - near[0])))

@@ -75,7 +75,7 @@ class Draft:
     end: DraftEnd
     """`"complete"`: the reply completes the value. `"ended"`: the reply ended inside the value. `"refused"`: the rest
     of the reply cannot follow. `"empty"`: the reply added nothing. `"failed"` and `"timeout"`: the model failed, or was
-    too slow; the generation goes on if the reply had added text."""
+    too slow; the generation continues if the reply had added text."""
 
     seconds: float
     """The time of the reply."""

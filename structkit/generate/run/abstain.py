@@ -1,4 +1,4 @@
-"""Values that become null, or are left out, because the model is less sure of them than the caller asks."""
+"""Values that become null, or are left out, because the model is less sure of them than the caller requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of results, with which a batch that was stopped goes on where it was."""
+"""A file of results, with which a batch that was stopped continues where it was."""
 
 from __future__ import annotations
 

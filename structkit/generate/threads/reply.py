@@ -31,7 +31,7 @@ _LONG = 3_600.0
 
 
 class Reply:
-    """One reply of a text model. Its pieces are made only when they are asked for.
+    """One reply of a text model. Its pieces are made only when they are needed.
 
     The timeout of the model counts from the time at which the lock of the model is free.
 

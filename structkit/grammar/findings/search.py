@@ -239,7 +239,7 @@ class _Search:
                 yield self.finding("keyword", name, reason, example)
 
     def _text_lost_by_the_lexer(self, name: str, words: Iterable[str], others: Collection[str]) -> str | None:
-        """Return a short text that the rules contain with a word as a terminal, which is read as one of others."""
+        """Return a short text that the rules contain with a word as a terminal that others read instead."""
         found: list[str] = []
         for sentence in self.sentences.through(name, _MAX_SENTENCES):
             if self.is_lalr and not self._is_sentence(sentence):

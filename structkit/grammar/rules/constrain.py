@@ -45,7 +45,7 @@ _RESERVE, _SECOND = 0.25, 0.5
 rules without them are made.
 
 Each such requirement that a text may have doubles the contexts, and few texts have one: a string that ends with `\\"`,
-where the terminal goes on if another quotation mark follows anywhere.
+where the terminal continues if another quotation mark follows anywhere.
 """
 
 

@@ -1,7 +1,7 @@
 """What the text so far requires of the text that follows, at the end of a terminal.
 
 A terminal of Lark's dynamic lexers ends where `re.match` ends in the whole text. So threads that are preferred to the
-match must never match, lookaheads beyond the end must succeed, and lookbehinds look at the terminals before. All of
+match must never match, lookaheads beyond the end must succeed, and lookbehinds depend on the terminals before. All of
 this is finite: a `Context` is a state of an automaton over code points that reads along with the terminals.
 """
 
@@ -74,7 +74,7 @@ class Context(NamedTuple):
         never: Threads of which none may match.
         looks: Lookaheads.
         must: Threads of which one must match.
-        behind: The progress of the lookbehinds of each terminal that looks at the text before it; empty where
+        behind: The progress of the lookbehinds of each terminal that depends on the text before it; empty where
             something else keeps it.
         lexer: The class of the lexer; see `structkit.grammar.rules.lexing`.
         banned: The names of terminals that cannot come next.
@@ -145,7 +145,7 @@ class Contexts:
 
     Attributes:
         automata: The terminals whose ends make requirements, by number.
-        behind: The numbers of those that look at the text before them.
+        behind: The numbers of those that depend on the text before them.
         work: What the work is taken from.
     """
 
@@ -157,7 +157,7 @@ class Contexts:
 
     @cached_property
     def futures(self) -> Futures:
-        """What the threads that must not match say of the text behind a terminal."""
+        """What the threads that must not match require of the text behind a terminal."""
         return Futures(self.threads, self.work)
 
     @staticmethod

@@ -22,10 +22,10 @@ _BUILDING = "the terminals that can follow each other in a grammar"
 """What takes the work of a search."""
 
 _STEPS_PER_MOVE, _STEPS_PER_PLACE = 10, 100
-"""The work of a move of a rule, and of a place in which threads are looked at; see `Limits.work`."""
+"""The work of a move of a rule, and of a place in which threads are examined; see `Limits.work`."""
 
 _MAX_SEARCHED = 5_000
-"""Maximum places that are looked at to see whether threads can match."""
+"""Maximum places that are examined to see whether threads can match."""
 
 _Place: TypeAlias = "tuple[int, Terminal | None, int]"
 """Threads by number, a terminal, and a state of its automaton."""

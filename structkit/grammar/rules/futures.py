@@ -1,6 +1,6 @@
-"""What threads that go on behind the end of a terminal say of the texts behind it, as one automaton for all of them.
+"""What threads that continue behind a terminal require of the texts behind it, as one automaton for all of them.
 
-The automaton is built as far as it is asked for. Threads that match in the same texts are one (Hopcroft and Karp 1971),
+The automaton is built as far as it is needed. Threads that match in the same texts are one (Hopcroft and Karp 1971),
 and threads are superfluous beside others that match wherever they do: so few requirements differ.
 """
 
@@ -31,7 +31,7 @@ _STEPS_PER_PAIR = 15
 
 
 class Future(NamedTuple):
-    """What threads say of the next character.
+    """What threads require of the next character.
 
     Attributes:
         matched: The characters after which one of them has matched.
@@ -74,11 +74,11 @@ class Futures:
         return found
 
     def of(self, running: Running) -> Future:
-        """Return what threads say of the next character."""
+        """Return what threads require of the next character."""
         return self.at(self.number(running))
 
     def at(self, number: int) -> Future:
-        """Return what the threads with a number say of the next character."""
+        """Return what the threads with a number require of the next character."""
         if number not in self._futures:
             self._futures[number] = self._future(*self._running[number])
         return self._futures[number]

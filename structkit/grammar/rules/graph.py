@@ -195,7 +195,7 @@ def minimal(graph: Graph) -> Graph:
 def coarsest(kinds: Iterable[object], moves: Sequence[Iterable[tuple[object, int]]]) -> list[int]:
     """Return the number of a class for each state, so that states of a class have one kind and equivalent moves.
 
-    A state is looked at again only when a state behind one of its moves has left its class, and the largest part of a
+    A state is examined again only when a state behind one of its moves has left its class, and the largest part of a
     class that is divided stays the class (Hopcroft 1971, Blom and Orzan 2003).
 
     >>> coarsest("xyy", [[("a", 1)], [("b", 2)], [("b", 1)]])
@@ -220,7 +220,7 @@ def coarsest(kinds: Iterable[object], moves: Sequence[Iterable[tuple[object, int
         moved: list[int] = []
         for number, found in parts.items():
             groups = list(found.values())
-            if sum(map(len, groups)) == sizes[number]:  # else the states that are not looked at stay
+            if sum(map(len, groups)) == sizes[number]:  # else the states that are not examined stay
                 groups.remove(max(groups, key=len))
             for group in groups:
                 sizes[number] -= len(group)

@@ -114,7 +114,7 @@ _End: TypeAlias = "tuple[int, _Column]"
 
 
 class Variants:
-    """The rules with labels, each made when it is asked for.
+    """The rules with labels, each made when it is first needed.
 
     A rule with line breaks has an instance for each stack of columns around it. Instances of one variant have one
     automaton, in which callees have names that are relative to the stack; see `callee`.

@@ -41,7 +41,7 @@ class Fault(Exception):
         what: What went wrong, and the remedy.
         is_transient: Whether the same request can succeed later.
         status: The status of the reply; `None` if there is no complete reply.
-        retry_after: The seconds after which the server asks to try again; `None` if it does not say.
+        retry_after: The seconds after which the server asks to try again; `None` if it names none.
     """
 
     def __init__(

@@ -188,7 +188,7 @@ class ServerModel(RemoteModel):
             raise self._error(fault) from fault.__cause__
 
     def token_ids(self, request: TextRequest) -> list[int] | None:
-        """Return the token ids with which a request goes on from earlier replies; see `SupportsTokenIds`.
+        """Return the token ids with which a request continues from earlier replies; see `SupportsTokenIds`.
 
         Raises:
             ModelError: The server failed, or refuses to tokenize a text.

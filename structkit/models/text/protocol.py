@@ -109,10 +109,10 @@ class TextModel(Protocol):
 
 @runtime_checkable
 class SupportsTokenIds(Protocol):
-    """A text model that can go on from token ids; see `Capabilities.token_ids`."""
+    """A text model that can continue from token ids; see `Capabilities.token_ids`."""
 
     def token_ids(self, request: TextRequest) -> Sequence[int] | None:
-        """Return the ids of the prompt and the start of the answer with which a request goes on from earlier replies.
+        """Return the ids of the prompt and the start of the answer with which a request continues from earlier replies.
 
         `None` if they are not known, so that the request has a text.
 

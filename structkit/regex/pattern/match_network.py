@@ -26,7 +26,7 @@ def match_network(program: Program, max_steps: int = MAX_STEPS) -> Network:
 
     Args:
         program: The program.
-        max_steps: The maximum number of instructions that are looked at.
+        max_steps: The maximum number of instructions that are examined.
 
     Raises:
         LimitExceeded: The automaton takes more steps.

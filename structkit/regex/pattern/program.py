@@ -1,6 +1,6 @@
 r"""Patterns of Python's `re` as automata of ordered threads.
 
-A backtracking matcher tries the threads of an automaton in an order: greedy loops go on first, lazy loops end first,
+A backtracking matcher tries the threads of an automaton in an order: greedy loops continue first, lazy loops end first,
 and alternatives come in the order in which they are written. `Program` keeps this order, which decides where a match
 ends (Cox 2009, "Regular Expression Matching: the Virtual Machine Approach").
 """

@@ -41,7 +41,7 @@ _MAX_STATES = 20_000
 """Maximum states of the automaton of a pattern."""
 
 _MAX_THREADS = 20_000
-"""Maximum threads that are looked at in one step."""
+"""Maximum threads that are examined in one step."""
 
 _MAX_COMPARED = 100_000
 """Maximum steps to find out whether a pattern depends on the text before it."""
@@ -132,7 +132,7 @@ class Threads:
             `re.fullmatch`.
 
     Attributes:
-        steps: The number of instructions that were looked at.
+        steps: The number of instructions that were examined.
     """
 
     def __init__(self, program: Program, *, ordered: bool = True) -> None:
@@ -412,7 +412,7 @@ class TerminalAutomaton:
 
     @cached_property
     def looks_behind(self) -> bool:
-        """Whether a lookbehind may look at the text before the terminal."""
+        """Whether a lookbehind may depend on the text before the terminal."""
         return bool(self.threads.program.lookbehinds) and self._start_depends_on_the_past()
 
     def _start_depends_on_the_past(self) -> bool:
@@ -450,7 +450,7 @@ def build_terminal(program: Program, max_steps: int = MAX_STEPS) -> TerminalAuto
 
     Args:
         program: The program.
-        max_steps: The maximum number of instructions that are looked at.
+        max_steps: The maximum number of instructions that are examined.
 
     Raises:
         LimitExceeded: It has too many states.

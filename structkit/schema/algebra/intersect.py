@@ -75,7 +75,7 @@ class Combine(Protocol):
         path: SchemaPath,
         /,
     ) -> Schema:
-        """Return the values in so many of the parts."""
+        """Return the values in the given number of the parts."""
 
 
 class Intersector:

@@ -275,7 +275,7 @@ def possible_product(node: ObjectProduct, limits: Limits = Limits()) -> Schema: 
 
 
 _MAX_DERIVED = 20_000
-"""Maximum keys times parts of a formula for which the values of keys are looked at, at about 0.1 µs each. The states of
+"""Maximum keys times parts of a formula for which the values of keys are examined, at about 0.1 µs each. The states of
 larger products leave them out one by one."""
 
 

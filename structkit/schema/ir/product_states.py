@@ -212,7 +212,7 @@ def violated_by(part: ProductKey | ProductGroup) -> int:
 
 
 def count_formula(conditions: int, parts: tuple[Formula, ...], min_count: int, max_count: int) -> Formula:
-    """Return the formula of so many of some conditions and parts."""
+    """Return the formula of the given number of some conditions and parts."""
     within = conditions
     for part in parts:
         within |= part.within

@@ -36,7 +36,7 @@ _ITEMS = {"additionalItems", "contains", "items", "prefixItems", "unevaluatedIte
 
 
 _MAX_POINTER, _MAX_LOOKED_AT = 300, 3_000
-"""Steps of a pointer beyond which no loops are looked for, and subschemas that are looked at, at about 10 µs each."""
+"""Steps of a pointer beyond which no loops are looked for, and subschemas that are examined, at about 10 µs each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ class Combining(Protocol):
     def combine(
         self, parts: Sequence[Schema], min_count: int, max_count: int, path: SchemaPath
     ) -> Schema | None:
-        """Return the values in so many of the parts; `None` if combinations are multiplied out."""
+        """Return the values in the given number of the parts; `None` if combinations are multiplied out."""
 
 
 def dependent(raw: Mapping[str, object], others: Schema, path: SchemaPath, parser: Combining) -> Schema:

@@ -182,7 +182,7 @@ class _Parser:
     def combine(
         self, parts: Sequence[Schema], min_count: int, max_count: int, path: SchemaPath
     ) -> Schema | None:
-        """Return the values in so many of the parts; `None` if combinations are multiplied out."""
+        """Return the values in the given number of the parts; `None` if combinations are multiplied out."""
         count = self.intersector.combine
         return None if count is None else count(parts, min_count, max_count, self.intersector, path)
 

@@ -92,7 +92,7 @@ def _split(node: Schema, intersector: Intersector, path: SchemaPath) -> tuple[Sc
 def _count_others(
     parts: Sequence[Schema], min_count: int, max_count: int, intersector: Intersector, path: SchemaPath
 ) -> Schema:
-    """Return the values in so many of the parts, none of which has objects."""
+    """Return the values in the given number of the parts, none of which has objects."""
     if min_count == len(parts):
         return intersector.intersect(parts, path)
     if max_count == 0:
@@ -113,7 +113,7 @@ def _count_others(
 def _count(
     parts: Sequence[_ObjectPart], min_count: int, max_count: int, *, negated: bool = False
 ) -> _ObjectPart:
-    """Return the objects in so many of the parts, as a node without parts that are always or never met."""
+    """Return the objects in the given number of the parts, as a node without parts that are always or never met."""
     if len(parts) == min_count == 1:
         return parts[0]
     all_, any_ = min_count == len(parts), min_count == 1 and max_count == len(parts)

@@ -83,7 +83,7 @@ class _Multiplication:
     def _count(
         self, left: Schema, parts: Sequence[Object | Combined], min_count: int, max_count: int
     ) -> Schema:
-        """Return the objects of a union that are in so many parts."""
+        """Return the objects of a union that are in the given number of parts."""
         if min_count > max_count:
             return Never("no alternative is possible")
         counted = {0: left}

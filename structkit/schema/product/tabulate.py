@@ -49,7 +49,7 @@ _MAX_CASES = 512
 """Maximum number of disjoint cases of the values of one key."""
 
 _CONDITIONS = 10
-"""Conditions that are looked at in the time of one intersection."""
+"""Conditions that are examined in the time of one intersection."""
 
 _OPEN = (Additional(String(), Anything()),)
 
@@ -156,7 +156,7 @@ def _formula(node: Combined, numbers: dict[Object, int]) -> Formula:
 def _negated(
     parts: Iterable[Object | Combined], numbers: Mapping[Object, int], *, inside: bool = False
 ) -> int:
-    """Return the conditions that a `not` asks to be violated."""
+    """Return the conditions that a `not` excludes."""
     found = 0
     for part in parts:
         if isinstance(part, Combined):
@@ -173,7 +173,7 @@ class _Table:
         base: What all objects match.
         conditions: The objects that the formula counts, by number.
         formula: How many of them match.
-        negated: Those that a `not` asks to be violated, as the bits of a number.
+        negated: Those that a `not` excludes, as the bits of a number.
     """
 
     def __init__(

@@ -16,8 +16,8 @@ _RETRY_SECONDS = 1
 class Lease:
     """The places of a request. Belongs to the event loop.
 
-    Work in a thread that was cancelled can go on for a moment, as while a schema is compiled; so each thread holds the
-    lease until it has ended, and requests that are given up do not pile up.
+    Work in a thread that was cancelled can continue for a moment, as while a schema is compiled; so each thread holds
+    the lease until it has ended, and requests that are given up do not pile up.
     """
 
     def __init__(self, admission: Admission, count: int) -> None:
