@@ -74,7 +74,7 @@ class UncertainClass:
 def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool) -> UncertainClass:
     r"""Return the class `\d`, `\w`, `\s` or, for a capital letter, its complement.
 
-    >>> shorthand("d", "ecma").certain
+    >>> shorthand("d", "ecma", ascii_only=False).certain
     CharClass(ranges=((48, 57),))
     """
     if letter.isupper():
