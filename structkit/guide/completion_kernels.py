@@ -118,7 +118,7 @@ def search_completions(
         saved: int32[..., 3], scratch: parses.
         sizes: int64[2], receives the first entry whose text is complete, or -1, and the number of first tokens.
         first_tokens: int64[...], receives the first tokens of the completions found, some of them repeatedly. If it is
-            empty, the search ends when it has found a completion, and is thus smaller.
+            empty, the search ends when it has found a completion.
 
     Returns:
         The fewest tokens of a completion, `NOT_FOUND`, `EXHAUSTED`, or a negative result of `frame_kernels`.

@@ -6,12 +6,11 @@ from __future__ import annotations
 # fmt: off
 # ruff: noqa: SIM110 (numba compiles plain loops to faster code than generators)
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.automaton.core.jit import helper, inlined, kernel
 from structkit.automaton.core.kernels import FULL, OPERATION_BITS, TOO_MANY
 
-__all__ = ["AMBIGUOUS", "BUSY", "byte_classes", "determinize", "expand_runs", "sort_moves"]
+__all__ = ["AMBIGUOUS", "BUSY", "determinize", "sort_moves"]
 
 AMBIGUOUS = -1
 """Return value of `determinize` if edges for one byte differ in their operation."""
@@ -349,24 +348,3 @@ def sort_moves(edges, runs, texts, epsilon, calls, classes, first, edge_rows, ep
             byte += 1
     for e in range(len(edge_rows)):
         edge_rows[e, 1], edge_rows[e, 2] = classes[edge_rows[e, 1]], classes[edge_rows[e, 2]]
-
-
-def expand_runs(
-    edges: NDArray[np.int32], runs: NDArray[np.int32], texts: NDArray[np.uint8]
-) -> NDArray[np.int32]:
-    """Return the edges and the edges of runs, as int32[..., 5]; see `sort_moves`."""
-    source, first, lengths = runs.T
-    offset = np.arange(len(texts), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    targets = np.repeat(first, lengths) + offset
-    sources = np.where(offset == 0, np.repeat(source, lengths), targets - 1)
-    added = np.column_stack([sources, texts, texts, targets, np.zeros_like(targets)]).astype(np.int32)
-    return np.concatenate([edges, added])
-
-
-def byte_classes(edges: NDArray[np.int32]) -> tuple[NDArray[np.uint8], int]:
-    """Return the class of each byte, uint8[256], and the number of classes; bytes with equal edges share a class."""
-    begins = np.zeros(257, np.uint8)
-    begins[edges[:, 1]] = begins[edges[:, 2] + 1] = 1
-    begins[0] = 0
-    classes = np.cumsum(begins[:256], dtype=np.uint8)
-    return classes, int(classes[255]) + 1

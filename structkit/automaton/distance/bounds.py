@@ -65,9 +65,9 @@ class _Search:
         moves: The moves of each state of an automaton: the bound of a part or the part, and the state after it.
         ends: The names of an automaton, with the label with which it ends, for each state.
         distances: The bytes that are enough to reach each state from the start of its rule.
-        queue: The states that are looked at next, those with the fewest bytes first.
-        waiting: What waits for the bound of each rule: parts of automata, and rules that are none.
-        tried: The rules that were begun.
+        queue: The next states, those with the fewest bytes first.
+        waiting: What needs the bound of each rule: parts of automata, and rules that are none.
+        tried: The rules that were tried.
     """
 
     pending: list[str]

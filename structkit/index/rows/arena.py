@@ -1,4 +1,4 @@
-"""Frames in the arena of a walk: its columns, and what a walk knows of a frame."""
+"""Frames in the arena of a walk: its columns, and the stored properties of frames."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ leads to the same frames again leads on to the same frames, as in a loop over le
 
 Then, by label, the state behind the label, see `ReturnLabel`. Then, by the lowest bits of a state, the state, and in
 four columns the bytes that can follow its labels; behind the last of these states, whether they are those of another
-walk. Then in the same way, by state, what `is_loop` knows of it: whether it can be left without a byte and whether it
+walk. Then in the same way, by state, what `is_loop` has computed: whether it can be left without a byte and whether it
 has labels (bits), and in two columns each the ASCII bytes that lead from it to itself and those that do not leave it.
 """
 
@@ -220,7 +220,7 @@ def only_loops(
 
 @helper
 def _known_loop(arena, state, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next):
-    """Return the row of the arena with what `is_loop` knows of a state."""
+    """Return the row of the arena with what `is_loop` needs of a state."""
     if arena[KNOWN, LOOP_STATE]:
         arena[: KNOWN + 1, LOOP_STATE] = -1
         arena[KNOWN, LOOP_STATE] = 0
@@ -236,7 +236,7 @@ def _known_loop(arena, state, row, targets, classes, rule, final, has_moves, cal
 def _describe_loop(
     arena, place, state, row, targets, classes, rule, final, has_moves, call_first, call_rule, call_next
 ):
-    """Find what `is_loop` knows of a state. Bytes that can follow a label of it do not lead to itself."""
+    """Compute what `is_loop` needs of a state. Bytes that can follow a label of it do not lead to itself."""
     arena[place, LOOP_STATE] = state
     arena[place, LOOP_KIND] = _CAN_LEAVE if final[state] else 0
     for word in range(2):

@@ -103,7 +103,16 @@ from structkit.index.rows.row_kernels import (
 from structkit.index.rows.walk_kernels import LABEL_SHIFT, OVERFLOW, walk
 from structkit.index.rows.walk_kernels import MISSING as WALK_MISSING
 
-__all__ = ["write_mask"]
+__all__ = [
+    "CONFIGURATION",
+    "LIMIT",
+    "OUT_ROW",
+    "PLAN_COLUMNS",
+    "RESULT",
+    "find_masks",
+    "write_found",
+    "write_mask",
+]
 
 _FUEL = 512
 """Trie nodes that a row visits before Python computes it with kernels for many nodes, which other threads do not wait

@@ -37,7 +37,7 @@ def walk_counted(
             of int16, it is of int32 where tokens may begin too many rounds for that.
         exit_nodes: int32[trie nodes], receives the nodes inside a token at which the rule can end if enough rounds
             began.
-        exit_iterations: int16[trie nodes], receives the rounds that have begun there.
+        exit_iterations: int16[trie nodes], receives the rounds that have started there.
         max_costs: int32[2 * rounds that a token may begin + 2], receives by what is in `iterations` the most tokens
             needed
             after such a token, without those of the rounds that are still needed then; where there is none, it stays as

@@ -97,7 +97,7 @@ def walk_simple(
     filled = np.int64(0)
     others = np.int64(0)
     inside = rule[state]
-    arena[KNOWN, KNOWN_STATE] = arena[KNOWN, LOOP_STATE] = 1  # what another walk knows is of other states
+    arena[KNOWN, KNOWN_STATE] = arena[KNOWN, LOOP_STATE] = 1  # those of another walk are of other states
     for begin in nodes:
         path_states[trie_depth[begin]] = state
         node, end = np.int64(begin + 1), np.int64(trie_end[begin])

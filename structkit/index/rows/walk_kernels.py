@@ -340,7 +340,7 @@ def walk(
     arena[0, BELOW] = -1
     arena[0, REMAINING] = 0
     arena[0, ACTIVE] = 0
-    arena[KNOWN, KNOWN_STATE] = arena[KNOWN, LOOP_STATE] = 1  # what another walk knows is of other states
+    arena[KNOWN, KNOWN_STATE] = arena[KNOWN, LOOP_STATE] = 1  # those of another walk are of other states
     first_top, first_high, at_end = one, one, root
     # At the start of a token the frame is one of several that are settled already.
     if len(states) == 0 and len(nodes) > 0 and nodes[0] > 0:
@@ -462,7 +462,7 @@ def walk(
                     )
                 if top < 0:
                     return OVERFLOW, worst, filled
-                if high == low and not ended:  # nothing goes on, as where texts may be begun and not ended
+                if high == low and not ended:  # nothing follows, as where texts may start and not end
                     continue
             starting = len(starts) > 0 and starts[node]
             exits = ended | at_end if starting else ended
