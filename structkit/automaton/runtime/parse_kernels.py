@@ -86,29 +86,10 @@ def _may_end(context, state, count):
 
 
 @helper
-def _return(context, parses, low, high, below):
-    """Add the parses in which the rule above `below` has ended; return the end of the rows, or `TOO_MANY`."""
-    frames = int32_array(context, FRAMES)
-    ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
-    first, last = np.int64(0), np.int64(1)
-    if below < 0:
-        first, last = np.int64(ends[-2 - below]), np.int64(ends[-1 - below])
-    for item in range(first, last):
-        if high + 1 >= len(parses):
-            return np.int64(TOO_MANY)
-        at = np.int64(below if below >= 0 else items[item]) * FRAME_COLUMNS
-        high = _add_parse(
-            parses, low, high,
-            np.int64(frames[at + STATE]), np.int64(frames[at + COUNT]), np.int64(frames[at + BELOW]),
-        )
-    return high
+def _return(context, parses, low, high, below, label):
+    """Add the parses in which the rule above `below` has ended; return the end of the rows, or `TOO_MANY`.
 
-
-@helper
-def _return_labelled(context, parses, low, high, below, label):
-    """Add the parses in which the rule above `below` has ended with a label, as `_return` does.
-
-    The label is what stands for it in `Tables.call_rule`.
+    The label is its number in `Tables.call_rule`, which is negative, or 0 if the rule ends without one.
     """
     frames = int32_array(context, FRAMES)
     ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
@@ -119,7 +100,9 @@ def _return_labelled(context, parses, low, high, below, label):
         if high + 1 >= len(parses):
             return np.int64(TOO_MANY)
         at = np.int64(below if below >= 0 else items[item]) * FRAME_COLUMNS
-        state = state_behind(context, np.int64(frames[at + STATE]), label)
+        state = np.int64(frames[at + STATE])
+        if label < 0:
+            state = state_behind(context, state, label)
         if state >= 0:
             high = _add_parse(
                 parses, low, high, state, np.int64(frames[at + COUNT]), np.int64(frames[at + BELOW])
@@ -201,13 +184,13 @@ def _close(context, parses, low, high):
                 return np.int64(TOO_MANY)
             state, below = np.int64(parses[i, STATE]), np.int64(parses[i, BELOW])
             if below != NO_FRAME and final[state] and parses[i, COUNT] >= min_count[rules[state]]:
-                high = _return(context, parses, low, high, below)
+                high = _return(context, parses, low, high, below, np.int64(0))
                 if high < 0:
                     return high
             if below != NO_FRAME:
                 for call in range(call_first[state], call_first[state + 1]):
                     if call_rule[call] < 0:
-                        high = _return_labelled(context, parses, low, high, below, np.int64(call_rule[call]))
+                        high = _return(context, parses, low, high, below, np.int64(call_rule[call]))
                         if high < 0:
                             return high
             i += 1
