@@ -154,6 +154,7 @@ class _Reader:
         self.strict_end = strict_end
         self.program = Program()
         self.in_look = ""  # "ahead" or "behind" inside a lookaround
+        self.excluded = False  # inside an odd number of negative lookarounds
 
     def add(self, instruction: Instruction) -> int:
         instructions = self.program.instructions
@@ -169,6 +170,9 @@ class _Reader:
         loop = self.add(Split(()))
         self.program.instructions[loop] = Split((self.add(Char(ANY, loop)), after), after)
         return loop
+
+    def class_of(self, operation: str, argument: object, flags: int) -> CharClass:
+        return _class_of(operation, _frozen(argument), flags & _CLASS_FLAGS, self.dialect, self.excluded)
 
     def fail(self, what: str) -> NoReturn:
         raise PatternError(what, pattern=self.pattern, column=0)
@@ -188,13 +192,10 @@ class _Reader:
     def item(self, operation: str, argument: Any, flags: int, after: int, depth: int) -> int:
         match operation, argument:
             case (("LITERAL" | "NOT_LITERAL" | "ANY" | "IN" | "RANGE" | "CATEGORY"), _):
-                return self.add(
-                    Char(_class_of(operation, _frozen(argument), flags & _CLASS_FLAGS, self.dialect), after)
-                )
+                return self.add(Char(self.class_of(operation, argument, flags), after))
             case "BRANCH", (_, list(branches)):
-                return self.add(
-                    Split(tuple(self.sequence(branch, flags, after, depth + 1) for branch in branches))
-                )
+                parts = [self.sequence(branch, flags, after, depth + 1) for branch in branches]
+                return self.add(Split(tuple(parts)))
             case "SUBPATTERN", (_, int(added), int(removed), body):
                 return self.sequence(body, (flags | added) & ~removed, after, depth + 1)
             case (("MAX_REPEAT" | "MIN_REPEAT"), (low, high, body)):
@@ -243,9 +244,10 @@ class _Reader:
             self.fail(
                 "a lookbehind inside a lookaround, or a lookaround inside a lookbehind, is not supported"
             )
-        outside, self.in_look = self.in_look, "ahead" if ahead else "behind"
+        outside = self.in_look, self.excluded
+        self.in_look, self.excluded = "ahead" if ahead else "behind", self.excluded != negate
         start = self.sequence(body, flags, 0, depth + 1)
-        self.in_look = outside
+        self.in_look, self.excluded = outside
         return self.add_look(start, after, ahead, negate)
 
     def look_at_edges(
@@ -290,11 +292,13 @@ class _Reader:
         if self.in_look:
             self.fail("this anchor inside a lookaround is not supported")
         if where in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
-            word = self.add(Char(_word(flags, self.dialect), 0))
-            same = where == "AT_NON_BOUNDARY"
-            before = self.add_look(word, self.add(Look(word, after, True, not same)), False, False)
-            behind = self.add_look(word, self.add(Look(word, after, True, same)), False, True)
-            return self.add(Split((before, behind)))
+            word = _word(flags, self.dialect)
+            sure, maybe = (self.add(Char(charset, 0)) for charset in (word.certain, word.possible))
+            ahead = [self.add(Look(sure, after, True, False)), self.add(Look(maybe, after, True, True))]
+            if where == "AT_BOUNDARY":
+                ahead.reverse()
+            behind = self.add_look(maybe, ahead[1], False, True)
+            return self.add(Split((self.add_look(sure, ahead[0], False, False), behind)))
         return self.edge(where, flags, after, negate=True)
 
     def end_of_look(self, where: str, before: list[Item], flags: int) -> int:
@@ -311,8 +315,9 @@ class _Reader:
         if is_word is None:
             self.fail("this anchor inside a lookaround is not supported")
         if is_word == (where == "AT_BOUNDARY"):
-            return self.add(Split((end, self.add(Char(complement(word), 0)))))
-        return self.add(Char(word, 0))
+            other = word.certain if self.excluded else word.possible
+            return self.add(Split((end, self.add(Char(complement(other), 0)))))
+        return self.add(Char(word.possible if self.excluded else word.certain, 0))
 
     def ends_in_word(self, items: Items, flags: int, before: bool | None = None) -> bool | None:
         """Return whether each text of the items ends in a word character, or none does; otherwise `None`.
@@ -326,9 +331,9 @@ class _Reader:
             found = {before}
             match str(operation):
                 case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN" as kind:
-                    charset = _class_of(kind, _frozen(argument), flags & _CLASS_FLAGS, self.dialect)
-                    inside = intersection(charset, _word(flags, self.dialect))
-                    found = {True if inside == charset else None if inside.ranges else False}
+                    charset, word = self.class_of(kind, argument, flags), _word(flags, self.dialect)
+                    inside = intersection(charset, word.certain) == charset
+                    found = {inside if inside or not intersection(charset, word.possible).ranges else None}
                 case "BRANCH":
                     found = {self.ends_in_word(branch, flags, before) for branch in argument[1]}
                 case "SUBPATTERN":
@@ -425,14 +430,15 @@ def _frozen(argument: object) -> Frozen:
     return str(argument) if isinstance(argument, sre_constants._NamedIntConstant) else argument  # type: ignore[return-value]
 
 
-def _word(flags: int, dialect: Dialect) -> CharClass:
-    return shorthand("w", dialect, ascii_only=bool(flags & re.ASCII)).certain
+def _word(flags: int, dialect: Dialect) -> UncertainClass:
+    return shorthand("w", dialect, ascii_only=bool(flags & re.ASCII))
 
 
 @lru_cache(maxsize=1024)
-def _class_of(operation: str, argument: Frozen, flags: int, dialect: Dialect) -> CharClass:
-    """Return the code points that an operation on one character matches."""
-    plain = _plain_class(operation, argument, flags, dialect).certain
+def _class_of(operation: str, argument: Frozen, flags: int, dialect: Dialect, possible: bool) -> CharClass:
+    """Return the code points that an operation on one character matches, certainly or possibly."""
+    span = _plain_class(operation, argument, flags, dialect)
+    plain = span.possible if possible else span.certain
     if not flags & re.IGNORECASE:
         return plain
     # `re` itself decides which characters with case match; the others match as without the flag.

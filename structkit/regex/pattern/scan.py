@@ -21,7 +21,7 @@ from structkit.regex.pattern.resolve import (
     anchored_repeat,
     anchored_seq,
 )
-from structkit.regex.pattern.unicode import Dialect, UncertainClass, category, shorthand
+from structkit.regex.pattern.unicode import Dialect, UncertainClass, property_class, shorthand
 
 __all__ = ["LookaroundMarker", "Part", "Scan", "scan"]
 
@@ -39,6 +39,7 @@ _QUANTIFIER = re.compile(r"[*+?]|\{([0-9]*)(,?)([0-9]*)\}")
 _FLAGS = re.compile(r"\(\?([A-Za-z]*)(?:-([A-Za-z]+))?([:)])")
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
 _LOOKAROUND_PREFIXES = ("(?=", "(?!", "(?<=", "(?<!")
+_NEGATIVE = ("(?!", "(?<!")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,9 @@ class _Scanner:
     atoms: list[AnchoredNode] = field(default_factory=list)
     """The atoms since the last structural character, with their quantifiers."""
     flags: _Flags = field(default_factory=_Flags)
-    groups: list[tuple[int, _Flags, bool]] = field(default_factory=list)
+    groups: list[tuple[int, _Flags, str | None]] = field(default_factory=list)
+    excluded: bool = False
+    """Whether the position is inside an odd number of negative lookarounds."""
     max_depth: int = 0
     max_level: int = 0
     repeat_error: str | None = None
@@ -114,7 +117,7 @@ class _Scanner:
                 case "\\":
                     self.escape()
                 case "[":
-                    self.add(self.bracket().certain)
+                    self.add(self.side(self.bracket()))
                 case "(":
                     self.open()
                 case ")":
@@ -165,7 +168,11 @@ class _Scanner:
 
     def literal(self, character: str) -> CharClass:
         span = UncertainClass.exactly(single_char(character))
-        return span.with_case().certain if self.flags.ignore_case else span.certain
+        return self.side(span.with_case(self.dialect) if self.flags.ignore_case else span)
+
+    def side(self, span: UncertainClass) -> CharClass:
+        """Return the certain characters of a class; the possible ones where a lookaround excludes them."""
+        return span.possible if self.excluded else span.certain
 
     def open(self) -> None:
         column, rest = self.position, self.pattern[self.position : self.position + 4]
@@ -199,7 +206,8 @@ class _Scanner:
             self.structure("(")
         else:
             self.fail(_unsupported_group_message(rest), column)
-        self.groups.append((column, outer, lookaround is not None))
+        self.groups.append((column, outer, lookaround))
+        self.excluded ^= lookaround in _NEGATIVE
         if len(self.groups) > self.max_level:
             self.max_depth, self.max_level = column, len(self.groups)
         if len(self.groups) > _MAX_NESTING:
@@ -215,6 +223,7 @@ class _Scanner:
         _, self.flags, lookaround = self.groups.pop()
         self.structure(")")
         self.position += 1
+        self.excluded ^= lookaround in _NEGATIVE
         self.repeat_error = "a lookaround cannot be repeated; wrap it in a group" if lookaround else None
 
     def set_flags(self, added: str, removed: str, column: int) -> None:
@@ -279,7 +288,7 @@ class _Scanner:
             self.fail("a backreference is not regular; repeat the content of the group", column)
         else:
             span = self.escaped()
-            self.add(char_class((span.with_case() if self.flags.ignore_case else span).certain.ranges))
+            self.add(self.side(span.with_case(self.dialect) if self.flags.ignore_case else span))
 
     def is_octal(self) -> bool:
         return (
@@ -325,10 +334,9 @@ class _Scanner:
         self.position = found.end()
         name = found[2] or found[4] or ""
         try:
-            charset = category(name)
+            span = property_class(name, self.dialect)
         except KeyError:
             self.fail(f"`\\p` supports general categories only, such as `L` or `Lu`, not {name!r}", column)
-        span = UncertainClass.exactly(charset)
         return span.negated() if (letter == "P") is not bool(found[1]) else span
 
     def code_point(self, letter: str, column: int) -> CharClass:
@@ -379,7 +387,7 @@ class _Scanner:
             items.append(self.item())
         span = UncertainClass.union(items)
         if self.flags.ignore_case:
-            span = span.with_case()
+            span = span.with_case(self.dialect)
         return span.negated() if negate else span
 
     def item(self) -> UncertainClass:

@@ -11,10 +11,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from structkit.regex.charset import DIGIT, char_class, complement, union
+from structkit.regex.charset import DIGIT, char_class, complement, intersection, union
 from structkit.regex.nodes import CharClass
 
-__all__ = ["Dialect", "UncertainClass", "category", "shorthand"]
+__all__ = ["Dialect", "UncertainClass", "category", "property_class", "shorthand"]
 
 Dialect: TypeAlias = Literal["python", "ecma", "rust"]
 """The engine that defines a class: Python's `re` for `str`, ECMA-262, or the consensus of `re` and Rust's `regex`."""
@@ -55,9 +55,14 @@ class UncertainClass:
         """Return the complement."""
         return UncertainClass(complement(self.possible), complement(self.certain))
 
-    def with_case(self) -> UncertainClass:
+    def with_case(self, dialect: Dialect) -> UncertainClass:
         """Return the class without case distinctions."""
-        return UncertainClass(_ignoring_case(self.certain), _ignoring_case(self.possible))
+        possible = _ignoring_case(self.possible, python=True)
+        if dialect == "python":
+            return UncertainClass(_ignoring_case(self.certain, python=True), possible)
+        if self.certain != self.possible:  # an unassigned code point may be the other case of any letter
+            possible = union([possible, _without_other_case()])
+        return UncertainClass(_ignoring_case(self.certain), possible)
 
     @property
     def single(self) -> int | None:
@@ -71,10 +76,10 @@ class UncertainClass:
         return cls(union(span.certain for span in spans), union(span.possible for span in spans))
 
 
-def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool) -> UncertainClass:
+def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> UncertainClass:
     r"""Return the class `\d`, `\w`, `\s` or, for a capital letter, its complement.
 
-    >>> shorthand("d", "ecma", ascii_only=False).certain
+    >>> shorthand("d", "ecma").certain
     CharClass(ranges=((48, 57),))
     """
     if letter.isupper():
@@ -168,29 +173,63 @@ def category(name: str) -> CharClass:
     return table[name]
 
 
-@lru_cache(maxsize=1)
-def _case_groups() -> dict[int, tuple[int, ...]]:
-    """Return the groups of characters that `re.IGNORECASE` treats as equal, by character."""
-    representative: dict[int, int] = {}
+def property_class(name: str, dialect: Dialect) -> UncertainClass:
+    r"""Return the class `\p{name}`; in newer versions of Unicode it has characters that are unassigned here.
 
-    def find(code: int) -> int:
+    Raises:
+        KeyError: The category does not exist. Scripts and other properties are not supported.
+    """
+    found, unassigned = category(name), category("Cn")
+    if dialect != "rust":
+        return UncertainClass.exactly(found)
+    return UncertainClass(intersection(found, complement(unassigned)), union([found, unassigned]))
+
+
+@lru_cache(maxsize=2)
+def _case_groups(*, python: bool) -> dict[int, tuple[int, ...]]:
+    """Return the groups of characters that are equal without case, by character.
+
+    Args:
+        python: Whether for `re`, to which U+0130 and U+0131 are `i`, and characters with the same upper case are equal.
+    """
+    representative: dict[object, object] = {}
+
+    def find(code: object) -> object:
         while representative.setdefault(code, code) != code:
             code = representative[code]
         return code
 
     for code in range(0x20000):
         character = chr(code)
-        for other in (character.lower(), character.upper()):
-            if len(other) == 1 and other != character:
-                representative[find(code)] = find(ord(other))
-    groups: dict[int, list[int]] = {}
-    for code in list(representative):
-        groups.setdefault(find(code), []).append(code)
+        lower, upper = character.lower(), character.upper()
+        if python:
+            others = [lower[0] if character == "\u0130" else lower, *([upper] if upper != character else [])]
+        else:
+            others = [other for other in (lower, upper) if len(other) == 1 and character != "\u0131"]
+        for other in others:
+            if other != character:
+                representative[find(character)] = find(other)
+    groups: dict[object, list[int]] = {}
+    for member in list(representative):
+        if isinstance(member, str) and len(member) == 1:
+            groups.setdefault(find(member), []).append(ord(member))
     return {code: tuple(members) for members in groups.values() for code in members}
 
 
+@lru_cache(maxsize=1)
+def _without_other_case() -> CharClass:
+    """Return the letters that have a case, and no other one."""
+    letters, groups = category("LC"), _case_groups(python=True)
+    return char_class(
+        (code, code)
+        for first, last in letters.ranges
+        for code in range(first, last + 1)
+        if code not in groups
+    )
+
+
 @lru_cache(maxsize=256)
-def _ignoring_case(charset: CharClass) -> CharClass:
+def _ignoring_case(charset: CharClass, *, python: bool = False) -> CharClass:
     """Return the characters that equal one of the class except for case.
 
     >>> _ignoring_case(char_class([(0x61, 0x61)]))
@@ -198,7 +237,7 @@ def _ignoring_case(charset: CharClass) -> CharClass:
     """
     starts = [first for first, _ in charset.ranges]
     extra: list[tuple[int, int]] = []
-    for code, members in _case_groups().items():
+    for code, members in _case_groups(python=python).items():
         index = bisect_right(starts, code) - 1
         if index >= 0 and code <= charset.ranges[index][1]:
             extra += [(member, member) for member in members]
