@@ -113,7 +113,6 @@ IMPORTERS = {
         "integrations/langchain.py",
         "schema/python/calls.py",
         "schema/python/constraints.py",
-        "schema/python/serialize.py",
         "schema/python/generator.py",
         "schema/python/judge.py",
         "schema/python/output.py",
@@ -124,7 +123,6 @@ IMPORTERS = {
     "pydantic_core": {
         "schema/python/calls.py",
         "schema/python/constraints.py",
-        "schema/python/serialize.py",
         "schema/python/generator.py",
         "schema/python/judge.py",
         "schema/python/output.py",

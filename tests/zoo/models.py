@@ -132,6 +132,22 @@ class ReachingFar(BaseModel):
     near: bool = Field(validation_alias=AliasPath("a", "d"))
 
 
+class PathFirst(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    inner: int = Field(validation_alias=AliasChoices(AliasPath("a", 0), "b"))
+    hidden: SkipJsonSchema[int] = 5
+
+
+class PathIntoField(BaseModel):
+    inner: int = Field(validation_alias=AliasChoices(AliasPath("a", 0), "b"))
+    a: list[str] = Field(max_length=1)
+
+
+class PathIntoText(BaseModel):
+    inner: str = Field(validation_alias=AliasChoices(AliasPath("name", "full"), "full"))
+    name: str
+
+
 class Camel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel)
     first_name: str
@@ -244,6 +260,12 @@ class Box:
 @pydantic_dataclass(config=ConfigDict(extra="forbid"), kw_only=True)
 class Strong:
     inner: int = Field(alias="outer", gt=0)
+
+
+@dataclasses.dataclass
+class KeywordFirst:
+    a: int = dataclasses.field(kw_only=True)
+    b: str = "x"
 
 
 @dataclasses.dataclass
@@ -361,6 +383,18 @@ MODELS: Kind = {
         refuses=['{"inner": 1}', '{"a": [1]}'],
         limits="a plain alias, if the field has one",
     ),
+    "model, extra='allow', AliasPath before an alias": Specimen(
+        PathFirst,
+        texts=['{"b": 1}', '{"b": 1, "c": ["x"]}'],
+        refuses=['{"b": 1, "a": ["x"]}', '{"b": 1, "hidden": "x"}'],
+        limits="no other alias of a field as an extra key",
+    ),
+    "model, AliasPath into another field": Specimen(
+        PathIntoField, texts=['{"b": 1, "a": []}'], refuses=['{"b": 1, "a": ["x"]}']
+    ),
+    "model, AliasPath into a string": Specimen(
+        PathIntoText, texts=['{"full": "a", "name": "b"}'], refuses=['{"name": {"full": "a"}}']
+    ),
     "model, alias_generator": Specimen(
         Camel,
         [Camel.model_validate({"firstName": "a", "homeAddress": "b"})],
@@ -402,6 +436,7 @@ MODELS: Kind = {
     "dataclass, init=False": Specimen(
         Unasked, texts=['{"a": 1, "c": [2]}'], refuses=['{"a": 1, "b": 2, "c": []}', "{}"]
     ),
+    "dataclass, kw_only first": Specimen(KeywordFirst, [KeywordFirst(a=1)], ['{"b": "x", "a": 1}', "{}"]),
     "dataclass, recursive": Specimen(Link, [Link(1), Link(1, Link(2))], ['{"value": 1, "next": 1}']),
     "pydantic dataclass": Specimen(Box, [Box((1, 2, 3))], ['{"sides": [1, 2]}']),
     "pydantic dataclass, alias, kw_only": Specimen(

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from structkit.regex.charset import DIGIT, char_class, complement, intersection, union
 from structkit.regex.nodes import CharClass
 
-__all__ = ["Dialect", "UncertainClass", "category", "property_class", "shorthand"]
+__all__ = ["Dialect", "UncertainClass", "property_class", "shorthand"]
 
 Dialect: TypeAlias = Literal["python", "ecma", "rust"]
 """The engine that defines a class: Python's `re` for `str`, ECMA-262, or the consensus of `re` and Rust's `regex`."""

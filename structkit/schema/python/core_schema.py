@@ -1,4 +1,4 @@
-"""Constraints of pydantic's core schemas that its JSON Schema lacks: lengths in bytes, URLs, alias paths.
+"""Constraints of pydantic's core schemas that its JSON Schema lacks: lengths in bytes, URLs, keys.
 
 Core schemas are plain dicts here; this module does not import pydantic.
 """
@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum, Flag
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
-from structkit.schema.ir.keywords import OPTIONAL
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
 __all__ = [
@@ -22,13 +21,11 @@ __all__ = [
     "JSON_SIDE",
     "NO_JSON",
     "Core",
-    "FieldAt",
     "base64_schema",
     "branches_of",
     "decimal_schema",
     "describe_error",
     "enum_members",
-    "fields_to_object",
     "float_schema",
     "function_of",
     "inner_schema",
@@ -36,7 +33,6 @@ __all__ = [
     "key_schema",
     "name_of",
     "plain_message",
-    "shared_name",
     "url_schema",
     "with_flags",
 ]
@@ -45,9 +41,6 @@ Core: TypeAlias = Mapping[str, object]
 
 NO_JSON = "has no JSON form"
 """Part of the message about a type whose values no JSON represents, so that a union drops it."""
-
-FieldAt: TypeAlias = tuple[Sequence[str | int], bool, JsonObject]
-"""The path where pydantic looks for a field, whether it is required, and its schema."""
 
 JSON_SIDE = ("schema", "json_schema", "lax_schema")
 """Keys of the inner schema that a wrapper uses for JSON."""
@@ -116,70 +109,6 @@ def url_schema(schema: Core, *, hosts: bool = False) -> JsonObject:
         multiple_hosts=hosts or None,
         max_length=schema.get("max_length"),
     )
-
-
-# Aliases
-
-
-def shared_name(owners: dict[str | int, str], path: Sequence[str | int], name: str) -> JsonObject | None:
-    """Return a refused schema if an earlier field has the same name in JSON; otherwise note the field.
-
-    Args:
-        owners: The earlier fields by their names in JSON.
-        path: The path of the field.
-        name: The field.
-    """
-    if len(path) != 1 or (other := owners.setdefault(path[0], name)) == name:
-        return None
-    return unsupported(
-        f"the fields {other} and {name} have the same name {path[0]!r} in JSON; give each an alias of its own"
-    )
-
-
-def fields_to_object(fields: Iterable[FieldAt]) -> JsonObject:
-    """Return the schema of the object in which pydantic finds all fields.
-
-    >>> first = (["names", 0], True, {"type": "string"})
-    >>> fields_to_object([first])["properties"]["names"]["prefixItems"]
-    [{'type': 'string'}]
-    """
-    groups: dict[str | int, list[FieldAt]] = {}
-    for path, required, schema in fields:
-        groups.setdefault(path[0], []).append((path[1:], required, schema))
-    properties: JsonObject = {}
-    for name, group in groups.items():
-        properties[str(name)] = _at(group)
-    needed = [str(name) for name, group in groups.items() if any(required for _, required, _ in group)]
-    described: JsonObject = {"type": "object", "properties": properties}
-    if len(needed) < len(properties):
-        described[OPTIONAL] = [name for name in properties if name not in needed]
-    return {**described, "required": needed} if needed else described
-
-
-def _at(group: Sequence[FieldAt]) -> JsonObject:
-    """Return the schema at the common start of some paths."""
-    ends = [schema for path, _, schema in group if not path]
-    further = [each for each in group if each[0]]
-    if not further:
-        return ends[0] if len(ends) == 1 else {"allOf": ends}
-    steps = {type(path[0]) for path, _, _ in further}
-    if len(steps) > 1:
-        return unsupported("alias paths use this value both as an object and as a list; use one of the two")
-    inner = fields_to_object(further) if steps == {str} else _list(further)
-    return {"allOf": [*ends, inner]} if ends else inner
-
-
-def _list(fields: Sequence[FieldAt]) -> JsonObject:
-    """Return the schema of the shortest list; indices from the end follow indices from the start."""
-    indices = {path[0] for path, _, _ in fields if isinstance(path[0], int)}
-    before, after = max(indices) + 1, -min(indices)
-    size = max(before, 0) + max(after, 0)
-    groups: dict[int, list[FieldAt]] = {}
-    for path, required, schema in fields:
-        index = path[0] if isinstance(path[0], int) else 0
-        groups.setdefault(index % size, []).append((path[1:], required, schema))
-    items = [_at(groups[index]) if index in groups else {} for index in range(size)]
-    return {"type": "array", "prefixItems": items, "minItems": size, "maxItems": size}
 
 
 # Keys

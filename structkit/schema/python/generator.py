@@ -18,6 +18,7 @@ from pydantic_core import PydanticOmit, core_schema
 from structkit.errors import SchemaError
 from structkit.schema.ir.keywords import CONTENT, OPTIONAL, ORDER, STRIPPED_PATTERN, UNSUPPORTED
 from structkit.schema.markers.json_style import JsonStyle, style_of, without_null
+from structkit.schema.python.aliases import FieldAt, Path, Paths, object_of, paths_of
 from structkit.schema.python.constraints import (
     bounds_of,
     candidates,
@@ -33,17 +34,15 @@ from structkit.schema.python.core_schema import (
     ASCII,
     HASHABLE,
     NO_JSON,
-    FieldAt,
     base64_schema,
+    branches_of,
     decimal_schema,
     enum_members,
-    fields_to_object,
     float_schema,
     is_readable,
     key_schema,
     name_of,
     plain_message,
-    shared_name,
     url_schema,
     with_flags,
 )
@@ -102,6 +101,11 @@ class _WrittenSchema(GenerateJsonSchema):
         self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
     ) -> Iterator[tuple[str, bool, _Field | core_schema.ComputedField]]:
         """Yield the fields, with whether they are required, as the JSON style writes them."""
+        declared = [
+            *getattr(self._class, "__dataclass_fields__", ())
+        ]  # pydantic puts those with kw_only last
+        if declared:
+            named_required_fields = sorted(named_required_fields, key=lambda each: declared.index(each[0]))
         policy = self.policy.merge(style_of(self._class))
         for name, required, field in policy.sort_fields(named_required_fields, name_of(self._class)):
             optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))
@@ -142,6 +146,7 @@ class _PythonSchema(_WrittenSchema):
     """Pydantic's generator, with corrected methods where the schema differs from what pydantic accepts."""
 
     _sets = _distinct = 0
+    _other_keys: Sequence[str] = ()
     _cores: Mapping[str, Any] = MappingProxyType({})
 
     def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
@@ -205,29 +210,36 @@ class _PythonSchema(_WrittenSchema):
         self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
     ) -> JsonObject:
         fields: list[FieldAt] = []
-        owners: dict[str | int, str] = {}
+        hidden: list[Path] = []
         for name, required, field in self._written(named_required_fields):
+            paths = self._paths(field, name)
             try:
                 described = self.generate_inner(cast("core_schema.CoreSchema", field)).copy()
             except PydanticOmit:
+                hidden += paths[1]
                 continue
-            path = self._path(field, name)
-            described = shared_name(owners, path, name) or self.handle_ref_overrides(described)
-            fields.append((path, required, described))
+            fields.append((name, paths, required, self.handle_ref_overrides(described)))
+        described, self._other_keys = object_of(fields, hidden)
         policy = self.policy.merge(style_of(self._class))
         order: JsonObject = {ORDER: "any"} if policy.order == "any" else {}
-        return {"properties": {}, **fields_to_object(fields), **order}
+        return {"properties": {}, **described, **order}
 
-    def _path(self, field: _Field | core_schema.ComputedField, name: str) -> Sequence[str | int]:
-        """Return the path of a field: its alias, the first alias of one step, or the first alias path."""
-        alias: object = field.get("validation_alias")
-        # Older versions of pydantic describe the alias even if validate_by_alias is off.
-        if getattr(self._config, "validate_by_alias", None) is False:
-            return [name]
-        if isinstance(alias, list):
-            paths: list[list[str | int]] = alias if isinstance(alias[0], list) else [alias]
-            return next((path for path in paths if len(path) == 1), paths[0])
-        return [alias if isinstance(alias, str) else name]
+    def _paths(self, field: _Field | core_schema.ComputedField, name: str) -> Paths:
+        # Older versions of pydantic lack some of these options.
+        by_alias, by_name = (getattr(self._config, f"validate_by_{key}", None) for key in ("alias", "name"))
+        by_name = by_name or self._config.populate_by_name
+        return paths_of(field, name, by_alias=by_alias, by_name=by_name)
+
+    def _class_schema(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
+        outer, self._other_keys = self._other_keys, []
+        described = super()._class_schema(schema, describe)
+        others, self._other_keys = self._other_keys, outer
+        if others and described.get("additionalProperties", False) is not False:
+            # Pydantic would read them as fields.
+            allowed: JsonObject = {"not": {"enum": others}}
+            names = described.get("propertyNames")
+            described["propertyNames"] = allowed if names is None else {"allOf": [names, allowed]}
+        return described
 
     # Strings
 
@@ -391,8 +403,8 @@ class _PythonSchema(_WrittenSchema):
 
     def union_schema(self, schema: core_schema.UnionSchema) -> JsonObject:
         if self._sets:
-            hashable = [each for each in schema["choices"] if not self._unhashable(_branch(each))]
-            schema = {**schema, "choices": hashable}
+            hashable = [each for each in branches_of(schema) if not self._unhashable(each)]
+            schema = cast("core_schema.UnionSchema", {**schema, "choices": hashable})
         described = super().union_schema(schema)
         branches: Any = described.get("anyOf", ())
         possible = [each for each in branches if NO_JSON not in str(each.get(UNSUPPORTED))]
@@ -480,8 +492,3 @@ class _PythonSchema(_WrittenSchema):
         ) is not None:
             return names if found == plain else found
         return unsupported("keys of this type are not supported; use dict[str, ...], or a list of pairs")
-
-
-def _branch(choice: object) -> core_schema.CoreSchema:
-    """Return the schema of a branch, without its label."""
-    return cast("core_schema.CoreSchema", choice[0] if isinstance(choice, tuple) else choice)

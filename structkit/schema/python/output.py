@@ -6,13 +6,14 @@ The parsed JSON Schema is that of `schema/python/generator.py`; users get pydant
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import is_dataclass
 from functools import cached_property
 from inspect import isabstract
 from typing import Generic, TypeVar, cast
 
 from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
-from pydantic_core import PydanticOmit
+from pydantic_core import PydanticOmit, PydanticSerializationError, ValidationError
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
@@ -26,7 +27,6 @@ from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
 from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
 from structkit.schema.python.core_schema import Core, describe_error, name_of
 from structkit.schema.python.generator import schema_generator, written_schema_generator
-from structkit.schema.python.serialize import serialize
 from structkit.schema.python.unions import check_unions
 from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.rejection import rejection_of
@@ -156,8 +156,8 @@ class OutputType(Generic[T]):
     def serialize(
         self, value: object, *, exclude_unset: bool = False, context: object = None
     ) -> Iterator[tuple[object, object] | Rejected]:
-        """Yield the JSON values of a Python value; see `structkit.schema.python.serialize.serialize`."""
-        return serialize(self._adapter, value, exclude_unset=exclude_unset, context=context)
+        """Yield the JSON values of a Python value; see `_serialize`."""
+        return _serialize(self._adapter, value, exclude_unset=exclude_unset, context=context)
 
     def parse(self, text: str, context: object = None) -> T | Rejected:
         """Return the instance that a JSON text represents, or why the type rejects the text.
@@ -231,3 +231,48 @@ def _meant(given: object) -> str | None:
     is_own = kind.__module__.partition(".")[0] in ("pydantic", "structkit")
     remedy = "pass a type" if is_own else f"pass the class {kind.__name__}"
     return f"{given!r:.60} is an object of {kind.__name__}, not a type; {remedy}"
+
+
+def _serialize(
+    adapter: TypeAdapter[T], value: object, *, exclude_unset: bool, context: object = None
+) -> Iterator[tuple[object, object] | Rejected]:
+    """Yield JSON values of a Python value: first of the value itself, then of the validated value.
+
+    Validation decodes values of some types, such as Base64, a second time; values of other types, such as a dict for
+    a model, need it. Both are tried, with aliases and with field names.
+
+    Args:
+        adapter: The type.
+        value: The value.
+        exclude_unset: Whether the first attempt excludes unset fields; the second attempt does the opposite.
+        context: The `context` of `pydantic.ValidationInfo` in validators.
+
+    Yields:
+        The Python value, and its JSON value; last a `Rejected` if the type rejects the value.
+
+    >>> next(_serialize(TypeAdapter(set[int]), {3}, exclude_unset=False))
+    ({3}, [3])
+    """
+    for validated in (False, True):
+        try:
+            candidate = adapter.validate_python(value, context=context) if validated else value
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            yield Rejected(first["loc"], first["msg"], error)
+            return
+        except ValueError as error:  # from a default factory; pydantic does not wrap it
+            yield Rejected((), str(error), error)
+            return
+        for by_alias in (True, False):
+            for unset in (exclude_unset, not exclude_unset):
+                with suppress(PydanticSerializationError, AttributeError, TypeError):
+                    yield (
+                        candidate,
+                        adapter.dump_python(
+                            cast("T", candidate),
+                            mode="json",
+                            by_alias=by_alias,
+                            exclude_unset=unset,
+                            warnings=False,
+                        ),
+                    )

@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaError, SchemaValidator
 
 from structkit.schema.ir.path import path_step
+from structkit.schema.python.aliases import paths_of
 from structkit.schema.python.calls import new_validator
 from structkit.schema.python.core_schema import function_of
 from structkit.unenforced import Unenforced
@@ -114,9 +115,8 @@ class PartValidator:
         if core._core.get("root_model"):
             root = PartValidator(core._core["schema"], core._inner_scope)._resolved
             return _instance(model, {"root": root.build_partial(fields)})
-        names = {
-            self._alias(name, field): name for name, field in self._unwrapped._core.get("fields", {}).items()
-        }
+        part = self._unwrapped
+        names = {part._key(name, field): name for name, field in part._core.get("fields", {}).items()}
         known = {names[key]: value for key, value in fields.items() if key in names}
         return _instance(model, known)
 
@@ -187,20 +187,17 @@ class PartValidator:
             return cast("_Core | None", core.get("values_schema"))
         elif kind in ("model-fields", "typed-dict"):
             for name, field in core["fields"].items():
-                if self._alias(name, field) == step:
+                if self._key(name, field) == step:
                     return cast("_Core", field["schema"])
         elif kind == "dataclass-args":
             for field in core["fields"]:
-                if self._alias(field["name"], field) == step:
+                if self._key(field["name"], field) == step:
                     return cast("_Core", field["schema"])
         return None
 
-    @staticmethod
-    def _alias(name: str, field: _Core) -> str:
-        alias = field.get("validation_alias")
-        while isinstance(alias, list) and alias:
-            alias = alias[0]
-        return alias if isinstance(alias, str) else name
+    def _key(self, name: str, field: _Core) -> str:
+        """Return the key at which the object has a field, or what contains it."""
+        return _key(name, field, self._scope.config)
 
 
 def own_functions(
@@ -253,11 +250,17 @@ def _parts(path: str, key: str, value: object) -> Iterator[tuple[str, object]]:
         # Those of a dataclass are a list, and their names another one.
         listed = [(each["name"], each) for each in value if isinstance(each, Mapping)]
         for name, field in value.items() if isinstance(value, Mapping) else listed:
-            yield path + path_step(PartValidator._alias(name, field)), field
+            yield path + path_step(_key(name, field)), field
     elif key == "choices" and isinstance(value, Mapping):
         yield path, [*value.values()]
     elif key not in _NO_SCHEMAS:
         yield path + "[]" * (key in _INNER_VALUES and not isinstance(value, list)), value
+
+
+def _key(name: str, field: _Core, config: _Core | None = None) -> str:
+    """Return the key at which an object has a field, or what contains it."""
+    by_alias = None if config is None else config.get("validate_by_alias")
+    return str(paths_of(field, name, by_alias=by_alias)[0][0])
 
 
 def _instance(model: type[BaseModel], values: dict[str, object]) -> BaseModel:
