@@ -122,8 +122,8 @@ class Tool(Generic[P, R_co]):
             raise TypeError(
                 f"requires_approval is True, False, or a function of the call, not {approval!r:.60}"
             )
-        for switch, value in (("defer", self.defer), ("sequential", self.sequential)):
-            check_type(f"{switch} of {self.name}", value, bool, "True or False")
+        check_type(f"defer of {self.name}", self.defer, bool, "True or False")
+        check_type(f"sequential of {self.name}", self.sequential, bool, "True or False")
         if iscoroutinefunction(approval):
             raise TypeError(
                 f"requires_approval of {self.name} must be sync; use def, or raise ApprovalRequired in the tool"
