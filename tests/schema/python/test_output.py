@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, RootModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, ValidationError
 
+from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.rejected import Rejected
@@ -21,6 +22,7 @@ from structkit.schema.ir.nodes import Array, Bound, Const, Format, Integer, Numb
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.schema.python.output import OutputType
+from structkit.testing import byte_vocabulary
 from tests.schema.python_types import (
     SUPPORTED,
     UNSUPPORTED,
@@ -251,3 +253,22 @@ def test_a_json_schema_of_the_user_is_used() -> None:
     with pytest.raises(UnsupportedKeyword) as caught:
         OutputType.of(Unread)
     assert caught.value.place == "$.b"
+
+
+class _ByName(BaseModel):
+    model_config = ConfigDict(extra="allow", validate_by_name=True)
+    a: int = Field(3, alias="b")
+
+
+class _TwoAliases(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    a: int = Field(3, validation_alias=AliasChoices("b", "c"))
+
+
+@pytest.mark.parametrize(("target", "other"), [(_ByName, "a"), (_TwoAliases, "c")])
+def test_another_name_of_a_field_is_no_extra_key(target: type[BaseModel], other: str) -> None:
+    """Pydantic would read it as the field, which may be left out."""
+    accepts = compile(target, byte_vocabulary(), defaults="may_omit").reader.accepts
+    assert accepts(b'{"d": "x"}') and accepts(b'{"b": 1, "d": "x"}')
+    for text in ({other: "x"}, {"b": 1, other: "x"}):
+        assert not accepts(json.dumps(text).encode())
