@@ -14,6 +14,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 from demo_corpus.agents import KINDS
 from demo_corpus.assistant import MAKERS, Assistant
@@ -28,6 +29,7 @@ from demo_corpus.corpus import (
 from demo_corpus.example import Example
 from demo_corpus.grading import Grade, grade
 from demo_corpus.targets import python_type
+from pydantic import Field
 
 import structkit as sk
 from structkit.models.protocols import LogitsModel
@@ -115,7 +117,8 @@ def run(model: LogitsModel, task: Task) -> RunOutcome:
     agent = sk.Agent(
         model,
         task.functions(),
-        output_type=task.result,
+        # A plain `str` is free text; the corpus has JSON.
+        output_type=Annotated[str, Field()] if task.result is str else task.result,
         instructions=task.instructions,
         max_steps=5,
         max_tokens=400,

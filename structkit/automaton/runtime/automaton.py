@@ -38,7 +38,6 @@ class Automaton:
         tables: The arrays of the rules that are built.
         limits: What may be built.
         builder: What built these and builds the others, or gives it once one of them is called.
-
         is_unbounded: See the attribute; the builder knows it, if it is not given later.
 
     Attributes:
@@ -80,7 +79,7 @@ class Automaton:
         self.max_increments = np.ones(8, np.int32)
         self._calls: dict[int, tuple[tuple[int, int, int, bool, bool], ...]] = {}
         self.has_distinct = False
-        self._has_labels = False
+        self._has_labels = self.is_unbounded
         self.call_distinct = tables.call_distinct[:0]
         self._publish(tables)
 
@@ -120,9 +119,7 @@ class Automaton:
     def has_labels(self) -> bool:
         """Whether rules end with labels; then token distances are upper bounds, and shortest paths are not known."""
         builder = self._builder
-        return (
-            self._has_labels or self.is_unbounded or (isinstance(builder, LazyBuilder) and builder.has_labels)
-        )
+        return self._has_labels or (isinstance(builder, LazyBuilder) and builder.has_labels)
 
     def build_all(self) -> Automaton:
         """Build all reachable rules; return the automaton, for chaining.
@@ -131,12 +128,8 @@ class Automaton:
             LimitExceeded: There is no end of them.
         """
         if self.is_unbounded:
-            raise LimitExceeded(
-                "states",
-                self.limits.states,
-                "the rules of this target, which are made as texts need them",
-                is_fixed=True,
-            )
+            what = "the rules of this target, which are made as texts need them"
+            raise LimitExceeded("states", self.limits.states, what, is_fixed=True)
         rule = 0
         while rule < len(self.start):
             self.start_state(rule)
