@@ -13,7 +13,7 @@ import math
 import random
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias
@@ -84,7 +84,8 @@ def work(rank: int, options: argparse.Namespace, port: int) -> None:
         seed=options.seed,
     )
     with Path(options.log if rank == 0 else "/dev/null").open("a", encoding="utf-8") as log:
-        Run(model, tokenizer, plan, out, log, options.minutes, rank, options.workers).train()
+        first = {name: each.clone() for name, each in model.state_dict().items()} if options.average else None
+        Run(model, tokenizer, plan, out, log, options.minutes, rank, options.workers, first).train()
     distributed.destroy_process_group()
 
 
@@ -94,6 +95,11 @@ def read_options() -> argparse.Namespace:
         "--out", default="build/demo", help="folder of the checkpoints and the finished model"
     )
     parser.add_argument("--start", help="folder of a finished model to start from; by default random weights")
+    parser.add_argument(
+        "--average",
+        action="store_true",
+        help="give the finished model the mean of its weights and of --start",
+    )
     parser.add_argument("--log", default="/dev/stdout", help="file to which progress is appended")
     parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--step-tokens", type=int, default=5120)
@@ -246,8 +252,9 @@ class Run:
         minutes: float,
         rank: int,
         workers: int,
+        first: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
-        self.rank, self.workers = rank, workers
+        self.rank, self.workers, self.first_weights = rank, workers, first
         self.model, self.tokenizer, self.plan, self.out, self.log = model, tokenizer, plan, out, log
         self.started = time.monotonic()
         self.deadline = self.started + minutes * 60
@@ -364,10 +371,23 @@ class Run:
         torch.save(state, self.out / "last.tmp")
         (self.out / "last.tmp").replace(self.out / "last.pt")
         trained = trained_tokens(self.counts, self.exercises)
-        export(self.model, self.tokenizer, self.out / "model", trained)
+        export(self.averaged(), self.tokenizer, self.out / "model", trained)
         grades = " ".join(f"{name} {grade.line()}" for name, grade in self.grades().items())
         turns, runs = share_of_correct_turns(self.model, self.tokenizer, heldout_tasks(97, 128))
         self.log_line(f"step {self.step} {grades} agents turns {turns:.3f} runs {runs:.3f}")
+
+    def averaged(self) -> LlamaForCausalLM:
+        """Return the model, or one with the mean of its first weights and its own.
+
+        Weights that were trained further have a low loss between the two ends, and the mean forgets less of what the
+        first had learned: Wortsman et al., "Robust fine-tuning of zero-shot models" (2022).
+        """
+        if self.first_weights is None:
+            return self.model
+        mean = LlamaForCausalLM(self.model.config)
+        own = self.model.state_dict()
+        mean.load_state_dict({name: (each + own[name]) / 2 for name, each in self.first_weights.items()})
+        return mean
 
     def grades(self) -> dict[str, Grade]:
         source = Source(99, "heldout")
