@@ -156,10 +156,14 @@ def new_model(tokenizer: PreTrainedTokenizerFast, layers: int, width: int, heads
 
 @dataclass(frozen=True)
 class Batch:
-    """ids[i, t], padded on the right; is_target[i, t] is whether the model generates the token at t."""
+    """ids[i, t], padded on the right; is_target[i, t] is whether the model generates the token at t.
+
+    is_original[i] is whether exercise i has its own words; see `swap_words`.
+    """
 
     ids: torch.Tensor
     is_target: torch.Tensor
+    is_original: torch.Tensor
 
 
 Encoded: TypeAlias = "tuple[list[int], list[bool]]"
@@ -177,13 +181,13 @@ def batches(
     pieces = letter_pieces(tokenizer)
     while True:
         pool = encode([next(examples) for _ in range(2048)], tokenizer)
-        pool = [swap_words(pair, pieces, shuffle) if shuffle.random() < swapped else pair for pair in pool]
         pool = sorted((pair for pair in pool if len(pair[0]) <= MAX_TOKENS), key=lambda pair: len(pair[0]))
-        groups: list[list[Encoded]] = [[]]
+        groups: list[list[tuple[Encoded, bool]]] = [[]]
         for pair in pool:
             if len(pair[0]) * (len(groups[-1]) + 1) > tokens:
                 groups.append([])
-            groups[-1].append(pair)
+            is_original = shuffle.random() >= swapped
+            groups[-1].append((pair if is_original else swap_words(pair, pieces, shuffle), is_original))
         shuffle.shuffle(groups)
         yield from (pad(group, tokenizer.pad_token_id) for group in groups)
 
@@ -229,14 +233,14 @@ def swap_words(exercise: Encoded, pieces: Sequence[int], rng: random.Random) -> 
     return [others.get(number, number) for number in ids], is_target
 
 
-def pad(group: list[Encoded], filler: int) -> Batch:
-    width = max(len(ids) for ids, _ in group)
+def pad(group: list[tuple[Encoded, bool]], filler: int) -> Batch:
+    width = max(len(ids) for (ids, _), _ in group)
     ids = torch.full((len(group), width), filler)
     is_target = torch.zeros(len(group), width, dtype=torch.bool)
-    for row, (tokens, targets) in enumerate(group):
+    for row, ((tokens, targets), _) in enumerate(group):
         ids[row, : len(tokens)] = torch.tensor(tokens)
         is_target[row, : len(tokens)] = torch.tensor(targets)
-    return Batch(ids, is_target)
+    return Batch(ids, is_target, torch.tensor([is_original for _, is_original in group]))
 
 
 class Run:
@@ -261,7 +265,7 @@ class Run:
         self.optimizers = make_optimizers(model, plan.peak)
         self.step, self.tokens, self.first = 0, 0, 0
         self.exercises = 0
-        # How often each token occurs in exercises, and in their answers.
+        # How often each token occurs in exercises with their own words, and in their answers.
         self.counts = torch.zeros(2, model.config.vocab_size, dtype=torch.long)
 
     def train(self) -> None:
@@ -274,9 +278,7 @@ class Run:
             batch = next(stream)
             losses.append(self.learn(batch, self.rate(self.clock())))
             self.step += 1
-            self.exercises += len(batch.ids)
-            for count, ids in zip(self.counts, (batch.ids, batch.ids[batch.is_target]), strict=True):
-                count += torch.bincount(ids.flatten(), minlength=len(count))
+            self.count(batch)
             seen += batch.ids.numel() * self.workers
             self.tokens += batch.ids.numel() * self.workers
             if self.step % 50 == 0:
@@ -291,6 +293,13 @@ class Run:
             if self.clock() >= 1:
                 break
         self.checkpoint()
+
+    def count(self, batch: Batch) -> None:
+        """Count the tokens of the exercises that have their own words."""
+        ids, is_target = batch.ids[batch.is_original], batch.is_target[batch.is_original]
+        self.exercises += len(ids)
+        for count, found in zip(self.counts, (ids, ids[is_target]), strict=True):
+            count += torch.bincount(found.flatten(), minlength=len(count))
 
     def examples(self) -> Iterator[Example | Task]:
         """Yield exercises: first nonsense, short before long, then all kinds."""
