@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
@@ -24,6 +25,9 @@ def check(
     >>> check([1], {"unevaluatedItems": False}).message
     'Unevaluated items are not allowed (1 was unexpected) (at `$`)'
 
+    A schema with a pattern that `re` does not know, such as one of ECMA-262 with properties of Unicode, is not checked:
+    the guide enforces it.
+
     Args:
         value: A JSON value.
         schema: Its JSON Schema.
@@ -32,7 +36,10 @@ def check(
     Raises:
         MissingExtra: The package `jsonschema` is not installed.
     """
-    return make_checker(schema, resources)(value)
+    try:
+        return make_checker(schema, resources)(value)
+    except re.error:
+        return None
 
 
 def make_checker(
@@ -46,6 +53,7 @@ def make_checker(
 
     Raises:
         MissingExtra: The package `jsonschema` is not installed.
+        re.error: By the function that is returned: `re` does not know a pattern of the schema.
     """
     try:
         from jsonschema.exceptions import ValidationError, best_match

@@ -27,6 +27,7 @@ from pydantic_core import PydanticCustomError, core_schema
 import structkit as sk
 from structkit.schema.markers.json_style import NullFields, Order, Whitespace
 from structkit.schema.python.judge import Judge
+from structkit.testing import ScriptedModel
 from tests.shared import cases
 from tests.zoo import ZOO
 
@@ -276,3 +277,18 @@ def test_quotes_give_no_counterexamples() -> None:
     assert report.ok and "source" in report.note
     with pytest.raises(sk.SchemaError, match="no source"):
         sk.check(Quoting, n=1)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [{"type": "string", "pattern": r"^\p{L}+$"}, Annotated[str, Field(pattern=r"^\p{L}+$")]],
+    ids=["schema", "type"],
+)
+def test_a_pattern_that_the_validator_does_not_know_is_an_error(target: Any) -> None:
+    with pytest.raises(sk.SchemaError, match="check a target with another pattern"):
+        sk.check(target)
+
+
+def test_a_value_is_not_checked_with_a_pattern_that_the_validator_does_not_know() -> None:
+    target = sk.JsonSchema({"type": "string", "pattern": r"^\p{L}+$"}, strict=False)
+    assert sk.extract(ScriptedModel(['"xyz"']), "x", target) == "xyz"
