@@ -25,11 +25,12 @@ CALLS: dict[Callable[..., Any], tuple[object, ...]] = {
 
 
 def names(function: Callable[..., Any]) -> set[str]:
-    """The keyword arguments that type checkers accept."""
+    """The keyword arguments that type checkers accept; those of a class that may also be positional are among them."""
     module = sys.modules[function.__module__]
     found: set[str] = set()
     for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is parameter.KEYWORD_ONLY:
+        may_be_keyword = isinstance(function, type) and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        if parameter.kind is parameter.KEYWORD_ONLY or may_be_keyword:
             found.add(name)
         if parameter.kind is parameter.VAR_KEYWORD:
             # The overloads of functions for many prompts have the options; their implementation has objects.

@@ -159,7 +159,8 @@ def only_first(agent: sk.Agent[Any]) -> CachedRow:
 
 def test_conversations_in_threads_do_not_mix() -> None:
     needs_demo()
-    agent, forgetful = conversing(), conversing(limits=sk.Limits(prefix_cache_tokens=0))
+    agent = conversing(on_limit="answer")
+    forgetful = conversing(on_limit="answer", limits=sk.Limits(prefix_cache_tokens=0))
     cities = ["Porto", "Braga", "Lisbon"]
     prompts = [(f"The weather in {city}?", "And tomorrow?") for city in cities]
     with ThreadPoolExecutor(3) as pool:
