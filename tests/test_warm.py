@@ -425,4 +425,5 @@ def test_a_file_whose_rules_are_not_those_of_the_process_is_refused(
     cursor = warm.cursor()
     with pytest.raises(StructkitError, match="compile the target again"):
         _read(cursor, b'{"v": "a", "sub": [{"v"')
+    assert warm.needs_recompiling
     assert not list(folder.glob("*.cache"))

@@ -1,7 +1,7 @@
 """Invented kinds: `The barn Trill was painted by Ana Souza and holds 12 litres.` Each text has a kind and fields of its own.
 
 A field is named after the words around its value (`painted_by`, `litres`, `barn_name`), in one of a few regular ways, so
-that the model learns the ways and not the names. A half of the words are invented.
+that the model learns the ways and not the names. Half of the words are invented.
 """
 
 from __future__ import annotations
@@ -256,11 +256,10 @@ def trait(source: Source, kind: str) -> Fact:
             f"{'can' if value else 'cannot'} be {done}",
         )
     name = word(source, TRAITS)
-    text = name.replace("_", " ")
     return Fact(
         ((source.pick([name, name, f"is_{name}"]), value, BOOLEAN),),
-        f"is {text if value else 'not ' + text}",
-        text if value else f"not {text}",
+        f"is {name if value else 'not ' + name}",
+        name if value else f"not {name}",
     )
 
 

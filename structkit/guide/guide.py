@@ -185,9 +185,10 @@ class Guide:
         return groups
 
     @property
-    def is_overgrown(self) -> bool:
-        """Whether texts made so many of the rules that have no end that a cache compiles the target again."""
-        return self.automaton.is_unbounded and self.automaton.tables.nbytes > _MAX_GROWN
+    def needs_recompiling(self) -> bool:
+        """Whether a cache compiles the target anew: texts made too many rules, or the others cannot be built."""
+        is_overgrown = self.automaton.is_unbounded and self.automaton.tables.nbytes > _MAX_GROWN
+        return is_overgrown or self.automaton.is_broken
 
     def precompute(self, max_states: int = 10_000) -> int:
         """Compute the masks of all states reachable by tokens, up to `max_states` states.

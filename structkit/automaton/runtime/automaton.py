@@ -43,6 +43,7 @@ class Automaton:
     Attributes:
         limits: What may be built.
         is_unbounded: Whether there are ever more rules to build.
+        is_broken: Whether further rules cannot be built.
         built: The numbers of the rules that were built, in their order.
         tables: The arrays of these rules, those of one moment; see `Tables`.
         rule_of: The rule of each state.
@@ -61,7 +62,7 @@ class Automaton:
         *,
         is_unbounded: bool = False,
     ) -> None:
-        self.limits = limits
+        self.limits, self.is_broken = limits, False
         self.is_unbounded = builder.is_unbounded if isinstance(builder, LazyBuilder) else is_unbounded
         self.built: list[int] = []
         self.frames: dict[tuple[int, int, int, SeenTexts | None], Frame] = {}
@@ -91,7 +92,9 @@ class Automaton:
             StructkitError: As reading and building it does.
         """
         if not isinstance(self._builder, LazyBuilder):
+            self.is_broken = True  # as long as the builder raises
             self._builder = self._builder()
+            self.is_broken = False
         return self._builder
 
     def start_state(self, rule: int) -> int:

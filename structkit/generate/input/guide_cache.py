@@ -78,7 +78,7 @@ class GuideCache:
         name = cache_key(target)
         key = (name, vocabulary, settings, _today())
         cached = None if name is None else self._compiled.get(key)
-        if cached is not None and cached.source in (None, source) and not cached.guide.is_overgrown:
+        if cached is not None and cached.source in (None, source) and not cached.guide.needs_recompiling:
             return cached
         compiled = _compile(self.read(target, settings), vocabulary, settings, source)
         if name is not None:

@@ -124,7 +124,7 @@ class Guides:
     def guide(self, key: str) -> Guide | StructkitError:
         """Return the guide of a target, or the error of its compilation; see `read_target`."""
         known = self._guides.get(key)
-        if isinstance(known, StructkitError) or (known is not None and not known.is_overgrown):
+        if isinstance(known, StructkitError) or (known is not None and not known.needs_recompiling):
             return known
         found: Guide | StructkitError
         try:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from structkit.errors import MissingExtra
+from structkit.errors import MissingExtra, SchemaError
 from structkit.rejected import Rejected
 
 __all__ = ["check", "make_checker"]
@@ -25,9 +25,6 @@ def check(
     >>> check([1], {"unevaluatedItems": False}).message
     'Unevaluated items are not allowed (1 was unexpected) (at `$`)'
 
-    A schema with a pattern that `re` does not know, such as one of ECMA-262 with properties of Unicode, is not checked:
-    the guide enforces it.
-
     Args:
         value: A JSON value.
         schema: Its JSON Schema.
@@ -35,11 +32,9 @@ def check(
 
     Raises:
         MissingExtra: The package `jsonschema` is not installed.
+        SchemaError: `re` does not know a pattern of the schema.
     """
-    try:
-        return make_checker(schema, resources)(value)
-    except re.error:
-        return None
+    return make_checker(schema, resources)(value)
 
 
 def make_checker(
@@ -53,7 +48,7 @@ def make_checker(
 
     Raises:
         MissingExtra: The package `jsonschema` is not installed.
-        re.error: By the function that is returned: `re` does not know a pattern of the schema.
+        SchemaError: By the function that is returned: `re` does not know a pattern of the schema.
     """
     try:
         from jsonschema.exceptions import ValidationError, best_match
@@ -83,7 +78,13 @@ def make_checker(
     validator = exact(schema, format_checker=kind.FORMAT_CHECKER, registry=registry)
 
     def checked(value: object) -> Rejected | None:
-        worst = best_match(validator.iter_errors(value))
+        try:
+            worst = best_match(validator.iter_errors(value))
+        except re.error as error:
+            raise SchemaError(
+                f"the validator jsonschema reads patterns as `re` does, which refuses one of this target: {error}; "
+                "use another pattern, or strict=True in a JsonSchema"
+            ) from None
         if worst is None:
             return None
         return Rejected(tuple(worst.absolute_path), f"{worst.message} (at `{worst.json_path}`)", worst)

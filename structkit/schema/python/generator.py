@@ -101,11 +101,11 @@ class _WrittenSchema(GenerateJsonSchema):
         self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
     ) -> Iterator[tuple[str, bool, _Field | core_schema.ComputedField]]:
         """Yield the fields, with whether they are required, as the JSON style writes them."""
-        declared = [
-            *getattr(self._class, "__dataclass_fields__", ())
-        ]  # pydantic puts those with kw_only last
-        if declared:
-            named_required_fields = sorted(named_required_fields, key=lambda each: declared.index(each[0]))
+        # Pydantic puts the fields of a dataclass with kw_only last.
+        places = {name: at for at, name in enumerate(getattr(self._class, "__dataclass_fields__", ()))}
+        named_required_fields = sorted(
+            named_required_fields, key=lambda each: places.get(each[0], len(places))
+        )
         policy = self.policy.merge(style_of(self._class))
         for name, required, field in policy.sort_fields(named_required_fields, name_of(self._class)):
             optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))

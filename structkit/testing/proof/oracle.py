@@ -10,7 +10,6 @@ from typing import cast
 
 from typing_extensions import TypeForm
 
-from structkit.errors import SchemaError
 from structkit.functions.output import function_form
 from structkit.functions.signature import is_function
 from structkit.rejected import Rejected
@@ -104,18 +103,9 @@ def _of_value(read: Target[object]) -> Callable[[str], Refused | None]:
 
 
 def _fault(valid: Callable[[object], Rejected | None], text: str) -> str | None:
-    """Return the reason why a text is invalid, if it is.
-
-    Raises:
-        SchemaError: The validator does not know a pattern.
-    """
+    """Return the reason why a text is invalid, if it is."""
     try:
         rejected = valid(json.loads(text))
-    except re.error as error:
-        raise SchemaError(
-            f"the validator jsonschema reads patterns as `re` does, which does not know one of this target: {error}; "
-            "check a target with another pattern"
-        ) from None
     except RecursionError:  # jsonschema follows a self-reference without end
         return None
     return None if rejected is None else rejected.message
