@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 
 from structkit.errors import ModelError, StructkitError
 from structkit.generate.threads.event_loop import EventLoopThread, await_on_loop, start_thread
-from structkit.models.text.protocol import TextModel, TextRequest
+from structkit.models.text.protocol import CancellablePieces, TextModel, TextRequest
 
 __all__ = ["CLOSE_SECONDS", "Reply"]
 
@@ -61,7 +61,7 @@ class Reply:
         self._wanted: SimpleQueue[bool] = SimpleQueue()
         self._made: SimpleQueue[str | Exception | None] = SimpleQueue()
         self._is_asked = False
-        self._is_async = False
+        self._pieces: Iterator[str] | AsyncIterator[str] | None = None
         self._given_up = threading.Event()
         self._thread = start_thread(self._run, "structkit-reply")
 
@@ -87,11 +87,19 @@ class Reply:
     def close(self) -> None:
         """Close the reply; wait for a moment until it is closed.
 
-        A piece that is awaited is cancelled. Nothing ends one that blocks its thread, so there is no wait for it.
+        A piece that is awaited is cancelled, and so is one of `CancellablePieces`. Nothing ends another one that blocks
+        its thread, so there is no wait for it.
         """
         self._closed.set()
         self._wanted.put(False)
-        if self._is_async or not self._is_asked:
+        pieces, ends = self._pieces, not self._is_asked
+        if not ends:
+            ends = (
+                pieces.cancel()
+                if isinstance(pieces, CancellablePieces)
+                else isinstance(pieces, AsyncIterator)
+            )
+        if ends:
             wait([self._thread], CLOSE_SECONDS)
         self._given_up.set()
 
@@ -134,26 +142,26 @@ class Reply:
             self._holds_lock = False
 
     def _make_pieces(self) -> None:
-        pieces: Iterator[str] | AsyncIterator[str] | None = None
         try:
             while self._wanted.get() and not self._closed.is_set():
                 try:
-                    if pieces is None:
+                    if self._pieces is None:
                         # A moment longer than the caller waits, whose timeout comes first.
                         seconds = self._seconds_left() + CLOSE_SECONDS
-                        pieces = self._model.request(replace(self._request, seconds=seconds))
-                    piece = self._next_of(pieces)
+                        self._pieces = self._model.request(replace(self._request, seconds=seconds))
+                        if self._closed.is_set():  # `close` may not have seen the pieces
+                            return
+                    piece = self._next_of(self._pieces)
                 except Exception as error:  # code of the user
                     self._made.put(error)
                     return
                 self._made.put(piece)
         finally:
             with suppress(Exception):  # nobody waits for the reply
-                self._close(pieces)
+                self._close(self._pieces)
 
     def _next_of(self, pieces: Iterator[str] | AsyncIterator[str]) -> str | None:
         if isinstance(pieces, AsyncIterator):
-            self._is_async = True
             return await_on_loop(_next_async(pieces), _LOOP, self._closed)
         return next(pieces, None)
 

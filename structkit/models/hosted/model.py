@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol, TypedDict, cast
@@ -21,8 +21,9 @@ from structkit.models.servers.faults import (
     texts_of,
     without_refused,
 )
+from structkit.models.servers.lines import shut_down
 from structkit.models.servers.remote import RemoteModel
-from structkit.models.text.protocol import TextRequest, check_reply_bounds
+from structkit.models.text.protocol import CancellablePieces, TextRequest, check_reply_bounds
 from structkit.models.text.scored import ScoredText, ScoredToken
 
 __all__ = [
@@ -253,13 +254,18 @@ class HostedModel(RemoteModel):
         Raises:
             ModelError: The service failed, or refuses to answer.
         """
-        return self._async_pieces(request) if self._client.is_async else self._pieces(request)
+        if self._client.is_async:
+            return self._async_pieces(request)
+        opened: list[object] = []
+        return CancellablePieces(self._pieces(request, opened), lambda: _shut_down(opened))
 
-    def _pieces(self, request: TextRequest) -> Iterator[str]:
+    def _pieces(self, request: TextRequest, opened: list[object]) -> Generator[str, None, None]:
+        """Yield the pieces; `opened` receives the streams."""
         reply = _Reply(self.capabilities)
         while True:
             try:
                 sent = cast("Iterator[object]", self._client.send(request, reply.capabilities))
+                opened.append(sent)
                 with closing(cast("ReplyStream", sent)):
                     for event in sent:
                         text = self._text(event, reply)
@@ -313,6 +319,15 @@ class HostedModel(RemoteModel):
 
     def _secrets(self, request: TextRequest) -> tuple[str, ...]:
         return (*self._client.secrets(), *texts_of(request))
+
+
+def _shut_down(opened: list[object]) -> bool:
+    """Shut down the connection of the last stream, so that a thread that waits for it ends; whether it is known.
+
+    A client shows its connection once the service has begun to reply.
+    """
+    response = getattr(opened[-1], "response", None) if opened else None
+    return shut_down(getattr(response, "extensions", {}).get("network_stream"))
 
 
 @dataclass(slots=True)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from structkit.errors import MissingExtra
 from structkit.models.servers.faults import ABOUT_LENGTH, Fault, Refused, message_of, quotable
+from structkit.models.servers.lines import Interrupt, Line, Lines
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from httpx2 import Response
+    from httpx2 import Client, Response
     from tenacity import RetryCallState
 
 __all__ = ["HttpClient", "Json"]
@@ -62,9 +63,13 @@ class HttpClient:
         self._secrets = tuple(headers.values())
         seconds = httpx2.Timeout(timeout, connect=min(_CONNECT_SECONDS, timeout))
         files = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-        client = httpx2.Client(headers=dict(headers), timeout=seconds, verify=_tls_context(*files))
-        self._client = client
-        self.close = weakref.finalize(self, client.close)
+        context, sent, one = _tls_context(*files), dict(headers), httpx2.Limits(max_connections=1)
+
+        def connect() -> Client:
+            return httpx2.Client(headers=sent, timeout=seconds, verify=context, limits=one)
+
+        self._lines = lines = Lines(connect)
+        self.close = weakref.finalize(self, lines.close)
 
     def get(self, url: str) -> object:
         """Return the JSON that a URL answers with; `None` if the URL has none, or fails.
@@ -80,12 +85,15 @@ class HttpClient:
                 raise
             return None
 
-    def retry(self, work: Callable[[], R], seconds: float | None = None) -> R:
+    def retry(
+        self, work: Callable[[], R], seconds: float | None = None, interrupt: Interrupt | None = None
+    ) -> R:
         """Do work again while it raises transient faults, within the tries and the seconds.
 
         Args:
             work: A function that sends a request.
             seconds: Seconds after which nobody waits for the work.
+            interrupt: If set, there is no further try.
 
         Raises:
             Fault: The last fault.
@@ -93,8 +101,10 @@ class HttpClient:
         from tenacity import (
             Retrying,
             retry_if_exception,
+            sleep_using_event,
             stop_after_attempt,
             stop_before_delay,
+            stop_when_event_set,
             wait_random_exponential,
         )
 
@@ -104,17 +114,25 @@ class HttpClient:
             asked = _fault(state).retry_after
             return backoff(state) if asked is None else asked
 
+        event = (interrupt or Interrupt()).event
+        bounds = stop_after_attempt(self._max_tries) | stop_before_delay(0.9 * self._within(seconds))
         tries = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, Fault) and error.is_transient),
             wait=wait,
-            stop=stop_after_attempt(self._max_tries) | stop_before_delay(0.9 * self._within(seconds)),
+            sleep=sleep_using_event(event),
+            stop=bounds | stop_when_event_set(event),
             reraise=True,
         )
         return tries(work)
 
     @contextmanager
     def post(
-        self, path: str, body: Json, secrets: Iterable[str], seconds: float | None = None
+        self,
+        path: str,
+        body: Json,
+        secrets: Iterable[str],
+        seconds: float | None = None,
+        interrupt: Interrupt | None = None,
     ) -> Generator[Iterator[Json], None, None]:
         """Send a request once; give the JSON objects of the reply as they arrive.
 
@@ -123,38 +141,45 @@ class HttpClient:
             body: The request.
             secrets: The texts of the request that no error may show.
             seconds: Seconds after which nobody waits for the reply.
+            interrupt: Ends the request from another thread.
 
         Raises:
             Fault: The server cannot be reached, refuses the request, or cuts the reply.
         """
         seconds = self._within(seconds)
-        response = self._send(f"{self.base}/{path}", body, seconds)
-        try:
+        with self._response(f"{self.base}/{path}", body, seconds, interrupt) as response:
             self._check(response, secrets)
             yield self._objects(response, secrets, seconds)
-        finally:
-            response.close()
 
-    def ask(self, url: str, body: Json, secrets: Iterable[str]) -> object:
+    def ask(self, url: str, body: Json, secrets: Iterable[str], interrupt: Interrupt | None = None) -> object:
         """Send a request once; return the JSON that a URL answers with, or `None` if it is not JSON.
 
         Raises:
             Fault: The server cannot be reached, or refuses the request.
         """
-        response = self._send(url, body, self._timeout)
-        try:
-            with self._faults():
-                self._check(response, secrets)
-                return _parse(self._read(response))
-        finally:
-            response.close()
+        with self._response(url, body, self._timeout, interrupt) as response, self._faults():
+            self._check(response, secrets)
+            return _parse(self._read(response))
 
     def _within(self, seconds: float | None) -> float:
         """Return the seconds of a request, for which somebody waits some seconds."""
         return self._timeout if seconds is None else min(seconds, self._timeout)
 
-    def _send(self, url: str, body: Json, seconds: float) -> Response:
-        """Send a request; return the reply, whose body is not read."""
+    @contextmanager
+    def _response(
+        self, url: str, body: Json, seconds: float, interrupt: Interrupt | None
+    ) -> Generator[Response, None, None]:
+        """Send a request; give the reply, whose body is not read, and close it."""
+        if self._lines.is_closed:
+            raise Fault(_CLOSED, is_transient=False)
+        with self._lines.use(interrupt) as line:
+            response = self._send(line, url, body, seconds)
+            try:
+                yield response
+            finally:
+                response.close()
+
+    def _send(self, line: Line, url: str, body: Json, seconds: float) -> Response:
         timeout = {
             "connect": min(_CONNECT_SECONDS, seconds),
             "read": seconds,
@@ -163,16 +188,21 @@ class HttpClient:
         }
         with self._faults():
             try:
-                sent = self._client.build_request("POST", url, json=body, extensions={"timeout": timeout})
+                extensions = {"timeout": timeout, "trace": line.trace}
+                sent = line.client.build_request("POST", url, json=body, extensions=extensions)
             except UnicodeEncodeError:  # its message has a part of the prompt
                 what = (
                     "the prompt has half of a character (a surrogate), which UTF-8 cannot encode; remove it"
                 )
                 raise Fault(what, is_transient=False) from None
-            return self._client.send(sent, stream=True)
+            return line.client.send(sent, stream=True)
 
     def _get(self, url: str) -> object:
-        with self._faults(), self._client.stream("GET", url) as response:
+        with (
+            self._faults(),
+            self._lines.use() as line,
+            line.client.stream("GET", url, extensions={"trace": line.trace}) as response,
+        ):
             self._check(response, ())
             return _parse(self._read(response))
 
@@ -268,8 +298,8 @@ class HttpClient:
         """Turn the errors of the client into faults."""
         import httpx2
 
-        if self._client.is_closed:
-            raise Fault("the model was closed; connect again", is_transient=False)
+        if self._lines.is_closed:
+            raise Fault(_CLOSED, is_transient=False)
         try:
             yield
         except httpx2.ConnectError as error:
@@ -313,6 +343,8 @@ def _about_connection(message: str, base: str) -> tuple[str, bool]:
         return f"the server at {base} does not speak TLS; write {plain}", False
     return f"no server answers at {base}; start it, or correct the address", True
 
+
+_CLOSED = "the model was closed; connect again"
 
 _URL_REMEDY = "is the address that of the API, such as http://localhost:8000/v1?"
 

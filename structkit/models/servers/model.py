@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 from urllib.parse import urlsplit
@@ -24,10 +24,11 @@ from structkit.models.servers.faults import (
     without_refused,
 )
 from structkit.models.servers.http import HttpClient, Json
+from structkit.models.servers.lines import Interrupt
 from structkit.models.servers.ranked import scored_tokens
 from structkit.models.servers.remote import RemoteModel
 from structkit.models.servers.token_prompts import TokenPrompts, token_ids
-from structkit.models.text.protocol import TextRequest, check_reply_bounds
+from structkit.models.text.protocol import CancellablePieces, TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
 from structkit.models.text.scored import ScoredText
 
@@ -174,14 +175,20 @@ class ServerModel(RemoteModel):
         """Close the connections. They also close when the model is not referenced any more."""
         self._client.close()
 
-    def request(self, request: TextRequest) -> Iterator[str]:
+    def request(self, request: TextRequest) -> CancellablePieces:
         """Ask for a reply, and return its pieces as they arrive; see `TextModel.request`.
 
         Raises:
             ModelError: The server failed, in each of the tries.
         """
+        interrupt = Interrupt()
+        return CancellablePieces(self._texts(request, interrupt), interrupt.set)
+
+    def _texts(self, request: TextRequest, interrupt: Interrupt) -> Generator[str, None, None]:
         try:
-            first, rest = self._client.retry(lambda: self._start(request), request.seconds)
+            first, rest = self._client.retry(
+                lambda: self._start(request, interrupt), request.seconds, interrupt
+            )
             yield from first
             yield from rest
         except Fault as fault:
@@ -198,7 +205,7 @@ class ServerModel(RemoteModel):
         except Fault as fault:
             raise self._error(fault) from fault.__cause__
 
-    def _start(self, request: TextRequest) -> tuple[list[str], Iterator[str]]:
+    def _start(self, request: TextRequest, interrupt: Interrupt) -> tuple[list[str], Iterator[str]]:
         """Send a request, and read its reply up to the first text; return that text, and the rest.
 
         What the server refuses is left out of the next try: the constraint first, then the token ids, then the start of
@@ -211,11 +218,11 @@ class ServerModel(RemoteModel):
         while True:
             capabilities = reduced or self.capabilities
             try:
-                ids = self._token_ids(request, capabilities)
+                ids = self._token_ids(request, capabilities, interrupt)
             except Refused:
                 reduced = replace(capabilities, token_ids=False)
                 continue
-            pieces = self._pieces(request, capabilities, ids)
+            pieces = self._pieces(request, capabilities, ids, interrupt)
             try:
                 first = next(pieces, None)
             except Refused as refused:
@@ -228,14 +235,14 @@ class ServerModel(RemoteModel):
             return ([] if first is None else [first]), pieces
 
     def _pieces(
-        self, request: TextRequest, capabilities: Capabilities, ids: list[int] | None
+        self, request: TextRequest, capabilities: Capabilities, ids: list[int] | None, interrupt: Interrupt
     ) -> Iterator[str]:
         is_chat = capabilities.takes_messages and ids is None
         body = self._body(request, capabilities, ids)
         read = self._prompts.begin(request) if capabilities.token_ids else None
         path = "chat/completions" if is_chat else "completions"
         has_text, end, other, refused = False, "", "", ""
-        with self._client.post(path, body, texts_of(request), request.seconds) as replies:
+        with self._client.post(path, body, texts_of(request), request.seconds, interrupt) as replies:
             for reply in replies:
                 text, other = text_of(reply), other or api_of(reply)
                 has_text, end = has_text or bool(text), end or end_of(reply)
@@ -262,7 +269,9 @@ class ServerModel(RemoteModel):
         if end == "length" and not has_text:
             check_length(request)
 
-    def _token_ids(self, request: TextRequest, capabilities: Capabilities) -> list[int] | None:
+    def _token_ids(
+        self, request: TextRequest, capabilities: Capabilities, interrupt: Interrupt | None = None
+    ) -> list[int] | None:
         """Return the prompt and the start of the answer as the tokens that the server has read and written.
 
         What follows them, such as forced text, is tokenized by the server. `None` if the tokens are not known.
@@ -276,7 +285,8 @@ class ServerModel(RemoteModel):
         ids, rest = known
         if rest:
             body = {"model": self._model, "prompt": rest, "add_special_tokens": False}
-            answer = self._client.ask(f"{_root(self._client.base)}/tokenize", body, texts_of(request))
+            url = f"{_root(self._client.base)}/tokenize"
+            answer = self._client.ask(url, body, texts_of(request), interrupt)
             found = token_ids(answer.get("tokens")) if isinstance(answer, Mapping) else ()
             if not found:
                 return None

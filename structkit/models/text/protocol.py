@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -14,6 +14,7 @@ from structkit.models.protocols import LogitsModel, Message
 
 __all__ = [
     "AnyModel",
+    "CancellablePieces",
     "NativeConstraint",
     "SupportsTokenIds",
     "TextModel",
@@ -99,12 +100,37 @@ class TextModel(Protocol):
 
         The call, and each piece of a sync iterator, runs in a thread of the reply; each piece of an async iterator is
         awaited on the event loop of the caller. The iterator is closed, by its `close` or `aclose` if it has one, once
-        the rest of the reply is not needed.
+        the rest of the reply is not needed. If a piece is waited for at that time, `CancellablePieces` are cancelled,
+        and the task of an async iterator is.
 
         Raises:
             ModelError: The model failed.
         """
         ...
+
+
+class CancellablePieces:
+    """The pieces of a sync reply, of which another thread can end the one that is waited for.
+
+    Args:
+        pieces: The pieces.
+        cancel: Ends a piece that is waited for, with any error, and returns whether it ends at once. Called from
+            another thread, at any time.
+    """
+
+    def __init__(self, pieces: Generator[str, None, None], cancel: Callable[[], bool]) -> None:
+        self._pieces = pieces
+        self.cancel = cancel
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        return next(self._pieces)
+
+    def close(self) -> None:
+        """Close the reply."""
+        self._pieces.close()
 
 
 @runtime_checkable
