@@ -72,7 +72,8 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
             port=arguments.port,
             access_log=False,
             h11_max_incomplete_event_size=_MAX_HEADERS,
-            limit_concurrency=2 * (config.max_running + config.max_waiting),
+            # uvicorn counts idle connections, too, and its 503 is plain text: that of the application comes first.
+            limit_concurrency=2 * config.max_requests,
             server_header=False,
             timeout_graceful_shutdown=max(1, round(config.shutdown_timeout)),
             timeout_keep_alive=_KEEP_ALIVE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from structkit.generate.output.result import Usage
 from structkit.models.protocols import LogitsModel
-from structkit.serve.bounds.admission import Admission, Lease
+from structkit.serve.bounds.admission import Admission, Lease, OpenRequests
 from structkit.serve.bounds.api_error import ApiError, Params
 from structkit.serve.bounds.config import ServerConfig
 from structkit.serve.metrics import Metrics
@@ -95,6 +95,7 @@ class _Server:
         self._admission = Admission(config.max_running, config.max_waiting)
         self._metrics = Metrics(self._admission)
         self._agents = Agents(model)
+        self._open_requests = OpenRequests(config.max_requests)
 
     @property
     def has_playground(self) -> bool:
@@ -103,7 +104,8 @@ class _Server:
 
     def route(self, path: str, handler: Handler, method: str) -> Route:
         """Return a route that checks the key, turns errors into responses, and counts."""
-        return Route(path, _Endpoint(path, handler, self._config, self._metrics), methods=[method])
+        bound = self._open_requests.enter if method == "POST" else nullcontext
+        return Route(path, _Endpoint(path, handler, bound, self._config, self._metrics), methods=[method])
 
     async def chat(self, request: Request) -> Response:
         """`POST /v1/chat/completions`."""
@@ -263,11 +265,27 @@ class _Server:
 
 
 class _Endpoint:
-    """A handler as an application: it checks access, turns errors into responses, and counts when the response ends."""
+    """A handler as an application: it checks access, turns errors into responses, and counts when the response ends.
 
-    def __init__(self, path: str, handler: Handler, config: ServerConfig, metrics: Metrics) -> None:
+    Args:
+        path: The path of the route.
+        handler: The handler.
+        bound: Gives a context in which a request is handled, or raises the error of one too many.
+        config: The settings of the server.
+        metrics: Counts the requests.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        handler: Handler,
+        bound: Callable[[], AbstractContextManager[None]],
+        config: ServerConfig,
+        metrics: Metrics,
+    ) -> None:
         self._path = path
         self._handler = handler
+        self._bound = bound
         self._config = config
         self._metrics = metrics
 
@@ -277,9 +295,10 @@ class _Endpoint:
         status = 499  # the client went away
         try:
             check_access(request, self._config)
-            response = await self._handler(request)
-            status = response.status_code
-            await response(scope, receive, send)
+            with self._bound():
+                response = await self._handler(request)
+                status = response.status_code
+                await response(scope, receive, send)
         except ClientDisconnect:
             pass
         except Exception as raised:  # a fault of the server is logged, and is the response

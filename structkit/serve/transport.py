@@ -199,7 +199,7 @@ def error_response(error: ApiError) -> Response:
 def logged_error(raised: Exception, params: Params = Params()) -> ApiError:  # noqa: B008
     """Return the error that a client receives, and log one that is not the client's fault."""
     found = api_error_of(raised, params)
-    if found.status >= 500:
+    if found.status >= 500 and raised is not found:  # one that the server raised says all
         _logger.error("a request failed", exc_info=raised)
     return found
 

@@ -56,7 +56,7 @@ def test_the_arguments_are_settings(
     assert main(["serve", "--api-key-env", "MY_KEYS", "--host", "0.0.0.0"]) == 130
     assert "anyone may use the model" not in capsys.readouterr().err
     [(_, options), _] = started
-    assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 9, 80)
+    assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 9, 160)
 
 
 _ARENAS = """

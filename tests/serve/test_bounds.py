@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import httpx2
 import pytest
@@ -153,6 +154,29 @@ def test_a_full_queue_is_refused_and_empties() -> None:
         assert answers == [200, 200]
         assert post(served, body).status_code == 200
         eventually(lambda: is_idle(served))
+
+
+def test_requests_that_never_arrive_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        serving(RandomModel(seed=3, brevity=2.0), max_running=1, max_waiting=1) as served,
+        ExitStack() as connections,
+    ):
+        for _ in range(4):
+            connections.enter_context(send(served, {}, length=3_000))
+        refused = httpx2.Response(200)
+
+        def is_refused() -> bool:
+            nonlocal refused
+            refused = post(served, {"model": "demo", "messages": ANA, "max_tokens": 5})
+            return refused.status_code != 200
+
+        eventually(is_refused)
+        assert (refused.status_code, error_of(refused)["code"]) == (503, "overloaded")
+        assert refused.headers["retry-after"] == "1"
+        assert served.metric("structkit_requests_total") > 0  # it can still be watched
+        connections.close()
+        eventually(lambda: not is_refused())
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -210,6 +210,19 @@ def test_each_chunk_before_the_usage_has_none(random: Served, text: bool) -> Non
     assert last.usage.total_tokens > 0
 
 
+def _named(schema: object) -> dict[str, object]:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+
+
+def test_fields_that_ask_for_what_is_so_anyway_are_accepted(random: Served) -> None:
+    fields = {"verbosity": "medium", "reasoning_effort": "none", "prompt_cache_retention": "24h"}
+    assert answers(random, **fields, extra_body={"structured_outputs": {"choice": ["a"]}}) == ["a"]
+    response = client_of(random).responses.create(
+        model="demo", input="Hi", reasoning={"effort": "none"}, max_output_tokens=16
+    )
+    assert response.status in ("completed", "incomplete")
+
+
 BAD = {
     "type": "function",
     "function": {"name": "bad", "parameters": tool("x", a="strng")["function"]["parameters"]},
@@ -259,7 +272,30 @@ TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "
         ("guided_json", "write structured_outputs: {json: ...}", {"guided_json": {}}),
         ("functions", "write tools: [", {"functions": []}),
         ("max_token", "write max_tokens", {"max_token": 5}),
+        ("min_tokens", "give the schema a minLength", {"min_tokens": 5}),
         ("reasoning_effort", "leave it out", {"reasoning_effort": "low"}),
+        ("verbosity", 'give "medium"', {"verbosity": "low"}),
+        ("structured_outputs", "must have one of json,", {"structured_outputs": {"json": None}}),
+        (
+            "structured_outputs.structural_tag",
+            "write tools: [...]",
+            {"structured_outputs": {"structural_tag": "{}"}},
+        ),
+        (
+            "response_format.json_schema.strict",
+            "must be a boolean",
+            {"response_format": _named({}) | {"json_schema": {"name": "x", "schema": {}, "strict": "yes"}}},
+        ),
+        (
+            "response_format.json_schema.name",
+            "must be a string",
+            {"response_format": {"type": "json_schema", "json_schema": {"name": 5, "schema": {}}}},
+        ),
+        (
+            "tools[0].function.strict",
+            "must be a boolean",
+            {"tools": [{"type": "function", "function": {"name": "f", "strict": 1}}]},
+        ),
         (
             "response_format.schema",
             "json_schema: {name, schema}",
@@ -307,10 +343,6 @@ def test_a_bad_field_is_named_with_a_remedy(
     assert raised.value.param == param
     assert fault in raised.value.body["message"]
     assert raised.value.body["code"]
-
-
-def _named(schema: object) -> dict[str, object]:
-    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,45 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
 from structkit.serve.bounds.api_error import ApiError
 
-__all__ = ["Admission", "Lease"]
+__all__ = ["Admission", "Lease", "OpenRequests"]
 
 _RETRY_SECONDS = 1
+
+
+class OpenRequests:
+    """Counts the requests that are received, answered or sent. Belongs to one event loop.
+
+    The queue has only requests that are complete: clients that send slowly, or read slowly, are bounded here.
+
+    Args:
+        maximum: Maximum number of requests.
+    """
+
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+        self._count = 0
+
+    @contextmanager
+    def enter(self) -> Generator[None, None, None]:
+        """Count a request.
+
+        Raises:
+            ApiError: There are too many.
+        """
+        if self._count >= self._maximum:
+            fault = f"{self._count} requests are open, as many as the server takes; try again later"
+            headers = {"Retry-After": str(_RETRY_SECONDS)}
+            raise ApiError(503, fault, code="overloaded", headers=headers)
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
 
 
 class Lease:

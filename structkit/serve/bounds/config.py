@@ -93,6 +93,11 @@ class ServerConfig:
             raise ValueError("an API key must not be empty")
 
     @property
+    def max_requests(self) -> int:
+        """Maximum number of requests at once, with those that are received and those of which the reply is sent."""
+        return 2 * (self.max_running + self.max_waiting)
+
+    @property
     def answers_of_request(self) -> int:
         """Maximum number of answers of a request."""
         return min(self.max_answers, self.max_running)

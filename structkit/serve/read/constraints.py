@@ -33,6 +33,9 @@ _CODE = "invalid_value"
 _NAMED = ("name", "description", "schema", "strict")
 """The fields of a schema with a name."""
 
+_STRUCTURED = ("json", "json_object", "regex", "choice", "grammar")
+"""The fields of `structured_outputs`, one of which a request has."""
+
 _JSON_SCHEMA = "write {type: 'json_schema', json_schema: {name, schema}}"
 _REMEDIES: Mapping[str, str] = {
     **dict.fromkeys(("schema", "strict", "name"), _JSON_SCHEMA),
@@ -150,6 +153,7 @@ def _format(given: Fields, named: Fields | None) -> Iterator[Constraint]:
                 raise given.error("json_schema", "is required: {name, schema}")
             if named is not given:
                 named.check_names(_NAMED)
+            named.text("name"), named.text("description"), named.flag("strict", False)  # their types
             schema = named.nested("schema")
             if schema is None:
                 raise named.error("schema", "is required")
@@ -164,7 +168,11 @@ def _structured_outputs(body: Fields) -> Iterator[Constraint]:
     given = body.nested("structured_outputs")
     if given is None:
         return
-    given.check_names(("json", "json_object", "regex", "choice", "grammar"))
+    given.check_names(_STRUCTURED, {"structural_tag": "write tools: [...] for calls"})
+    if not any(map(given.has, _STRUCTURED)):
+        raise ApiError(
+            400, f"{given.place} must have one of {', '.join(_STRUCTURED)}", param=given.place, code=_CODE
+        )
     if given.has("json"):
         yield _of(json_schema(_schema(given)), given.path("json"))
     if given.flag("json_object", False):

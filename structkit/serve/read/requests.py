@@ -56,7 +56,14 @@ _SAMPLING = (
     "presence_penalty",
     "logit_bias",
 )
-WITHOUT_EFFECT = ("user", "metadata", "safety_identifier", "prompt_cache_key", "service_tier")
+WITHOUT_EFFECT = (
+    "user",
+    "metadata",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "service_tier",
+)
 """Fields that change no answer."""
 
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
@@ -65,6 +72,8 @@ _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "best_of": (1,),
     "echo": (False,),
     "suffix": ("",),
+    "verbosity": ("medium",),
+    "reasoning_effort": ("none",),
 }
 """Fields that are accepted only with the values that have no effect."""
 
@@ -72,6 +81,7 @@ _REMEDIES: Mapping[str, str] = {
     "functions": "write tools: [{type: 'function', function: ...}]",
     "function_call": "write tool_choice",
     "input": "write messages, or send it to /v1/responses",
+    "min_tokens": "give the schema a minLength, or the regex a count",
     "json_schema": "write response_format: {type: 'json_schema', json_schema: {name, schema}}",
     **{
         f"guided_{kind}": f"write structured_outputs: {{{kind}: ...}}"
@@ -95,6 +105,8 @@ _CHAT = (
     *WITHOUT_EFFECT,
     "store",
     "modalities",
+    "verbosity",
+    "reasoning_effort",
 )
 _COMPLETION = (
     "model",

@@ -131,7 +131,11 @@ def read_response(body: Fields, config: ServerConfig) -> Ask:
 def _check_reasoning(body: Fields) -> None:
     reasoning = body.nested("reasoning")
     for name in reasoning.values if reasoning is not None else ():
-        if reasoning is not None and reasoning.has(name):
+        if (
+            reasoning is not None
+            and reasoning.has(name)
+            and (name, reasoning.raw(name)) != ("effort", "none")
+        ):
             raise reasoning.error(name, "is not supported: the model does not reason; leave it out")
 
 

@@ -101,6 +101,7 @@ def _tool(item: Fields, is_flat: bool) -> ToolSpec:
     name = function.text("name") or ""
     if not FUNCTION_NAME.fullmatch(name):
         raise function.error("name", FUNCTION_NAME_FAULT)
+    function.flag("strict", False)  # its type: arguments match in any case
     given = function.nested("parameters") or Fields({}, function.path("parameters"))
     kinds = given.raw("type")
     if kinds not in (None, "object") and not (isinstance(kinds, list) and "object" in kinds):
