@@ -57,14 +57,17 @@ def _run_in_threads(
     max_flows: int,
     cancelled: threading.Event | None,
 ) -> Generator[FlowResult[R], None, None]:
-    finished: SimpleQueue[FlowResult[R]] = SimpleQueue()
+    finished: SimpleQueue[FlowResult[R] | BaseException] = SimpleQueue()
     stopped = threading.Event()
     threads: set[Future[None]] = set()
 
     def work(number: int, flow: TextFlow[R]) -> None:
-        for flow_result in _run_flow(model, number, flow, stopped):
-            if flow_result is not None:
-                finished.put(flow_result)
+        try:
+            for flow_result in _run_flow(model, number, flow, stopped):
+                if flow_result is not None:
+                    finished.put(flow_result)
+        except BaseException as error:  # raised again in the thread of the caller
+            finished.put(error)
 
     active = 0
     try:
@@ -82,6 +85,8 @@ def _run_in_threads(
                 flow_result = finished.get(timeout=None if cancelled is None else 0.05)
             except Empty:
                 continue
+            if isinstance(flow_result, BaseException):
+                raise flow_result
             active -= 1
             threads = {each for each in threads if not each.done()}
             yield flow_result

@@ -40,7 +40,7 @@ class EventLoopThread:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop, and start it if it does not run."""
         with self._lock:
-            if self._loop is None:
+            if self._loop is None or self._loop.is_closed():
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
                     target=_run_loop, args=(self._loop,), daemon=True, name=self._name
@@ -87,6 +87,7 @@ def await_on_loop(
     Raises:
         CancelledError: The code was cancelled, or the event loop was closed before the code could end
             (`concurrent.futures.CancelledError`).
+        BaseException: The code raised it; a `SystemExit` does not end the event loop.
     """
     factory = _event_loop.get()
     loop = None if factory is None else factory()
@@ -101,6 +102,8 @@ def await_on_loop(
     while True:
         try:
             return future.result(_POLL_SECONDS)
+        except _Exit as carried:
+            raise carried.error from None
         except FutureTimeout:
             if future.done():  # the code itself raised a timeout
                 raise
@@ -152,8 +155,19 @@ def start_thread(work: Callable[[], R], name: str) -> Future[R]:
     return future
 
 
+class _Exit(Exception):
+    """Carries an exception that would end the event loop, and with it what others await there."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
 async def _awaited(awaitable: Awaitable[R]) -> R:
-    return await awaitable
+    try:
+        return await awaitable
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise _Exit(error) from None
 
 
 def _close_coroutines(*awaitables: Awaitable[object]) -> None:
@@ -171,8 +185,10 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 async def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:

@@ -59,7 +59,7 @@ class Reply:
         self._lock_guard = threading.Lock()
         self._holds_lock = False
         self._wanted: SimpleQueue[bool] = SimpleQueue()
-        self._made: SimpleQueue[str | Exception | None] = SimpleQueue()
+        self._made: SimpleQueue[str | BaseException | None] = SimpleQueue()
         self._is_asked = False
         self._pieces: Iterator[str] | AsyncIterator[str] | None = None
         self._given_up = threading.Event()
@@ -72,6 +72,7 @@ class Reply:
             ModelError: The model failed.
             TimeoutError: The reply takes too long; the model is left to itself.
             InterruptedError: The caller cancelled.
+            BaseException: The model raised one that is no `Exception`, such as `SystemExit`.
         """
         self._is_asked = True
         self._wanted.put(True)
@@ -82,6 +83,8 @@ class Reply:
         if isinstance(piece, Exception):
             message = f"the model failed: {type(piece).__name__}: {piece}; see its traceback above"
             raise ModelError(message, place=self._model.name) from piece
+        if isinstance(piece, BaseException):
+            raise piece
         return piece
 
     def close(self) -> None:
@@ -103,7 +106,7 @@ class Reply:
             wait([self._thread], CLOSE_SECONDS)
         self._given_up.set()
 
-    def _wait(self) -> str | Exception | None:
+    def _wait(self) -> str | BaseException | None:
         while True:
             seconds = self._seconds_left()
             polls = self._cancelled is not None or self._started_at is None
@@ -152,7 +155,7 @@ class Reply:
                         if self._closed.is_set():  # `close` may not have seen the pieces
                             return
                     piece = self._next_of(self._pieces)
-                except Exception as error:  # code of the user
+                except BaseException as error:  # code of the user; raised again in the thread of the caller
                     self._made.put(error)
                     return
                 self._made.put(piece)

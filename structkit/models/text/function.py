@@ -14,6 +14,7 @@ from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
 from structkit.models.text.protocol import TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
+from structkit.models.text.scored import ScoredText
 
 __all__ = ["ChatFunction", "FunctionModel", "TextFunction", "from_function"]
 
@@ -187,7 +188,7 @@ class FunctionModel:
 
     def _texts(self, reply: object) -> Iterator[str]:
         if isinstance(reply, str):
-            return iter((reply,))
+            return iter((self._text(reply, "returned"),))
         if isinstance(reply, (bytes, bytearray, Mapping)) or not isinstance(reply, Iterable):
             self._text(reply, "returned")
         return self._iterate(cast("Iterable[object]", reply))
@@ -208,7 +209,8 @@ class FunctionModel:
             ModelError: It is something else.
         """
         if isinstance(piece, str):
-            return piece
+            # A subclass can have methods of its own; `ScoredText` ranks tokens.
+            return piece if isinstance(piece, ScoredText) else str.__str__(piece)
         if piece is None:
             found, remedy = "None", "return the text of the reply; does the function lack a return statement?"
         elif isinstance(piece, (bytes, bytearray)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -337,3 +337,46 @@ def test_what_is_no_function_of_a_text_is_refused_at_once(
 
 def test_the_repr_has_the_name() -> None:
     assert repr(sk.from_function(str.upper)) == "<FunctionModel upper>"
+
+
+class Upset(str):
+    """A string whose own methods fail."""
+
+    def encode(self, *arguments: object, **options: object) -> bytes:
+        raise RuntimeError
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("reply", [Upset("[1]"), [Upset("["), Upset("1]")]], ids=["whole", "pieces"])
+def test_a_subclass_of_str_is_read_as_a_string(reply: str | list[str]) -> None:
+    assert sk.extract(sk.from_function(lambda text: reply), "one", list[int]) == [1]
+
+
+def _exit(text: str) -> str:
+    raise SystemExit(3)
+
+
+def _exit_later(text: str) -> Iterator[str]:
+    yield "["
+    raise SystemExit(3)
+
+
+async def _exit_async(text: str) -> str:
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize("function", [_exit, _exit_later, _exit_async])
+def test_an_exit_is_raised_in_the_thread_of_the_caller(function: Callable[[str], str]) -> None:
+    """At once, and later calls of async functions still have an event loop."""
+    model = sk.from_function(function, timeout=3_600, thread_safe=True)
+    with pytest.raises(SystemExit):
+        sk.extract(model, "one", list[int])
+    with pytest.raises(SystemExit):
+        sk.extract_many(model, ["one", "two"], list[int], batch_size=2)
+
+    async def whole(text: str) -> str:
+        return "[1]"
+
+    assert sk.extract(sk.from_function(whole), "one", list[int]) == [1]
