@@ -445,8 +445,7 @@ def _read(
     names = ("batch_size", "progress", "return_exceptions", "results_file")
     settings = Settings.read(function, options, accepted, names)
     if isinstance(prompts, (str, bytes, Mapping)) or not isinstance(prompts, Iterable):
-        remedy = "; write [prompt]" if isinstance(prompts, str) else ""
-        raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}{remedy}")
+        raise TypeError(f"{function}() takes a list of prompts, not {prompts!r:.60}; write [prompt]")
     if isinstance(target, (list, tuple)) and isinstance(prompts, Sized) and len(target) != len(prompts):
         counts = f"{_counted(len(prompts), 'prompt')} and {_counted(len(target), 'target')}"
         raise ValueError(f"{counts}; give one target per prompt, or one target for all")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,6 +53,24 @@ def test_a_target_of_each_kind(arguments: dict[str, object], text: bytes) -> Non
     row.read([*text])
     assert _allowed(guides, [row]) == [[END]]
     assert guides.guide(key) is guides.guide(key)
+
+
+def test_a_request_cannot_read_files(tmp_path: Path) -> None:
+    """Whoever may send requests may not see the files of the server, also not in an error."""
+    secret = tmp_path / "secret.lark"
+    secret.write_text("password: [[[")
+    keyword = {"type": "string", "x-structkit-grammar": ["start: x", str(secret), "lark", []]}
+    imported = "%import .secret.A\nstart: A"
+    for extra in (
+        {"structkit_grammar": str(secret)},
+        {"structkit_grammar": "/none/such.lark"},
+        {"structkit_grammar": imported},
+        {"structkit_json": {"properties": {"a": keyword}}},
+        {"structkit_json": json.dumps(keyword)},
+    ):
+        with pytest.raises(ValueError, match=r".") as raised:
+            check_params(_params(extra_args=extra))
+        assert "password" not in str(raised.value)
 
 
 def test_requests_without_a_target_are_not_read() -> None:

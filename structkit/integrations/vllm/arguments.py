@@ -12,6 +12,7 @@ from structkit.errors import SchemaError, StructkitError
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget
+from structkit.targets.untrusted import grammar_text, private_keyword
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Params", "check_params", "read_target", "target_key"]
@@ -105,6 +106,10 @@ def _json_schema(value: object) -> AnyTarget:
         raise SchemaError(f"structkit_json must be a JSON Schema, not {type(value).__name__}; pass a dict")
     if isinstance(value, bool):
         value = {} if value else {"not": {}}
+    if (keyword := private_keyword(value)) is not None:
+        raise SchemaError(
+            f"structkit_json has the keyword {keyword[:80]!r}, which a request cannot have; remove it"
+        )
     return JsonSchema(value)
 
 
@@ -131,7 +136,7 @@ _READERS: dict[str, Callable[[object], AnyTarget]] = {
     "structkit_json": _json_schema,
     "structkit_regex": _text_of("structkit_regex", Regex),
     "structkit_choice": _choice,
-    "structkit_grammar": _text_of("structkit_grammar", Grammar),
+    "structkit_grammar": _text_of("structkit_grammar", lambda text: Grammar(grammar_text(text))),
 }
 
 _CONFLICTS = {

@@ -8,12 +8,12 @@ from functools import lru_cache, partial
 from typing import cast
 
 from structkit.limits import Limits
-from structkit.schema.markers.grammar import GRAMMAR_KEYWORD
 from structkit.serve.bounds.api_error import ApiError
 from structkit.serve.read.fields import HALF_PAIR, Fields, has_surrogate, read_json
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget
+from structkit.targets.untrusted import grammar_text, private_keyword
 
 __all__ = [
     "Constraint",
@@ -25,9 +25,6 @@ __all__ = [
 ]
 
 _MAX_CHOICES = 10_000
-_PRIVATE = "structkit:"
-"""The start of keywords that only Python types have."""
-
 _CODE = "invalid_value"
 
 _NAMED = ("name", "description", "schema", "strict")
@@ -114,18 +111,13 @@ def json_schema(given: Fields) -> JsonSchema:
         ApiError: The schema has a keyword with a grammar, which names files of this machine, or a text that is not
             Unicode.
     """
+    if (name := private_keyword(given.values)) is not None:
+        fault = f"the keyword {name[:80]!r} is not accepted from clients"
+        raise ApiError(400, fault, param=given.place, code=_CODE)
     pending: list[object] = [given.values]
     while pending:
         value = pending.pop()
         if isinstance(value, dict):
-            for name in value:
-                if name == GRAMMAR_KEYWORD or name.startswith(_PRIVATE):
-                    raise ApiError(
-                        400,
-                        f"the keyword {name[:80]!r} is not accepted from clients",
-                        param=given.place,
-                        code=_CODE,
-                    )
             pending += [*value, *value.values()]
         elif isinstance(value, list):
             pending += value
@@ -221,5 +213,5 @@ def _of(target: AnyTarget, param: str) -> Constraint:
 
 @lru_cache(maxsize=32)
 def _grammar(text: str, limits: Limits) -> Grammar[str]:
-    text += "\n"  # a line that ends in `.lark` would be the name of a file
+    text = grammar_text(text)
     return Grammar(text, syntax="gbnf", limits=limits) if "::=" in text else Grammar(text, limits=limits)
