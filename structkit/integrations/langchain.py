@@ -217,7 +217,10 @@ class ChatStructkit(BaseChatModel):
                         message=AIMessageChunk(
                             content="",
                             usage_metadata=_usage(event.step.usage),
-                            response_metadata={"model_name": self.model.name},
+                            response_metadata={
+                                "finish_reason": event.step.finish_reason,
+                                "model_name": self.model.name,
+                            },
                         )
                     )
 

@@ -138,6 +138,7 @@ def test_calls_can_be_forbidden() -> None:
 
 def test_streams() -> None:
     chunks = [*chat("One two three.").stream("x")]
+    assert chunks[-2].response_metadata["finish_reason"] == "stop"
     assert len(chunks) > 2
     whole = chunks[0]
     for chunk in chunks[1:]:
