@@ -131,13 +131,6 @@ def _with_parameter(signature: Signature, error: SchemaError, limits: Limits) ->
                 cast("TypeForm[object]", each.annotation), limits=limits, read_function=function_form
             )
         except SchemaError as found:
-            return SchemaError(
-                f"the parameter {each.name} of {signature.name} is of a type that cannot be written: {found}; "
-                "use one that pydantic can write as JSON",
-                place=f"{signature.name}({each.name})",
-            )
-    return SchemaError(
-        f"the parameters of {signature.name} cannot be written: {error}; "
-        "annotate them with types that pydantic supports",
-        place=signature.name,
-    )
+            inner = (found.place or "$").removeprefix("$")
+            return SchemaError(found.message, place=f"{signature.name}({each.name}){inner}")
+    return SchemaError(error.message, place=f"{signature.name}(){(error.place or '$').removeprefix('$')}")

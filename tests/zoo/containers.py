@@ -234,7 +234,7 @@ CONTAINERS: Kind = {
     ),
     "dict[None, int]": Specimen(dict[None, int], error="keys of this type"),
     "dict[tuple[int, int], int]": Specimen(dict[tuple[int, int], int], error="keys of this type"),
-    "dict[Literal[1, 2], int]": Specimen(dict[Literal[1, 2], int], error="keys of this type"),
+    "dict[Literal[1, 2], int]": Specimen(dict[Literal[1, 2], int], error="write Literal['1', '2']"),
     "Mapping[str, int]": Specimen(Mapping[str, int], [{"a": 1}], ['{"a": "x"}']),
     "OrderedDict[str, int]": Specimen(
         collections.OrderedDict[str, int], [collections.OrderedDict(a=1)], ['{"a": "x"}']

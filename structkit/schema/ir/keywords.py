@@ -22,7 +22,6 @@ __all__ = [
     "FORMATS",
     "IMPLEMENTED",
     "JSON_TYPES",
-    "OPTIONAL",
     "ORDER",
     "PYDANTIC_CONSTRAINTS",
     "PYTHON_FORMATS",
@@ -149,9 +148,6 @@ ANNOTATIONS: frozenset[str] = frozenset(
 
 CHECKED = "structkit:checked"
 """Private keyword of Python types: validators of the type that run after decoding."""
-
-OPTIONAL = "structkit:optional"
-"""Private keyword of Python types: properties that are optional even with `defaults="always"`."""
 
 ORDER = "structkit:order"
 """Private keyword of Python types: `"any"` if the keys of the object may have any order, whatever the call requests."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
@@ -69,7 +69,6 @@ def parse_schema(
     schema: Mapping[str, object] | bool,
     *,
     python: bool = False,
-    defaults: Literal["always", "may_omit"] = "always",
     limits: Limits = Limits(),  # noqa: B008
     oracle: StringOracle = UNDECIDED,
     closed: bool = False,
@@ -82,9 +81,8 @@ def parse_schema(
 
     Args:
         schema: The schema, as parsed by `json.loads`.
-        python: Whether the schema was generated from a Python type: objects are closed by default, and numbers
+        python: Whether the schema was generated from a Python type: undeclared keys are forbidden, and numbers
             have a bounded number of digits.
-        defaults: For a Python type: `"always"` requires every declared property, `"may_omit"` only those in `required`.
         limits: Bounds on size and nesting.
         oracle: Decides queries about patterns and formats; without it, schemas that need an answer are rejected.
         closed: Whether undeclared keys are forbidden by default.
@@ -114,9 +112,7 @@ def parse_schema(
     way = next(ways)
     try:
         while True:
-            parser = _Parser(
-                schema, resources, python, defaults, limits, oracle, overlapping, relaxation, notes, way
-            )
+            parser = _Parser(schema, resources, python, limits, oracle, overlapping, relaxation, notes, way)
             try:
                 root, definitions, order = parser.run()
             except (LimitExceeded, UnsupportedKeyword, PatternError) as error:
@@ -136,7 +132,7 @@ def parse_schema(
                 break
             overlapping |= parser.overlapping_paths
             relaxation = relaxation and Relaxation((*relaxation.dropped, *negated))
-        document = prune(root.name, definitions, order, python=python, closed=closed)
+        document = prune(root.name, definitions, order, python=python, closed=closed or python)
         unenforced = (*(relaxation.dropped if relaxation is not None else ()), *parser.checked)
         integral_floats = allow_integral_floats(schema, resources.values())
         return replace(document, unenforced=unenforced, integral_floats=integral_floats)
@@ -152,7 +148,6 @@ class _Parser:
         document: object,
         resources: Mapping[str, object],
         python: bool,
-        defaults: Literal["always", "may_omit"],
         limits: Limits,
         oracle: StringOracle,
         overlapping: frozenset[str],
@@ -162,7 +157,6 @@ class _Parser:
     ) -> None:
         self.python = python
         self.oracle = oracle
-        self.defaults: Literal["always", "may_omit"] = defaults
         self._limits = limits
         self._draft = draft_of(document)
         self.contains_evaluates = self._draft > LAST_WITHOUT_EVALUATING_CONTAINS

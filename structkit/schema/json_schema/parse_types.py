@@ -23,7 +23,6 @@ from structkit.schema.ir.keywords import (
     FORMAT,
     FORMATS,
     JSON_TYPES,
-    OPTIONAL,
     ORDER,
     PYTHON_FORMATS,
     JsonType,
@@ -77,7 +76,6 @@ class ParseContext(Protocol):
 
     python: bool
     oracle: StringOracle
-    defaults: Literal["always", "may_omit"]
 
     def parse(self, raw: object, path: SchemaPath) -> Schema:
         """Parse a subschema."""
@@ -220,9 +218,6 @@ def _array(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | 
     if prefix is not None and not isinstance(prefix, list | tuple):
         raise SchemaError("prefixItems must be a list of schemas; write [{}]", place=path.text)
     min_items = _count(raw, "minItems", path) or 0
-    if parser.python and parser.defaults == "always" and prefix:
-        # Only a NamedTuple with defaults may be shorter than its prefix.
-        min_items = max(min_items, len(prefix))
     items = parser.parse(rest, path.child("items"))
     contains = _contains(raw, Anything() if prefix else items, path, parser)
     arrays = array(
@@ -262,7 +257,7 @@ def _contains(raw: RawSchema, items: Schema, path: SchemaPath, parser: ParseCont
 
 def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:
     keys = parser.parse_values(_mapping(raw, "properties", path), "properties", path)
-    required = _required(raw, tuple(keys), path, parser)
+    required = dict.fromkeys(_strings(raw, "required", path))
     patterned = _mapping(raw, "patternProperties", path) if "patternProperties" in raw else {}
     patterns = [
         (String(patterns=() if pattern in _UNRESTRICTED_PATTERNS else (pattern,)), value)
@@ -301,20 +296,9 @@ def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
     )
 
 
-def _required(
-    raw: RawSchema, declared: tuple[str, ...], path: SchemaPath, parser: ParseContext
-) -> dict[str, None]:
-    """Return the required names in order; for a Python type by default also fields with a default."""
-    names = _strings(raw, "required", path)
-    if parser.python and parser.defaults == "always":
-        optional = _strings(raw, OPTIONAL, path)
-        return dict.fromkeys((*(name for name in declared if name not in optional), *names))
-    return dict.fromkeys(names)
-
-
 def _additional_properties(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Schema:
     """Return the schema of keys that are neither declared nor match a pattern."""
-    rest = raw.get("additionalProperties", not parser.python)
+    rest = raw.get("additionalProperties", True)
     return parser.parse(rest, path.child("additionalProperties"))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from structkit.schema.ir.keywords import OPTIONAL
 from structkit.schema.python.temporal import JsonObject, unsupported
 
 __all__ = ["FieldAt", "Path", "Paths", "object_of", "paths_of"]
@@ -135,8 +134,6 @@ def _to_object(fields: Iterable[_Value]) -> JsonObject:
         properties[str(name)] = _at(group)
     needed = [str(name) for name, group in groups.items() if any(required for _, required, _ in group)]
     described: JsonObject = {"type": "object", "properties": properties}
-    if len(needed) < len(properties):
-        described[OPTIONAL] = [name for name in properties if name not in needed]
     return {**described, "required": needed} if needed else described
 
 

@@ -7,16 +7,19 @@ moves there; if the values are enumerable, those that pass remain; otherwise it 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator, core_schema, to_json, to_jsonable_python
 
+from structkit.schema.ir.keywords import STRIPPED_PATTERN
 from structkit.schema.python.core_schema import (
     JSON_SIDE,
     Core,
@@ -26,7 +29,7 @@ from structkit.schema.python.core_schema import (
     function_of,
     inner_schema,
 )
-from structkit.schema.python.temporal import JsonObject, unsupported
+from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
 __all__ = [
     "bounds_of",
@@ -36,8 +39,10 @@ __all__ = [
     "push_constraint",
     "satisfying_members",
     "string_constraints",
+    "text_schema",
     "unenforceable_reason",
     "unwritable",
+    "with_flags",
 ]
 
 _K = TypeVar("_K")
@@ -315,8 +320,19 @@ def unwritable(
         try:
             validator.validate_json(to_json(enum_json_value(value)))
         except (ValidationError, ValueError):
-            return unsupported(f"the value {value!r:.60} cannot be read back from JSON; use a string")
+            return unsupported(f"the value {value!r:.60} cannot be read back from JSON; {_instead_of(value)}")
     return {}
+
+
+def _instead_of(value: object) -> str:
+    """Return what to write instead of a value that pydantic does not read."""
+    if not isinstance(value, Enum):
+        return "use a string"
+    cls = type(value)
+    base = next((each for each in (str, int) if all(type(member.value) is each for member in cls)), None)
+    if base is None:
+        return f"write the enum {cls.__name__} itself, or a Literal of strings"
+    return f"derive the enum from {base.__name__}, class {cls.__name__}({base.__name__}, Enum), or write {cls.__name__}"
 
 
 def satisfying_members(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
@@ -335,3 +351,47 @@ def _round_trips(value: object) -> bool:
     if isinstance(value, int):
         return value.bit_length() < 64
     return isinstance(value, str | float | None)
+
+
+# Strings
+
+_ASCII = r"^[\x00-\x7f]*$"
+
+
+def text_schema(schema: Core, json_schema: JsonObject, config: Any, *, is_distinct: bool) -> JsonObject:
+    """Return the schema of a string with the constraints that pydantic's JSON Schema omits.
+
+    Args:
+        schema: The core schema.
+        json_schema: Pydantic's schema.
+        config: The configuration of the enclosing class.
+        is_distinct: Whether two texts must not have the same value, as in a set.
+    """
+    described = dict(json_schema)
+    for keyword, length in (("minLength", config.str_min_length), ("maxLength", config.str_max_length)):
+        if length:
+            described.setdefault(keyword, length)
+    pattern = schema.get("pattern")
+    if isinstance(pattern, re.Pattern):
+        described["pattern"] = with_flags(pattern)
+    if schema.get("to_lower", config.str_to_lower):
+        described |= format_schema("lower")
+    elif schema.get("to_upper", config.str_to_upper):
+        described |= format_schema("upper")
+    others: list[JsonObject] = []
+    if schema.get("ascii_only"):
+        others.append({"type": "string", "pattern": _ASCII})
+    strips = schema.get("strip_whitespace", config.str_strip_whitespace)
+    if strips and (others or len(described) > 1 or is_distinct):
+        # Lengths, patterns and distinctness apply after stripping: allow no text that stripping changes.
+        others.append({"type": "string", "pattern": STRIPPED_PATTERN})
+    return {**described, "allOf": others} if others else described
+
+
+def with_flags(pattern: re.Pattern[str]) -> str:
+    """Return the text of a compiled pattern with its flags, which pydantic's schema omits."""
+    letters = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
+    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
+
+
+_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}

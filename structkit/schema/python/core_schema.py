@@ -8,21 +8,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
 from enum import Enum, Flag
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
+from structkit.schema.ir.keywords import UNSUPPORTED
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
 __all__ = [
-    "ASCII",
+    "DIGITS_AS_KEYS",
     "HASHABLE",
     "JSON_SIDE",
     "NO_JSON",
     "Core",
     "base64_schema",
     "branches_of",
+    "builtin_remedy",
     "decimal_schema",
     "describe_error",
     "enum_members",
@@ -30,11 +33,11 @@ __all__ = [
     "function_of",
     "inner_schema",
     "is_readable",
+    "key_reason",
     "key_schema",
     "name_of",
     "plain_message",
     "url_schema",
-    "with_flags",
 ]
 
 Core: TypeAlias = Mapping[str, object]
@@ -113,6 +116,9 @@ def url_schema(schema: Core, *, hosts: bool = False) -> JsonObject:
 
 # Keys
 
+DIGITS_AS_KEYS = "structkit:digits"
+"""Private keyword: the values of an enum as strings, which pydantic accepts as keys."""
+
 _INT_KEY = r"^(0|-?[1-9][0-9]{0,17})$"
 _FLOAT_KEY = r"^(0\.0|-?(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}\.(0|[0-9]{0,5}[1-9])))$"
 """Floats in a union with other keys, with few digits, so that no two texts denote the same float."""
@@ -128,8 +134,13 @@ def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObjec
         distinct_values: Whether no two names may denote the same key.
     """
     kind = names.get("type")
-    if kind == "string" or not names:
+    if kind == "string" or not names or UNSUPPORTED in names:
         return names
+    values = [names["const"]] if "const" in names else names.get("enum")
+    if isinstance(values, list):
+        if DIGITS_AS_KEYS in names:
+            return {"enum": names[DIGITS_AS_KEYS]}
+        return names if all(isinstance(value, str) for value in values) else None
     if isinstance(branches := names.get("anyOf"), list):
         short_float: JsonObject = {"type": "string", "pattern": _FLOAT_KEY}
         multiple = sum(branch != {"type": "null"} for branch in branches) > 1
@@ -154,13 +165,30 @@ def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObjec
     return None
 
 
+def key_reason(keys: Core) -> str:
+    """Return why pydantic reads no key of a JSON object as a value of a type, with a remedy.
+
+    >>> key_reason({"type": "literal", "expected": [1, 2]})
+    "pydantic reads no key of a JSON object as 1; write Literal['1', '2'], or a list of pairs"
+    """
+    cls, expected = keys.get("cls"), keys.get("expected")
+    if isinstance(cls, type) and issubclass(cls, Enum) and all(isinstance(each.value, int) for each in cls):
+        first = next(iter(cls))
+        return (
+            f"pydantic reads no key of a JSON object as {first}, whose value is no string; derive the enum from int, "
+            f"class {cls.__name__}(int, Enum), or write a list of pairs"
+        )
+    if isinstance(expected, list) and all(type(value) is int for value in expected):
+        texts = ", ".join(repr(str(value)) for value in expected)
+        return f"pydantic reads no key of a JSON object as {expected[0]}; write Literal[{texts}], or a list of pairs"
+    return "keys of this type are not supported; use dict[str, ...], or a list of pairs"
+
+
 # Strings, numbers and choices
 
 _MAX_TOLERATED = 4_000_000.0
 """Bound below which two rounding errors are within 1e-9, pydantic's tolerance for multiples."""
 
-
-ASCII = r"^[\x00-\x7f]*$"
 
 HASHABLE = {"anyOf": [{"type": kind} for kind in ("null", "boolean", "integer", "number", "string")]}
 """The JSON values that pydantic converts to hashable values."""
@@ -258,15 +286,6 @@ def _power_of_ten(exponent: int) -> Decimal:
     return Decimal(10**exponent) if exponent >= 0 else Decimal((0, (1,), exponent))
 
 
-def with_flags(pattern: re.Pattern[str]) -> str:
-    """Return the text of a compiled pattern with its flags, which pydantic's schema omits."""
-    letters = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
-    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
-
-
-_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
-
-
 def name_of(target: object) -> str:
     """Return the name of a type without modules and `Annotated`: `list[Person]`."""
     origin, arguments = get_origin(target), get_args(target)
@@ -282,14 +301,15 @@ def name_of(target: object) -> str:
     return f"{name}[{', '.join(map(name_of, arguments))}]" if arguments and isinstance(origin, type) else name
 
 
-def describe_error(name: str, error: Exception, undefined: str | None = None) -> str:
+def describe_error(target: object, error: Exception, undefined: str | None = None) -> str:
     """Return pydantic's message in one line, with a remedy.
 
     Args:
-        name: The name of the type.
+        target: The type.
         error: The error of pydantic.
         undefined: The name that the type refers to and that is not defined, if it is known.
     """
+    name = name_of(target)
     message = " ".join(str(error).split("\n\nFor further information")[0].split())
     if isinstance(error, NameError) or "not fully defined" in message:
         which = "a name" if undefined is None else repr(undefined)
@@ -302,6 +322,10 @@ def describe_error(name: str, error: Exception, undefined: str | None = None) ->
         r"Unable to generate pydantic-core schema for (.+?)\. Set `arbitrary_types_allowed", message
     )
     if unknown is not None:
+        if (remedy := builtin_remedy(_class_at(target, unknown[1]))) is not None:
+            return (
+                f"pydantic does not read {_bare(unknown[1])}, a class derived from a built-in one; {remedy}"
+            )
         if _bare(unknown[1]).partition("[")[0] == name.partition("[")[0]:
             return f"pydantic cannot read {_shown(unknown[1])}"
         return f"{name} has a part that pydantic cannot read, {_shown(unknown[1])}"
@@ -327,6 +351,45 @@ def describe_error(name: str, error: Exception, undefined: str | None = None) ->
             "it, or name a field that all members have"
         )
     return f"pydantic cannot describe {name}: {message}; use a type that pydantic can validate from JSON"
+
+
+def builtin_remedy(cls: object) -> str | None:
+    """Return what to write instead of a class that is derived from a built-in one; `None` for other classes.
+
+    >>> builtin_remedy(type("UserId", (str,), {}))
+    'write Annotated[str, pydantic.AfterValidator(UserId)] instead of UserId'
+    """
+    if not isinstance(cls, type) or cls.__module__ == "builtins":
+        return None
+    base = next((each for each in _BUILTIN if issubclass(cls, each)), None)
+    if base is None or issubclass(cls, Enum):
+        return None
+    given = (each for each in getattr(cls, "__orig_bases__", ()) if get_origin(each) is base)
+    inner, name = name_of(next(given, base)), cls.__name__
+    return f"write Annotated[{inner}, pydantic.AfterValidator({name})] instead of {name}"
+
+
+_BUILTIN = (str, int, float, bytes, dict, list, set, frozenset)
+
+
+def _class_at(target: object, part: str) -> object:
+    """Return the class in a type that pydantic names, such as `<class 'app.UserId'>`; `None` if it is not found."""
+    pending, seen = [target], set[int]()
+    while pending and len(seen) < _MAX_SEARCHED:
+        each = pending.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, type) and repr(each) == part:
+            return each
+        pending += [*get_args(each), getattr(each, "_type", None)]
+        with suppress(Exception):  # annotations are code of the user
+            pending += get_type_hints(each, include_extras=True).values()
+    return None
+
+
+_MAX_SEARCHED = 1000
+"""Maximum number of parts of a type in which the class of an error is searched."""
 
 
 def plain_message(schema: Core) -> str:

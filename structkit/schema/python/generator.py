@@ -6,7 +6,6 @@ generator uses the core schema, with private formats and keywords.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -16,7 +15,7 @@ from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
 from pydantic_core import PydanticOmit, core_schema
 
 from structkit.errors import SchemaError
-from structkit.schema.ir.keywords import CONTENT, OPTIONAL, ORDER, STRIPPED_PATTERN, UNSUPPORTED
+from structkit.schema.ir.keywords import CONTENT, ORDER, UNSUPPORTED
 from structkit.schema.markers.json_style import JsonStyle, style_of, without_null
 from structkit.schema.python.aliases import FieldAt, Path, Paths, object_of, paths_of
 from structkit.schema.python.constraints import (
@@ -27,24 +26,26 @@ from structkit.schema.python.constraints import (
     push_constraint,
     satisfying_members,
     string_constraints,
+    text_schema,
     unenforceable_reason,
     unwritable,
 )
 from structkit.schema.python.core_schema import (
-    ASCII,
+    DIGITS_AS_KEYS,
     HASHABLE,
     NO_JSON,
     base64_schema,
     branches_of,
+    builtin_remedy,
     decimal_schema,
     enum_members,
     float_schema,
     is_readable,
+    key_reason,
     key_schema,
     name_of,
     plain_message,
     url_schema,
-    with_flags,
 )
 from structkit.schema.python.custom_types import custom_core_schema, custom_type_schema
 from structkit.schema.python.hashable import set_reason, unhashable_type
@@ -61,9 +62,6 @@ __all__ = ["schema_generator", "written_schema_generator"]
 
 S = TypeVar("S", bound=Mapping[str, Any])
 JsonObject = dict[str, object]
-
-_DIGITS_AS_KEYS = "structkit:digits"
-"""Private keyword: the values of an enum as strings, which pydantic accepts as keys."""
 
 if TYPE_CHECKING:  # the oldest supported pydantic lacks some of these
     _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
@@ -181,7 +179,8 @@ class _PythonSchema(_WrittenSchema):
         if schema["type"] == "function-plain":
             return unsupported(plain_message(schema))
         name = getattr(schema.get("cls"), "__name__", schema["type"])
-        return unsupported(f"{name} {NO_JSON}; use a type that can be written as JSON")
+        remedy = builtin_remedy(schema.get("cls")) or "use a type that can be written as JSON"
+        return unsupported(f"{name} {NO_JSON}; {remedy}")
 
     # Fields
 
@@ -233,6 +232,9 @@ class _PythonSchema(_WrittenSchema):
     def _class_schema(self, schema: S, describe: Callable[[S], JsonObject]) -> JsonObject:
         outer, self._other_keys = self._other_keys, []
         described = super()._class_schema(schema, describe)
+        if "properties" in described and not schema.get("root_model"):
+            # Said aloud, because the schemas that a user adds have the meaning of the specification: open.
+            described.setdefault("additionalProperties", False)
         others, self._other_keys = self._other_keys, outer
         if others and described.get("additionalProperties", False) is not False:
             # Pydantic would read them as fields.
@@ -244,31 +246,7 @@ class _PythonSchema(_WrittenSchema):
     # Strings
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonObject:
-        described = super().str_schema(schema)
-        for keyword, length in (
-            ("minLength", self._config.str_min_length),
-            ("maxLength", self._config.str_max_length),
-        ):
-            if length:
-                described.setdefault(keyword, length)
-        pattern = schema.get("pattern")
-        if isinstance(pattern, re.Pattern):
-            described["pattern"] = with_flags(pattern)
-        if schema.get("to_lower", self._config.str_to_lower):
-            described |= format_schema("lower")
-        elif schema.get("to_upper", self._config.str_to_upper):
-            described |= format_schema("upper")
-        if schema.get("ascii_only"):
-            described["allOf"] = [{"type": "string", "pattern": ASCII}]
-        if schema.get("strip_whitespace", self._config.str_strip_whitespace) and (
-            len(described) > 1 or self._distinct
-        ):
-            # Lengths, patterns and distinctness apply after stripping: allow no text that stripping changes.
-            described["allOf"] = [
-                *described.get("allOf", ()),
-                {"type": "string", "pattern": STRIPPED_PATTERN},
-            ]
-        return described
+        return text_schema(schema, super().str_schema(schema), self._config, is_distinct=self._distinct > 0)
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonObject:
         min_length, max_length = schema.get("min_length"), schema.get("max_length")
@@ -395,7 +373,7 @@ class _PythonSchema(_WrittenSchema):
             described.pop("type", None)
         if schema.get("sub_type") == "int":
             # Keys are members only, not combinations of flags.
-            described[_DIGITS_AS_KEYS] = [str(int(member.value)) for member in schema["members"]]
+            described[DIGITS_AS_KEYS] = [str(int(member.value)) for member in schema["members"]]
         return described
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonObject:
@@ -430,7 +408,21 @@ class _PythonSchema(_WrittenSchema):
     def _is_optional_key(self, branch: dict[str, Any], key: str) -> bool:
         """Return whether a key of an object is optional; for a definition not generated yet, whether it may be."""
         plain = self.get_schema_from_definitions(JsonRef(branch["$ref"])) if "$ref" in branch else branch
-        return not self.policy.writes_defaults if plain is None else key in plain.get(OPTIONAL, ())
+        return not self.policy.writes_defaults if plain is None else key not in plain.get("required", ())
+
+    # Named tuples, which may be shorter than their fields if these have defaults
+
+    def named_tuple_schema(self, schema: core_schema.NamedTupleSchema) -> JsonObject:
+        return self._complete(super().named_tuple_schema(schema))
+
+    def p_arguments_schema(
+        self, arguments: list[core_schema.ArgumentsParameter], var_args_schema: core_schema.CoreSchema | None
+    ) -> JsonObject:
+        return self._complete(super().p_arguments_schema(arguments, var_args_schema))
+
+    def _complete(self, described: JsonObject) -> JsonObject:
+        prefix = cast("list[object]", described.get("prefixItems", []))
+        return {**described, "minItems": len(prefix)} if prefix and self.policy.writes_defaults else described
 
     # Objects with any keys
 
@@ -477,18 +469,9 @@ class _PythonSchema(_WrittenSchema):
             self._distinct -= 1
         plain: dict[str, Any] = self.resolve_ref_schema(names) if "$ref" in names else names
         branches = [self.resolve_ref_schema(branch) for branch in plain.get("anyOf", ())]
-        values = [plain["const"]] if "const" in plain else plain.get("enum")
-        if values is not None:
-            if _DIGITS_AS_KEYS in plain:
-                return {"enum": plain[_DIGITS_AS_KEYS]}
-            if all(isinstance(value, str) for value in values):
-                return names
-        elif UNSUPPORTED in plain:
-            return names
-        elif (
-            found := key_schema(
-                {**plain, "anyOf": branches} if branches else plain, distinct_values=distinct_values
-            )
-        ) is not None:
-            return names if found == plain else found
-        return unsupported("keys of this type are not supported; use dict[str, ...], or a list of pairs")
+        found = key_schema(
+            {**plain, "anyOf": branches} if branches else plain, distinct_values=distinct_values
+        )
+        if found is None:
+            return unsupported(key_reason(self._cores.get(keys.get("schema_ref", ""), keys)))
+        return names if found == plain else found

@@ -121,11 +121,8 @@ class OutputType(Generic[T]):
             AssertionError,  # Literal[()]
         ) as error:
             undefined = _undefined_name(given)
-            raise SchemaError(_meant(given) or describe_error(name, error, undefined), place="$") from error
-        defaults = policy.defaults or "always"
-        document = parse_schema(
-            schema, python=True, defaults=defaults, limits=limits, oracle=oracle, products="never"
-        )
+            raise SchemaError(_meant(given) or describe_error(given, error, undefined), place="$") from error
+        document = parse_schema(schema, python=True, limits=limits, oracle=oracle, products="never")
         found = cls(adapter, name, document, style_of(adapter._type).whitespace, policy)
         found.full_json_schema = schema
         return found

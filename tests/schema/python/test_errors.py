@@ -1,0 +1,118 @@
+"""Errors about types: the place, the cause, and a remedy that works as it is written."""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pydantic
+import pytest
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+import structkit as sk
+from structkit.testing import ScriptedModel
+
+
+class UserId(str):
+    pass
+
+
+class Port(int):
+    pass
+
+
+class Tags(list[str]):
+    pass
+
+
+class Labels(dict[str, int]):
+    pass
+
+
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Shade(enum.Enum):
+    DARK = "dark"
+
+
+@dataclass
+class Account:
+    ids: list[UserId]
+
+
+class Holder(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    user: UserId
+
+
+class Later(BaseModel):
+    user: Annotated[Id | None, "later"]
+
+
+class Id(str):
+    pass
+
+
+def find(user: UserId) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("target", "place", "text"),
+    [
+        (UserId, "$", '"ana"'),
+        (Port, "$", "80"),
+        (Tags, "$", '["a"]'),
+        (Labels, "$", '{"a": 1}'),
+        (dict[str, list[UserId]], "$", '"ana"'),
+        (UserId | None, "$", '"ana"'),
+        (Account, "$", '"ana"'),
+        (Holder, "$.user", '"ana"'),
+        (Later, "$", '"ana"'),
+        (find, "find(user)", '"ana"'),
+    ],
+)
+def test_a_class_derived_from_a_built_in_one(target: Any, place: str, text: str) -> None:
+    with pytest.raises(sk.SchemaError) as caught:
+        sk.extract(ScriptedModel([]), "", target)
+    assert caught.value.place == place
+    remedy = re.fullmatch(r"write (.*) instead of (\w+)", caught.value.remedy or "")
+    assert remedy is not None
+    annotation: Any = eval(remedy[1], globals() | {"Annotated": Annotated, "pydantic": pydantic})
+    found = sk.extract(ScriptedModel([text]), "", annotation)
+    assert type(found) is globals()[remedy[2]]
+    assert str(caught.value).count(caught.value.cause) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "remedy", "other", "text"),
+    [
+        (Literal[Color.RED], "class Color(int, Enum)", "Literal[Color.RED]", "1"),
+        (Literal[Shade.DARK], "class Shade(str, Enum)", "Literal[Shade.DARK]", '"dark"'),
+        (dict[Color, str], "class Color(int, Enum)", "dict[Color, str]", '{"1": "x"}'),
+    ],
+)
+def test_an_enum_whose_members_pydantic_does_not_read(
+    target: Any, remedy: str, other: str, text: str
+) -> None:
+    with pytest.raises(sk.UnsupportedKeyword) as caught:
+        sk.to_regex(list[target])
+    assert caught.value.place == "$[]"
+    assert remedy in (caught.value.remedy or "")
+    names: dict[str, Any] = {"Enum": enum.Enum, "Literal": Literal}
+    members = "RED = 1" if "Color" in remedy else "DARK = 'dark'"
+    exec(f"{remedy}:\n    {members}", names)
+    found = sk.extract(ScriptedModel([text]), "", TypeAdapter(eval(other, names)))
+    assert found
+
+
+def test_keys_that_are_constants_of_another_type() -> None:
+    with pytest.raises(sk.UnsupportedKeyword) as caught:
+        sk.to_regex(dict[Literal[1, 2], int])
+    assert (caught.value.remedy or "").startswith("write Literal['1', '2'], or")
+    with pytest.raises(sk.UnsupportedKeyword, match=r"write dict\[str, \.\.\.\]|use dict\[str"):
+        sk.to_regex(dict[tuple[int, int], int])

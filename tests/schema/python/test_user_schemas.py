@@ -1,0 +1,156 @@
+"""Schemas that users add to their types have the meaning of the specification, and are enforced."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, TypeAdapter, WithJsonSchema
+from pydantic_core import CoreSchema
+
+import structkit as sk
+from structkit.testing import byte_vocabulary
+
+ADDED: list[dict[str, Any]] = [
+    {"if": {"properties": {"a": {"const": 1}}}, "then": {"properties": {"b": {"const": 2}}, "required": ["b"]}},
+    {
+        "if": {"properties": {"a": {"const": 1}}},
+        "then": {"properties": {"b": {"const": None}}},
+        "else": {"not": {"properties": {"b": {"const": 2}}}},
+    },
+    {"if": {"required": ["c"]}, "then": False},
+    {"allOf": [{"properties": {"a": {"enum": [1, 2]}}}, {"properties": {"b": {"not": {"const": 2}}}}]},
+    {
+        "allOf": [
+            {"if": {"properties": {"a": {"const": n}}}, "then": {"properties": {"b": {"const": n}}}} for n in (0, 1)
+        ]
+    },
+    {"anyOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"b": {"const": 2}}}]},
+    {"anyOf": [{"required": ["c"]}, {"properties": {"a": {"const": 2}}}]},
+    {"oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"b": {"const": 2}}}]},
+    {"not": {"properties": {"a": {"const": 1}, "b": {"const": 2}}}},
+    {"not": {"properties": {"c": {"const": 1}}, "required": ["c"]}},
+    {"not": {"anyOf": [{"properties": {"a": {"const": 1}}}, {"required": ["c"]}]}},
+    {"dependentRequired": {"a": ["b"], "c": ["a"]}},
+    {"dependentSchemas": {"a": {"properties": {"b": {"const": 2}}}}},
+    {"propertyNames": {"pattern": "^[ab]$"}},
+    {"patternProperties": {"^a": {"enum": [1, 2]}}},
+    {"minProperties": 2},
+    {"unevaluatedProperties": False},
+]  # fmt: skip
+"""Keywords that a user adds to a model with the fields `a` and `b`."""
+
+NONE: list[dict[str, Any]] = [
+    {"not": {"properties": {"c": {"const": 1}}}},  # an object without `c` has the properties
+    {"not": {"required": ["b"]}},
+    {"dependentRequired": {"a": ["c"]}},
+    {"if": {"properties": {"c": {"const": 1}}}, "then": {"required": ["c"]}},
+    {"maxProperties": 1},
+]
+"""Keywords that no text of the model meets, which has both fields and no other key."""
+
+Value = Annotated[int, Field(ge=0, le=2)]
+
+
+def _models(added: dict[str, Any]) -> Iterator[type[BaseModel]]:
+    """Yield a model with keywords that a user adds, in each way in which this is possible."""
+
+    class Method(BaseModel):
+        a: Value
+        b: Value | None = None
+
+        @classmethod
+        def __get_pydantic_json_schema__(
+            cls, core: CoreSchema, handler: GetJsonSchemaHandler
+        ) -> dict[str, Any]:
+            found = handler.resolve_ref_schema(handler(core))
+            return {**found, **added}
+
+    class Configured(BaseModel):
+        model_config = ConfigDict(json_schema_extra=added)
+        a: Value
+        b: Value | None = None
+
+    class Called(BaseModel):
+        model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(added))
+        a: Value
+        b: Value | None = None
+
+    yield from (Method, Configured, Called)
+
+
+def _texts() -> list[str]:
+    values = [{"a": a, "b": b} for a in range(4) for b in (0, 1, 2, 3, None)]
+    others: list[dict[str, Any]] = [{"a": 1}, {"b": 1}, {"a": 1, "b": 2, "c": 1}]
+    return [json.dumps(value) for value in [*values, *others]]
+
+
+@pytest.mark.parametrize("added", ADDED, ids=str)
+def test_what_a_user_adds_to_a_model_is_enforced(added: dict[str, Any]) -> None:
+    for model in _models(added):
+        is_valid = Draft202012Validator(model.model_json_schema()).is_valid
+        reader = sk.compile(model, byte_vocabulary()).reader
+        accepted = 0
+        for text in _texts():
+            value = json.loads(text)
+            expected = is_valid(value) and value.keys() == {"a", "b"}
+            accepted += expected
+            assert reader.accepts(text.encode()) is expected, (model.__name__, text)
+        assert accepted
+
+
+@pytest.mark.parametrize("added", NONE, ids=str)
+def test_what_no_text_meets_is_refused(added: dict[str, Any]) -> None:
+    for model in _models(added):
+        with pytest.raises(sk.UnsatisfiableSchema) as caught:
+            sk.to_regex(model)
+        assert (caught.value.place or "").startswith("$")
+
+
+def test_a_condition_of_a_field_that_may_be_left_out() -> None:
+    added = {"if": {"properties": {"b": {"const": 1}}}, "then": {"properties": {"a": {"const": 2}}}}
+    for model in _models(added):
+        is_valid = Draft202012Validator(model.model_json_schema()).is_valid
+        reader = sk.compile(model, byte_vocabulary(), defaults="may_omit").reader
+        for text in _texts():
+            value = json.loads(text)
+            assert reader.accepts(text.encode()) is (is_valid(value) and {"a"} <= value.keys() <= {"a", "b"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "yes", "no"),
+    [
+        ({"type": "object", "properties": {"x": {}}, "required": ["x"]}, ['{"x": 1}'], ["{}", '{"y": 1}']),
+        ({"type": "object", "properties": {"x": {"const": 1}}}, ['{"x": 1}', "{}"], ['{"x": 2}', '{"y": 1}']),
+        ({"type": "array", "prefixItems": [{"const": 1}], "maxItems": 1}, ["[1]", "[]"], ["[2]", "[1, 1]"]),
+        ({"enum": [[], [1], [2]], "not": {"prefixItems": [{"const": 1}]}}, ["[2]"], ["[]", "[1]"]),
+        ({"enum": [{}, {"x": 1}, {"x": 2}], "not": {"properties": {"x": {"const": 1}}}}, ['{"x": 2}'], ["{}"]),
+    ],
+)  # fmt: skip
+def test_a_schema_that_replaces_that_of_a_type(schema: dict[str, Any], yes: list[str], no: list[str]) -> None:
+    target = TypeAdapter(Annotated[Any, WithJsonSchema(schema)])
+    reader = sk.compile(target, byte_vocabulary()).reader
+    assert [text for text in yes if not reader.accepts(text.encode())] == []
+    assert [text for text in no if reader.accepts(text.encode())] == []
+
+
+def test_a_model_inside_of_a_condition_is_as_it_is_written() -> None:
+    class Inner(BaseModel):
+        x: Value
+
+    class Outer(BaseModel):
+        model_config = ConfigDict(
+            json_schema_extra={
+                "if": {"properties": {"inner": {"properties": {"x": {"const": 1}}}}},
+                "then": {"properties": {"n": {"const": 1}}},
+            }
+        )
+        inner: Inner
+        n: Value
+
+    reader = sk.compile(Outer, byte_vocabulary()).reader
+    assert reader.accepts(b'{"inner": {"x": 1}, "n": 1}') and reader.accepts(b'{"inner": {"x": 2}, "n": 2}')
+    assert not reader.accepts(b'{"inner": {"x": 1}, "n": 2}')
