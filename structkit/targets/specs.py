@@ -13,6 +13,7 @@ from structkit.arguments.names import names_arguments
 from structkit.errors import SchemaError
 from structkit.lowering.alternatives import option_text
 from structkit.schema.ir.json_values import shorten_repr
+from structkit.schema.ir.keywords import with_flags
 from structkit.schema.markers.json_style import Whitespace
 
 __all__ = ["Choice", "JsonSchema", "Regex", "TextTarget", "short_text"]
@@ -46,23 +47,35 @@ class TextTarget(Generic[T_co]):
 
 
 @names_arguments
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Regex(TextTarget[str]):
     r"""Text that matches a pattern from start to end; the value is the text.
 
     The syntax is that of `re.fullmatch`: what `re` rejects raises `PatternError` when the target is compiled, and so do
-    constructs that are not regular, which are back-references and some lookaround, and the flags `x`, `m` and `L`.
+    constructs that are not regular, which are back-references and some lookaround.
+
+    Args:
+        pattern: A pattern, or what `re.compile` returns, whose flags become part of the attribute.
 
     >>> Regex(r"[A-Z]{2}-\d{4}")
     Regex(pattern='[A-Z]{2}-\\d{4}')
+    >>> Regex(re.compile("[A-Z] \\d+  # a gate", re.VERBOSE))
+    Regex(pattern='(?x)[A-Z] \\d+  # a gate')
     """
 
     pattern: str
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.pattern, str):
-            remedy = "; write Regex(pattern.pattern)" if isinstance(self.pattern, re.Pattern) else ""
-            raise TypeError(f"the pattern of Regex must be a str, not {type(self.pattern).__name__}{remedy}")
+    def __init__(self, pattern: str | re.Pattern[str]) -> None:
+        """Create the target."""
+        text: object = with_flags(pattern) if isinstance(pattern, re.Pattern) else pattern
+        if not isinstance(text, str) or (
+            isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, bytes)
+        ):
+            given = "a pattern of bytes" if isinstance(pattern, re.Pattern) else type(pattern).__name__
+            raise TypeError(
+                f"the pattern of Regex must be a str or a compiled pattern, not {given}; write a str"
+            )
+        object.__setattr__(self, "pattern", text)
 
 
 @names_arguments

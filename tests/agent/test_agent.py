@@ -519,7 +519,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (
             lambda m: sk.Agent(m, tools=[unwritable]),
             sk.SchemaError,
-            r"(?s)at `unwritable\(x\)`:\n  .*parameter x of unwritable ",
+            r"at `unwritable\(x\)`:\n  .*no JSON form",
         ),
         (lambda m: sk.Agent(m, tools=[star]), sk.SchemaError, r"parameter x of star stands for any number"),
         (lambda m: sk.Agent(m, tools=[stars]), sk.SchemaError, r"parameter x of stars stands for any names"),

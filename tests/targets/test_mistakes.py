@@ -208,9 +208,11 @@ def test_several_arguments_are_no_list_of_options() -> None:
         sk.Choice("a", "b", "c")  # type: ignore[arg-type]
 
 
-def test_a_compiled_pattern_and_an_open_class_have_a_remedy() -> None:
-    with pytest.raises(TypeError, match=r"must be a str, not Pattern; write Regex\(pattern\.pattern\)"):
-        sk.Regex(re.compile("a"))  # type: ignore[arg-type]
+def test_a_pattern_of_bytes_and_an_open_class_have_a_remedy() -> None:
+    for wrong in (b"a", re.compile(b"a")):
+        with pytest.raises(TypeError, match=r"must be a str or a compiled pattern, not .*bytes; write a str"):
+            sk.Regex(wrong)  # type: ignore[arg-type]
+    assert sk.Regex(re.compile("a b", re.VERBOSE | re.IGNORECASE)) == sk.Regex("(?ix)a b")
     with pytest.raises(sk.PatternError) as caught:
         sk.to_regex(sk.Regex("[a-"))
     assert caught.value.remedy == r"end it with `]`, or write `\[` for the character"

@@ -202,7 +202,9 @@ class _Reader:
 
     def pattern(self, value: str, place: int) -> Node:
         try:
-            node = parse(value, search=False, unicode=True, rust=True, limits=self.source.limits)
+            node = parse(
+                value, search=False, unicode=True, rust=True, engine="rust", limits=self.source.limits
+            )
         except PatternError as error:
             shown = f"`{value:.40}`, column {error.column + 1}"
             self.source.fail(f"invalid regular expression {shown}: {error.message}", place)

@@ -14,6 +14,7 @@ from structkit.regex.json_string import QUOTE, escape, raw_intersection
 from structkit.regex.nodes import NEVER, Intersection, Node, Repeat, choice, seq
 from structkit.regex.pattern.parse import parse
 from structkit.schema.algebra.string_oracle import not_of_format
+from structkit.schema.ir.keywords import pattern_of
 from structkit.schema.ir.nodes import Format, String
 
 __all__ = ["can_exclude", "format_body", "raw_language", "uncertain_formats"]
@@ -70,7 +71,8 @@ def _languages(
     schema: String, python: bool, limits: Limits, path: str | None, widened: bool, canonical: bool
 ) -> Iterator[Node]:
     def parse_pattern(pattern: str) -> Node:
-        return parse(pattern, search=True, unicode=python, rust=python, limits=limits, path=path)
+        text, engine = pattern_of(pattern) if python else (pattern, None)
+        return parse(text, search=True, unicode=python, rust=python, engine=engine, limits=limits, path=path)
 
     yield from map(parse_pattern, schema.patterns)
     for each in filter(is_known, schema.formats):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Literal, TypeAlias
 
 from interegular import parse_pattern
 from interegular.patterns import Pattern, _CharGroup, _Concatenation, _NonCapturing, _Repeated
@@ -27,10 +28,13 @@ from structkit.regex.pattern.resolve import (
     resolve,
 )
 from structkit.regex.pattern.scan import LookaroundMarker, Part, Scan, scan
-from structkit.regex.pattern.syntax import check_syntax
+from structkit.regex.pattern.syntax import Syntax, check_syntax
 from structkit.regex.pattern.unicode import Dialect
 
-__all__ = ["compose", "parse"]
+__all__ = ["Engine", "compose", "parse"]
+
+Engine: TypeAlias = Literal["python", "rust"]
+"""The engine of pydantic that reads a pattern."""
 
 
 def parse(
@@ -39,6 +43,7 @@ def parse(
     search: bool,
     unicode: bool,
     rust: bool = False,
+    engine: Engine | None = None,
     limits: Limits = Limits(),  # noqa: B008
     path: str | None = None,
 ) -> Node:
@@ -51,6 +56,8 @@ def parse(
             In the latter, constructs that others have are read as there: `(?i)`, `(?P<name>a)`, `\\A`.
         rust: With `unicode`, whether the pattern is one of Rust's `regex`, the engine of pydantic. Its classes have the
             characters that Python and Rust accept.
+        engine: With `rust`, the engine that alone reads the pattern; without it, a syntax that `re` and Rust read
+            differently is an error.
         limits: The maximum `pattern_length`.
         path: The schema path, for errors.
 
@@ -62,10 +69,11 @@ def parse(
         LimitExceeded: The pattern is too long.
     """
     dialect: Dialect = "ecma" if not unicode else "rust" if rust else "python"
+    syntax: Syntax = dialect if dialect != "rust" else engine or "shared"
     if len(pattern) > limits.pattern_length:
         raise LimitExceeded("pattern_length", limits.pattern_length, "a pattern", place=path)
     try:
-        node = _parse(pattern, search, dialect)
+        node = _parse(pattern, search, dialect, syntax)
         if dialect == "python":
             check_syntax(pattern)
         return node
@@ -109,23 +117,25 @@ def _substitute(node: Node, placeholders: dict[str, Node]) -> Node:
 
 
 @lru_cache(maxsize=256)
-def _parse(pattern: str, search: bool, dialect: Dialect) -> Node:
+def _parse(pattern: str, search: bool, dialect: Dialect, syntax: Syntax) -> Node:
     try:
-        found = scan(pattern, dialect)
+        found = scan(pattern, dialect, syntax)
         return resolve(_structure(found), search=search)
     except UnsupportedAnchor as error:
-        if (node := _by_threads(pattern, search, dialect)) is not None:
+        if (node := _by_threads(pattern, search, dialect, syntax)) is not None:
             return node
         raise PatternError(error.message, pattern=pattern, column=error.column) from None
     except RecursionError:
         message = "groups are nested too deeply; write the pattern with fewer levels"
-        raise PatternError(message, pattern=pattern, column=scan(pattern, dialect).max_depth) from None
+        raise PatternError(
+            message, pattern=pattern, column=scan(pattern, dialect, syntax).max_depth
+        ) from None
 
 
 @lru_cache(maxsize=256)
-def _by_threads(pattern: str, search: bool, dialect: Dialect) -> Node | None:
+def _by_threads(pattern: str, search: bool, dialect: Dialect, syntax: Syntax) -> Node | None:
     """Return the texts of a pattern with lookarounds; `None` if it is not regular, or engines differ about it."""
-    if not _is_read_alike(pattern):
+    if syntax != "python" and not _is_read_alike(pattern):
         return None
     try:
         program = read_pattern(pattern, dialect=dialect, strict_end=True, search=search)
@@ -134,11 +144,12 @@ def _by_threads(pattern: str, search: bool, dialect: Dialect) -> Node | None:
         return None
 
 
-_TOKEN = re.compile(r"\\.|\[\^?\]|\[(?:\\.|[^\\\]])*\]|\{,|\(\?<[A-Za-z]|.", re.DOTALL)
+_TOKEN = re.compile(r"\\.|\[\^?\]|\[(?:\\.|[^\\\]])*\]|\{[\s0-9,]*\}|\(\?<[A-Za-z]|.", re.DOTALL)
 """An escape, a class in brackets, a quantifier or group that some engines do not have, or another character."""
 
 _READ_OTHERWISE = re.compile(
-    r"\{,|\(\?|\\[AZzGcpPXRuU]|\[(?:\^?\]|\[|.*(?:&&|~~|--|\|\||\\[GcpPXRuU]))", re.DOTALL
+    r"\{(?:,|[0-9,]*\s)|\(\?|\\[AZzGcpPXRuU<>]|\[(?:\^?\]|(?:[^\\]|\\.)*\[|.*(?:&&|~~|--|\|\||\\[GcpPXRuU]))",
+    re.DOTALL,
 )
 """What engines read differently at the start of a token; a pattern with such a token is refused."""
 

@@ -281,7 +281,7 @@ class _Reader:
         opposite = {"AT_BOUNDARY": "AT_NON_BOUNDARY", "AT_NON_BOUNDARY": "AT_BOUNDARY"}
         if where in opposite:
             return self.at(opposite[where], flags, after)
-        return self.edge(where, flags, after, negate=False)
+        return self.edge(where, flags, after, negate=False, is_strict=self.dialect != "rust")
 
     def add_look(self, start: int, after: int, ahead: bool, negate: bool) -> int:
         if not ahead and start not in self.program.lookbehinds:
@@ -310,7 +310,8 @@ class _Reader:
         if where == "AT_END":
             if flags & re.MULTILINE:
                 return self.add(Split((end, self.add(Char(newline, 0)))))
-            return end if self.strict_end else self.add(Split((end, self.add(Char(newline, end)))))
+            is_strict = self.strict_end and not (self.excluded and self.dialect == "rust")
+            return end if is_strict else self.add(Split((end, self.add(Char(newline, end)))))
         is_word = self.ends_in_word(before, flags) if where in ("AT_BOUNDARY", "AT_NON_BOUNDARY") else None
         if is_word is None:
             self.fail("this anchor inside a lookaround is not supported")
@@ -349,22 +350,20 @@ class _Reader:
             before = found.pop() if len(found) == 1 else None
         return before
 
-    def edge(self, where: str, flags: int, after: int, *, negate: bool) -> int:
-        """Add a look for what must not be there at an edge of the text or of a line."""
+    def edge(self, where: str, flags: int, after: int, *, negate: bool, is_strict: bool = True) -> int:
+        """Add a look for what must not be there at an edge of the text or of a line; see `strict_end`."""
         newline = single_char("\n")
         multiline = bool(flags & re.MULTILINE)
         if where in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
             is_line = multiline and where == "AT_BEGINNING"
             start = self.add(Char(complement(newline) if is_line else ANY, 0))
             return self.add_look(start, after, False, negate)
-        start = self.add(Char(ANY, 0))
-        if where == "AT_END":
-            start = self.add(Char(complement(newline), 0))
-            if self.strict_end and not multiline:
-                start = self.add(Char(ANY, 0))
-            elif not multiline:  # the end, or before a line break at the end
-                more = self.add(Char(newline, self.add(Char(ANY, 0))))
-                start = self.add(Split((start, more)))
+        is_strict &= self.strict_end
+        start = self.add(
+            Char(complement(newline) if where == "AT_END" and (multiline or not is_strict) else ANY, 0)
+        )
+        if where == "AT_END" and not (multiline or is_strict):  # the end, or before a line break at the end
+            start = self.add(Split((start, self.add(Char(newline, self.add(Char(ANY, 0)))))))
         return self.add_look(start, after, True, negate)
 
 

@@ -14,6 +14,7 @@ from typing import NoReturn, TypeAlias
 from structkit.errors import PatternError
 from structkit.regex.charset import ANY, char_class, complement, single_char
 from structkit.regex.nodes import NEVER, CharClass, LiteralText
+from structkit.regex.pattern.class_sets import read_class_of_rust
 from structkit.regex.pattern.resolve import (
     Anchor,
     AnchoredNode,
@@ -21,6 +22,7 @@ from structkit.regex.pattern.resolve import (
     anchored_repeat,
     anchored_seq,
 )
+from structkit.regex.pattern.syntax import Syntax, match_quantifier, unsupported_group_message
 from structkit.regex.pattern.unicode import Dialect, UncertainClass, property_class, shorthand
 
 __all__ = ["LookaroundMarker", "Part", "Scan", "scan"]
@@ -34,8 +36,8 @@ _MAX_COUNT = 2**32 - 2
 _FIRST_PLACEHOLDER = 0xF0000
 _LAST_PLACEHOLDER = 0x10FFFD
 
+_ASCII_SPACE = " \t\n\r\v\f"
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_QUANTIFIER = re.compile(r"[*+?]|\{([0-9]*)(,?)([0-9]*)\}")
 _FLAGS = re.compile(r"\(\?([A-Za-z]*)(?:-([A-Za-z]+))?([:)])")
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
 _LOOKAROUND_PREFIXES = ("(?=", "(?!", "(?<=", "(?<!")
@@ -73,10 +75,16 @@ class _Flags:
     ignore_case: bool = False
     dot_all: bool = False
     ascii_only: bool = False
+    verbose: bool = False
 
 
-def scan(pattern: str, dialect: Dialect) -> Scan:
+def scan(pattern: str, dialect: Dialect, syntax: Syntax | None = None) -> Scan:
     """Replace what is between the groups of a pattern by placeholders.
+
+    Args:
+        pattern: The pattern.
+        dialect: The engine that defines the classes of characters.
+        syntax: The engine that reads the pattern, by default that of `dialect`, or `shared` if this is `rust`.
 
     >>> found = scan("(?P<name>ab{2})+?", "python")
     >>> [(placeholder, part)] = found.parts.items()
@@ -87,7 +95,7 @@ def scan(pattern: str, dialect: Dialect) -> Scan:
         PatternError: The pattern has a syntax error, or is not a regular expression in the formal sense.
         UnsupportedAnchor: The pattern has word boundaries or anchors of lines.
     """
-    scanner = _Scanner(pattern, dialect)
+    scanner = _Scanner(pattern, dialect, syntax or ("shared" if dialect == "rust" else dialect))
     scanner.run()
     return Scan("".join(scanner.out), scanner.parts, scanner.max_depth)
 
@@ -96,6 +104,7 @@ def scan(pattern: str, dialect: Dialect) -> Scan:
 class _Scanner:
     pattern: str
     dialect: Dialect
+    syntax: Syntax
     position: int = 0
     out: list[str] = field(default_factory=list)
     parts: dict[str, Part] = field(default_factory=dict)
@@ -112,7 +121,10 @@ class _Scanner:
 
     def run(self) -> None:
         self.repeat_error = "there is nothing to repeat"
-        while self.position < len(self.pattern):
+        while True:
+            self.skip_spaces()
+            if self.position >= len(self.pattern):
+                break
             match self.pattern[self.position]:
                 case "\\":
                     self.escape()
@@ -128,7 +140,7 @@ class _Scanner:
                     self.repeat_error = "there is nothing to repeat"
                 case "^" | "$" as anchor:
                     self.position += 1
-                    self.anchor(start=anchor == "^")
+                    self.anchor(start=anchor == "^", is_dollar=anchor == "$")
                 case ".":
                     self.position += 1
                     self.add(ANY if self.flags.dot_all else complement(single_char("\n")))
@@ -143,6 +155,27 @@ class _Scanner:
     def fail(self, message: str, column: int | None = None) -> NoReturn:
         column = self.position if column is None else column
         raise PatternError(message, pattern=self.pattern, column=column)
+
+    def skip_spaces(self) -> None:
+        """Skip white space and comments if the pattern is verbose."""
+        while self.flags.verbose and (character := self.pattern[self.position : self.position + 1]):
+            if character == "#":
+                end = self.pattern.find("\n", self.position)
+                self.position = len(self.pattern) if end < 0 else end + 1
+            elif character in _ASCII_SPACE:
+                self.position += 1
+            elif character.isspace() and not character.isascii() and self.syntax != "python":
+                self.fail(
+                    "Rust ignores this space in a verbose pattern, and `re` does not; write it as `\\u`"
+                )
+            else:
+                break
+
+    def fold(self, span: UncertainClass) -> UncertainClass:
+        """Return a class without case distinctions where the flags say so."""
+        if not self.flags.ignore_case:
+            return span
+        return span.with_case(self.dialect, ascii_only=self.flags.ascii_only)
 
     def add(self, atom: CharClass | Anchor) -> None:
         self.atoms.append(_leaf(atom))
@@ -162,13 +195,17 @@ class _Scanner:
         self.parts[chr(code)] = part
         self.out.append(chr(code))
 
-    def anchor(self, *, start: bool) -> None:
+    def anchor(self, *, start: bool, is_dollar: bool = False) -> None:
+        if is_dollar and self.excluded and self.dialect == "rust" and self.syntax != "rust":
+            message = (
+                "`$` is not supported here, because `re` also matches it before a line break; write `\\Z`"
+            )
+            raise UnsupportedAnchor(message, self.position - 1)
         self.add(Anchor(start))
         self.repeat_error = "an anchor cannot be repeated"
 
     def literal(self, character: str) -> CharClass:
-        span = UncertainClass.exactly(single_char(character))
-        return self.side(span.with_case(self.dialect) if self.flags.ignore_case else span)
+        return self.side(self.fold(UncertainClass.exactly(single_char(character))))
 
     def side(self, span: UncertainClass) -> CharClass:
         """Return the certain characters of a class; the possible ones where a lookaround excludes them."""
@@ -198,14 +235,14 @@ class _Scanner:
             self.structure("(")
         elif flags := _FLAGS.match(self.pattern, self.position):
             self.position = flags.end()
-            self.set_flags(flags[1], flags[2] or "", column)
+            self.set_flags(flags[1], flags[2] or "", column, ends=flags[3] == ")")
             if flags[3] == ")":
                 if not flags[1] and not flags[2]:
                     self.fail("this group has no flags", column)
                 return
             self.structure("(")
         else:
-            self.fail(_unsupported_group_message(rest), column)
+            self.fail(unsupported_group_message(rest), column)
         self.groups.append((column, outer, lookaround))
         self.excluded ^= lookaround in _NEGATIVE
         if len(self.groups) > self.max_level:
@@ -226,28 +263,30 @@ class _Scanner:
         self.excluded ^= lookaround in _NEGATIVE
         self.repeat_error = "a lookaround cannot be repeated; wrap it in a group" if lookaround else None
 
-    def set_flags(self, added: str, removed: str, column: int) -> None:
+    def set_flags(self, added: str, removed: str, column: int, *, ends: bool) -> None:
+        """Set flags, for the rest of the group if the group of the flags ends here."""
         for letter in added + removed:
             if letter == "m" and letter in added:
                 raise UnsupportedAnchor(
                     "the flag `m` is not supported here; match line breaks explicitly", column
                 )
-            if letter not in "ismauU":
+            if letter not in "ismauUx" or (letter == "u" and letter in removed):
                 self.fail(f"the flag `{letter}` is not supported; remove it", column)
+            if letter == "x" and ends and self.syntax != "rust" and (self.out or self.atoms):
+                self.fail("the flag `x` must be at the start; write `(?x:` for a part of the pattern", column)
         self.flags = _Flags(
             ignore_case=("i" in added or self.flags.ignore_case) and "i" not in removed,
             dot_all=("s" in added or self.flags.dot_all) and "s" not in removed,
             ascii_only=("a" in added or self.flags.ascii_only) and "a" not in removed and "u" not in added,
+            verbose=("x" in added or self.flags.verbose) and "x" not in removed,
         )
 
     def quantifier(self) -> bool:
         """Read a quantifier and return whether there is one; a `{` without a valid count is a literal."""
-        found = _QUANTIFIER.match(self.pattern, self.position)
-        if found is None or found[0] == "{}":
+        found = match_quantifier(self.pattern, self.position, self.syntax)
+        if found is None:
             return False
         min_text, comma, max_text = found.groups()
-        if found[0][0] == "{" and not min_text and self.dialect != "python":
-            return False
         if self.repeat_error is not None:
             self.fail(self.repeat_error)
         text = found[0]
@@ -287,12 +326,11 @@ class _Scanner:
         elif letter in ("k", "g") or (letter in "123456789" and letter and not self.is_octal()):
             self.fail("a backreference is not regular; repeat the content of the group", column)
         else:
-            span = self.escaped()
-            self.add(self.side(span.with_case(self.dialect) if self.flags.ignore_case else span))
+            self.add(self.side(self.fold(self.escaped())))
 
     def is_octal(self) -> bool:
         return (
-            self.dialect == "python"
+            self.syntax == "python"
             and re.match(r"\\[0-3][0-7]{2}", self.pattern[self.position : self.position + 4]) is not None
         )
 
@@ -307,7 +345,9 @@ class _Scanner:
             return shorthand(letter, self.dialect, ascii_only=self.flags.ascii_only)
         if letter in "pP":
             return self.property(letter, column)
-        if letter == "N" and self.dialect == "python":
+        if letter in "<>" and self.syntax in ("rust", "shared"):
+            self.fail(f"`\\{letter}` is a word boundary in Rust; write `{letter}` for the character", column)
+        if letter == "N" and self.syntax == "python":
             return UncertainClass.exactly(self.named_character(column))
         if letter in "xuU":
             return UncertainClass.exactly(self.code_point(letter, column))
@@ -336,7 +376,12 @@ class _Scanner:
         try:
             span = property_class(name, self.dialect)
         except KeyError:
-            self.fail(f"`\\p` supports general categories only, such as `L` or `Lu`, not {name!r}", column)
+            self.fail(
+                f"`\\p` supports general categories only, not {name!r}; write ranges of characters",
+                column,
+            )
+        if self.dialect == "rust":  # which adds the other cases before the complement
+            span = self.fold(span)
         return span.negated() if (letter == "P") is not bool(found[1]) else span
 
     def code_point(self, letter: str, column: int) -> CharClass:
@@ -369,6 +414,8 @@ class _Scanner:
 
     def bracket(self) -> UncertainClass:
         """Read a class in brackets."""
+        if self.syntax == "rust":
+            return read_class_of_rust(self)
         column = self.position
         self.position += 1
         negate = self.pattern.startswith("^", self.position)
@@ -385,21 +432,21 @@ class _Scanner:
                 break
             first = False
             items.append(self.item())
-        span = UncertainClass.union(items)
-        if self.flags.ignore_case:
-            span = span.with_case(self.dialect)
+        span = self.fold(UncertainClass.union(items))
         return span.negated() if negate else span
 
     def item(self) -> UncertainClass:
         """Read a character, an escape or a range of a class."""
         column = self.position
+        if self.syntax == "shared" and self.pattern.startswith("--", column):
+            self.fail("engines read `--` in a class differently; escape it")
         low = self.member()
         if not self.pattern.startswith("-", self.position) or self.pattern[
             self.position + 1 : self.position + 2
         ] in ("]", ""):
             return low
-        if self.dialect == "rust" and self.pattern.startswith("--", self.position):
-            self.fail("Rust reads `--` in a class as a set difference; escape it")
+        if self.syntax == "shared" and self.pattern.startswith("--", self.position):
+            self.fail("Rust reads `--` in a class as a set difference, and `re` does not; escape it")
         if low.single is None and self.dialect == "ecma":
             return low  # the `-` is a literal
         self.position += 1
@@ -419,22 +466,14 @@ class _Scanner:
                 self.position += 2
                 return UncertainClass.exactly(single_char("\b"))
             return self.escaped()
-        if self.dialect == "rust" and (
+        if self.flags.verbose and self.syntax != "python" and character in f"#{_ASCII_SPACE}":
+            self.fail("Rust ignores this in a class of a verbose pattern, and `re` does not; escape it")
+        if self.syntax == "shared" and (
             character == "[" or self.pattern[self.position : self.position + 2] in ("&&", "~~")
         ):
-            self.fail(f"`{character}` in a class has a special meaning in Rust; escape it")
+            self.fail(f"`{character}` in a class has a special meaning in Rust, and not in `re`; escape it")
         self.position += 1
         return UncertainClass.exactly(CharClass(((ord(character),) * 2,)))
-
-
-def _unsupported_group_message(opening: str) -> str:
-    if opening.startswith("(?>"):
-        return "an atomic group is not regular; write `(?:` instead"
-    if opening.startswith("(?P="):
-        return "a backreference is not regular; repeat the content of the group"
-    if opening.startswith("(?("):
-        return "a conditional is not regular; write both cases as alternatives"
-    return "this kind of group is not supported"
 
 
 def _leaf(atom: CharClass | Anchor) -> AnchoredNode:

@@ -1,11 +1,11 @@
-"""The syntax of Python's `re`, as its own parser reads it."""
+"""The syntax of patterns: what engines read differently, and that of Python's `re`, as its own parser reads it."""
 
 from __future__ import annotations
 
 import re
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from structkit.errors import PatternError
 
@@ -14,7 +14,14 @@ if TYPE_CHECKING or sys.version_info < (3, 11):
 else:
     from re import _parser as sre_parse
 
-__all__ = ["check_syntax", "parse_syntax"]
+__all__ = ["Syntax", "check_syntax", "match_quantifier", "parse_syntax", "unsupported_group_message"]
+
+Syntax: TypeAlias = Literal["python", "ecma", "rust", "shared"]
+"""The engine that reads a pattern; `shared` refuses what `re` and Rust's `regex` read differently."""
+
+_QUANTIFIER = re.compile(r"[*+?]|\{([0-9]*)(,?)([0-9]*)\}")
+_QUANTIFIER_OF_RUST = re.compile(r"[*+?]|\{\s*([0-9]+)\s*(,?)\s*([0-9]*)\s*\}")
+_COUNT = re.compile(r"\{[\s0-9,]*\}")
 
 
 def parse_syntax(pattern: str, flags: int = 0) -> Any:
@@ -60,3 +67,33 @@ def check_syntax(pattern: str) -> None:
                     message = "re rejects it: look-behind requires fixed-width pattern; give one length to all of it"
                     raise PatternError(message, pattern=pattern, column=0)
             pending.extend(item)
+
+
+def match_quantifier(pattern: str, position: int, syntax: Syntax) -> re.Match[str] | None:
+    r"""Return the quantifier at a position, with its minimum, comma and maximum; `None` if a character is there.
+
+    >>> match_quantifier("a{2, 3}", 1, "rust").groups(), match_quantifier("a{2, 3}", 1, "python")
+    (('2', ',', '3'), None)
+
+    Raises:
+        PatternError: `re` reads a character, and Rust a quantifier.
+    """
+    found = (_QUANTIFIER_OF_RUST if syntax == "rust" else _QUANTIFIER).match(pattern, position)
+    is_plain = found is not None and (found[0][0] != "{" or bool(found[1]))
+    if is_plain or pattern[position] != "{":
+        return found
+    if syntax == "rust" or (syntax == "shared" and _COUNT.match(pattern, position)):
+        message = "engines read this `{` differently; write `\\{` for the character"
+        raise PatternError(message, pattern=pattern, column=position)
+    return found if found is not None and found[0] != "{}" and syntax == "python" else None
+
+
+def unsupported_group_message(opening: str) -> str:
+    """Return why a group is not supported."""
+    if opening.startswith("(?>"):
+        return "an atomic group is not regular; write `(?:` instead"
+    if opening.startswith("(?P="):
+        return "a backreference is not regular; repeat the content of the group"
+    if opening.startswith("(?("):
+        return "a conditional is not regular; write both cases as alternatives"
+    return "this kind of group is not supported"

@@ -55,8 +55,16 @@ class UncertainClass:
         """Return the complement."""
         return UncertainClass(complement(self.possible), complement(self.certain))
 
-    def with_case(self, dialect: Dialect) -> UncertainClass:
-        """Return the class without case distinctions."""
+    def intersection(self, other: UncertainClass) -> UncertainClass:
+        """Return the characters in both classes."""
+        return UncertainClass(
+            intersection(self.certain, other.certain), intersection(self.possible, other.possible)
+        )
+
+    def with_case(self, dialect: Dialect, *, ascii_only: bool = False) -> UncertainClass:
+        """Return the class without case distinctions, those of ASCII letters or all."""
+        if ascii_only:
+            return UncertainClass(*map(_ignoring_ascii_case, (self.certain, self.possible)))
         possible = _ignoring_case(self.possible, python=True)
         if dialect == "python":
             return UncertainClass(_ignoring_case(self.certain, python=True), possible)
@@ -226,6 +234,20 @@ def _without_other_case() -> CharClass:
         for code in range(first, last + 1)
         if code not in groups
     )
+
+
+def _ignoring_ascii_case(charset: CharClass) -> CharClass:
+    """Return the characters that equal one of the class except for the case of ASCII letters.
+
+    >>> _ignoring_ascii_case(char_class([(0x6B, 0x6B)]))
+    CharClass(ranges=((75, 75), (107, 107)))
+    """
+    swapped = (
+        (low + other, high + other)
+        for first, last, other in ((0x41, 0x5A, 32), (0x61, 0x7A, -32))
+        for low, high in intersection(charset, char_class([(first, last)])).ranges
+    )
+    return char_class([*charset.ranges, *swapped])
 
 
 @lru_cache(maxsize=256)

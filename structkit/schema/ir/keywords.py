@@ -6,6 +6,7 @@ keyword in none of the tables is unknown and ignored, as the specification requi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -23,6 +24,7 @@ __all__ = [
     "IMPLEMENTED",
     "JSON_TYPES",
     "ORDER",
+    "PATTERN_ENGINES",
     "PYDANTIC_CONSTRAINTS",
     "PYTHON_FORMATS",
     "STRIPPED_PATTERN",
@@ -31,6 +33,8 @@ __all__ = [
     "JsonType",
     "KeywordStatus",
     "keyword_status",
+    "pattern_of",
+    "with_flags",
 ]
 
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
@@ -220,6 +224,14 @@ PYTHON_FORMATS: Mapping[str, Format | None] = MappingProxyType(
 `None` means that the format is ignored: it allows every string, or other keywords describe the type.
 """
 
+PATTERN_ENGINES: Mapping[str, Literal["python", "rust"]] = MappingProxyType(
+    {"(?#python)": "python", "(?#rust)": "rust"}
+)
+"""Private beginnings of patterns of Python types, and the engine of pydantic that alone reads the rest.
+
+A pattern without one has the meaning on which both engines agree, such as one that a user adds to a schema.
+"""
+
 CONTENT = "structkit:content"
 """Private keyword of Python types: the schema of the JSON document inside a string."""
 
@@ -229,6 +241,30 @@ PYDANTIC_CONSTRAINTS = frozenset(
 """Constraints that pydantic writes with their own names into a schema, next to validators; they are enforced."""
 
 KeywordStatus: TypeAlias = Literal["enforced", "annotation", "unknown"]
+
+
+def pattern_of(given: str) -> tuple[str, Literal["python", "rust"] | None]:
+    """Return a pattern of a Python type, and the engine that reads it, if only one does.
+
+    >>> pattern_of("(?#rust)[[:alpha:]]"), pattern_of("[a-z]")
+    (('[[:alpha:]]', 'rust'), ('[a-z]', None))
+    """
+    start = given[: given.find(")") + 1] if given.startswith("(?#") else ""
+    engine = PATTERN_ENGINES.get(start)
+    return (given, None) if engine is None else (given[len(start) :], engine)
+
+
+def with_flags(pattern: re.Pattern[str]) -> str:
+    r"""Return the text of a compiled pattern with its flags.
+
+    >>> with_flags(re.compile(r"a b  # two", re.VERBOSE))
+    '(?x)a b  # two'
+    """
+    letters = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
+    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
+
+
+_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 
 
 def keyword_status(keyword: str) -> KeywordStatus:

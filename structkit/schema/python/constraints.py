@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
-from pydantic_core import SchemaValidator, core_schema, to_json, to_jsonable_python
+from pydantic_core import SchemaError, SchemaValidator, core_schema, to_json, to_jsonable_python
 
-from structkit.schema.ir.keywords import STRIPPED_PATTERN
+from structkit.schema.ir.keywords import STRIPPED_PATTERN, with_flags
 from structkit.schema.python.core_schema import (
     JSON_SIDE,
     Core,
@@ -42,7 +43,6 @@ __all__ = [
     "text_schema",
     "unenforceable_reason",
     "unwritable",
-    "with_flags",
 ]
 
 _K = TypeVar("_K")
@@ -372,8 +372,9 @@ def text_schema(schema: Core, json_schema: JsonObject, config: Any, *, is_distin
         if length:
             described.setdefault(keyword, length)
     pattern = schema.get("pattern")
-    if isinstance(pattern, re.Pattern):
-        described["pattern"] = with_flags(pattern)
+    if isinstance(pattern, str | re.Pattern):
+        engine = schema.get("regex_engine", config.regex_engine)
+        described["pattern"] = _pattern_text(pattern, is_python=engine == "python-re")
     if schema.get("to_lower", config.str_to_lower):
         described |= format_schema("lower")
     elif schema.get("to_upper", config.str_to_upper):
@@ -388,10 +389,69 @@ def text_schema(schema: Core, json_schema: JsonObject, config: Any, *, is_distin
     return {**described, "allOf": others} if others else described
 
 
-def with_flags(pattern: re.Pattern[str]) -> str:
-    """Return the text of a compiled pattern with its flags, which pydantic's schema omits."""
-    letters = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
-    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
+_READ_BY_ONE = re.compile(
+    r"\[\^?-|\[.*(?:\[|&&|--|~~)|\(\?[a-zA-Z]*x|\(\?#|\{(?![0-9]+,?[0-9]*\})|\\[0-9NpP<>]", re.DOTALL
+)
+"""What `re` and Rust's `regex` may read differently, and the properties of characters, which only Rust has."""
+
+_PROPERTY = re.compile(r"\\(?:([pP])\{([^{}]*)\}|.)", re.DOTALL)
 
 
-_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+def _pattern_text(pattern: str | re.Pattern[str], *, is_python: bool) -> str:
+    """Return the pattern of a string, with the engine that reads it if engines may differ.
+
+    >>> _pattern_text("^[a-z]+$", is_python=False), _pattern_text("[[:alpha:]]", is_python=False)
+    ('^[a-z]+$', '(?#rust)[[:alpha:]]')
+    >>> _pattern_text(re.compile("a b  # two", re.VERBOSE), is_python=False)
+    '(?#python)(?x)a b  # two'
+    """
+    if isinstance(pattern, re.Pattern):
+        pattern, is_python = with_flags(pattern), True
+    if not _READ_BY_ONE.search(pattern):
+        return pattern
+    if is_python:
+        return f"(?#python){pattern}"
+    return f"(?#rust){_PROPERTY.sub(_with_ranges, pattern)}"
+
+
+def _with_ranges(found: re.Match[str]) -> str:
+    """Return a property of characters such as a script, of which Python has no table, as ranges."""
+    letter, name = found.groups()
+    if letter is None or (ranges := _property_ranges(name)) is None:
+        return found[0]
+    listed = "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in ranges)
+    return f"[{'^' if letter == 'P' else ''}{listed}]"
+
+
+@lru_cache(maxsize=32)
+def _property_ranges(name: str) -> tuple[tuple[int, int], ...] | None:
+    """Return the characters of a property as pydantic's engine knows them; `None` if they have too many ranges.
+
+    >>> _property_ranges("Script=Ogham"), _property_ranges("Lu")
+    (((5760, 5788),), None)
+    """
+    try:
+        inside, outside = (
+            SchemaValidator(core_schema.str_schema(pattern=f"^[{negate}\\p{{{name}}}]*$"))
+            for negate in ("", "^")
+        )
+    except SchemaError:
+        return None
+    ranges: list[tuple[int, int]] = []
+    every = array("I", range(0x110000)).tobytes().decode("utf-32", "surrogatepass")
+    pending = [(0xE000, 0x10FFFF), (0, 0xD7FF)]
+    while pending and len(ranges) <= _MAX_RANGES:
+        low, high = pending.pop()
+        text = every[low : high + 1]
+        if inside.isinstance_python(text):
+            if ranges and ranges[-1][1] == low - 1:
+                low = ranges.pop()[0]
+            ranges.append((low, high))
+        elif not outside.isinstance_python(text):
+            middle = (low + high) // 2
+            pending += [(middle + 1, high), (low, middle)]
+    return tuple(ranges) if len(ranges) <= _MAX_RANGES else None
+
+
+_MAX_RANGES = 200
+"""Maximum number of ranges of a property. The letters have more; they are a general category, which Python knows."""

@@ -121,7 +121,10 @@ class OutputType(Generic[T]):
             AssertionError,  # Literal[()]
         ) as error:
             undefined = _undefined_name(given)
-            raise SchemaError(_meant(given) or describe_error(given, error, undefined), place="$") from error
+            described = given._type if isinstance(given, TypeAdapter) else given
+            raise SchemaError(
+                _meant(given) or describe_error(described, error, undefined), place="$"
+            ) from error
         document = parse_schema(schema, python=True, limits=limits, oracle=oracle, products="never")
         found = cls(adapter, name, document, style_of(adapter._type).whitespace, policy)
         found.full_json_schema = schema

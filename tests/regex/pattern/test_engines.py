@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from typing import Annotated, Literal
+import random
+import re
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, WithJsonSchema
+from pydantic_core import SchemaError
 
 import structkit as sk
-from structkit.testing import byte_vocabulary
+from structkit.testing import ScriptedModel, byte_vocabulary
+from tests.shared import cases
 
 Engine = Literal["rust-regex", "python-re"]
 
@@ -38,6 +43,16 @@ _RUST = [
     r"\P{C}",
     r"(?i:\p{Lu})",
     r"(?i:[^\p{Lu}])",
+    r"(?i:\P{Lu})",
+    r"(?i:[\P{Lu}a])",
+    r"\p{Greek}",
+    r"[\p{Greek}\p{sc=Cyrillic}a]",
+    r"[^\P{Greek}]",
+    r"(?i:\p{Latin})",
+    r"\p{Emoji}",
+    r"[[:alpha:]]",
+    r"[^[:^punct:]\d]",
+    r"(?i:[[:upper:]--k])",
 ]
 _PYTHON = [
     r"(?!\d).", r"(?!\w).", r"(?=\W).", r"(?!foo\b)....", r"(?=foo\b)....", r".(?<!\w)", r"(?!(?!\d)).", r".(?<!\d)foo",
@@ -65,3 +80,110 @@ def test_pydantic_accepts_each_text_of_a_pattern(pattern: str, engine: Engine) -
                 accepted += 1
                 assert target.validator.isinstance_python(text), ascii(text)
     assert accepted
+
+
+_CLASS_PARTS = [
+    "a", "b", "k", "K", "z", "-", "[", "]", "^", "&&", "--", "~~", "[:alpha:]", "[:^digit:]", "[:upper:]", "[:foo:]",
+    "[a-k]", "[^b]", r"\d", r"\w", r"\]", r"\-", r"\ ", " ", "#", "&", "~", "|", "{", "\n",
+]  # fmt: skip
+_PARTS = [
+    "a", "b", "(", "(?:", "(?x:", "(?-x:", ")", " ", "#", "\n", r"\ ", r"\#", "{", "{2}", "{,2}", "{ 2}", "{1, 2}", "?",
+    "*", "+", "|", "[a b]", "[#]",
+    r"\<", r"\b", "$", "^", "(?i)", "(?x)", r"\.", ".", "(?#x)", "(?!", "(?=", "(?<!", r"\Z",
+    r"\101", "[--a]",
+]  # fmt: skip
+_TEXTS = [
+    *("".join(parts) for count in range(4) for parts in itertools.product("ab #", repeat=count)),
+    *"a\n b\n \n A aB < { a{2} a{,2} a{ a{2, 3} #{ 2} -".split(" "),
+]
+
+
+@pytest.mark.parametrize("engine", ["rust-regex", "python-re"])
+@pytest.mark.parametrize(
+    ("wrap", "parts", "texts"),
+    [
+        *(
+            (wrap, _CLASS_PARTS, _CHARACTERS)
+            for wrap in ("^[{}]$", "(?x)^[{}]$", "(?i)^[{}]$", "(?xi)^ [{}] $")
+        ),
+        *((wrap, _PARTS, _TEXTS) for wrap in ("{}", "(?x){}", "^{}$", "(?x) ^{}$")),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Possible")
+def test_random_patterns_are_read_as_the_engine_reads_them(
+    wrap: str, parts: list[str], texts: list[str], engine: Engine
+) -> None:
+    chance = random.Random(f"{wrap} {engine}")
+    compared = 0
+    while compared < cases(20, of=300):
+        pattern = wrap.format("".join(chance.choice(parts) for _ in range(chance.randint(1, 7))))
+        try:
+            target = TypeAdapter(
+                Annotated[str, Field(pattern=pattern)], config=ConfigDict(regex_engine=engine)
+            )
+        except SchemaError:
+            continue
+        try:
+            reader = sk.compile(target, byte_vocabulary(), cache=False).reader
+        except (sk.PatternError, sk.UnsatisfiableSchema):  # a lookaround or a boundary
+            continue
+        compared += 1
+        for text in texts:
+            is_valid = target.validator.isinstance_python(text)
+            if reader.accepts(json.dumps(text, ensure_ascii=False).encode()):
+                assert is_valid, (pattern, text)
+            elif parts is _PARTS or text.isascii():
+                assert not is_valid or text.endswith("\n"), (pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        (re.compile("\\d{4}  # year\n - [ ]\\d\\d", re.VERBOSE), "2024- 11", "2024-11"),
+        (re.compile(r"a b", re.VERBOSE | re.IGNORECASE), "xAB", "a b"),
+        ("(?x) ^ [a b]+ $  # letters", "ab", "a b"),
+        ("^[a-z&&[^aeiou]]+$", "bcd", "abc"),
+        ("^[[:alpha:][:digit:]]+$", "a1", "a-"),
+        ("^[a-g~~[b-h]]$", "h", "b"),
+        (r"^[\w--\d]+$", "ab", "a1"),
+        (r"^\p{Greek}+$", "σ", "s"),
+        (r"^[^\p{Greek}]+$", "s", "σ"),
+        ("^a{1, 2}$", "aa", "aaa"),
+    ],
+)
+def test_patterns_of_types(pattern: Any, yes: str, no: str) -> None:
+    target = Annotated[str, Field(pattern=pattern)]
+    reader = sk.compile(target, byte_vocabulary()).reader
+    assert reader.accepts(json.dumps(yes, ensure_ascii=False).encode())
+    assert not reader.accepts(json.dumps(no, ensure_ascii=False).encode())
+    assert TypeAdapter(target).validator.isinstance_python(yes)
+    assert "(?#" not in sk.to_regex(target) and "(?#" not in sk.render_prompt(
+        ScriptedModel([]), "", list[target]
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "engine", "message"),
+    [
+        (r"\<a", "rust-regex", "word boundary in Rust; write `<`"),
+        (r"(?-u:\w)", "rust-regex", "the flag `u`"),
+        ("(?x)a\u00a0b", "rust-regex", "Rust ignores this space"),
+        (r"[a--b]", None, "set difference, and `re` does not; escape it"),
+        ("[[:alpha:]]", None, "special meaning in Rust, and not in `re`; escape it"),
+        ("(?x)[a b]", None, "and `re` does not; escape it"),
+        ("a(?x)b", None, "write `(?x:`"),
+        (r"\p{Greek}", None, "write ranges of characters"),
+        (r"\p{Alphabetic}", "rust-regex", "write ranges of characters"),
+    ],
+)
+def test_what_engines_read_differently_is_refused(pattern: str, engine: Engine | None, message: str) -> None:
+    """A pattern that a user adds to a schema is read by no engine of pydantic."""
+    target: Any = (
+        Annotated[str, WithJsonSchema({"type": "string", "pattern": pattern})]
+        if engine is None
+        else TypeAdapter(Annotated[str, Field(pattern=pattern)], config=ConfigDict(regex_engine=engine))
+    )
+    with pytest.raises(sk.PatternError) as caught:
+        sk.to_regex(target)
+    assert message in caught.value.message
+    assert caught.value.place == "$"

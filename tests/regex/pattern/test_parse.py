@@ -59,13 +59,14 @@ def test_patterns_match_like_re(pattern: str, text: str) -> None:
     assert holds(parse(pattern, search=True, unicode=True), text) == bool(oracle.search(text))
 
 
-FRAGMENTS = (
-    r"a b é . \d \w \p{L} \Z \z \A [ ] ^ $ ( ) ) ) (?: (?i) (?i: (?s-i: (?) (?-i) (?P<n> (?<n> (?= (?! (?<= (?<! | * + "
-    r"? { } {2} {,3} {1,} {2,1} - \ \b \x41 \u0041 \u{41} \1 \07 \q # (?# : [a-c] [] [^ && -- [[ , \- \_ \cJ \0 \400 "
-    r"(?a) (?u: (?L) (?x) (?> ++ \N{DASH} \N{COMMA} \N{ \N"
-).split()
+FRAGMENTS = [
+    *r"a b é . \d \w \p{L} \Z \z \A [ ] ^ $ ( ) ) ) (?: (?i) (?i: (?s-i: (?) (?-i) (?P<n> (?<n> (?= (?! (?<=".split(),
+    *r"(?<! | * + ? { } {2} {,3} {1,} {2,1} - \ \b \x41 \u0041 \u{41} \1 \07 \q # (?# : [a-c] [] [^ && -- [[".split(),
+    *r", \- \_ \cJ \0 \400 (?a) (?u: (?L) (?x) (?> ++ \N{DASH} \N{COMMA} \N{ \N (?x: (?-x: (?xi) (?m)".split(),
+    *(" ", "#", r"\ ", r"\#", "\n", "[ ]", "[#]", "{ 2}"),
+]
 
-NOT_REGULAR = re.compile(r"\\[1-9bB]|\(\?[a-zA-Z]*[xLmt]|\(\?(?:P=|\(|>|<?[=!])|[*+?}]\+")
+NOT_REGULAR = re.compile(r"\\[1-9bB]|\(\?[a-zA-Z]*[Lmt]|\(\?(?:P=|\(|>|<?[=!])|[*+?}]\+")
 """What `re` accepts and `Regex` may refuse: back-references, some lookaround, flags, atomic and possessive parts."""
 
 
