@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from functools import cached_property
 from typing import Generic, TypedDict, TypeVar
 
@@ -55,6 +55,11 @@ class Target(ABC, Generic[T_co]):
     def written_schema(self) -> dict[str, object]:
         """The JSON Schema of the target's texts, which can require more than its values need."""
         return self.json_schema()
+
+    @property
+    def ignored_formats(self) -> Set[str]:
+        """The formats that a Python type adds to strings, and that are not known."""
+        return frozenset()
 
     @abstractmethod
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -13,7 +13,12 @@ from structkit.grammar.findings.finding import GrammarFinding
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.ir.descend import format_step
-from structkit.schema.ir.keywords import DEPENDENT_KEYWORDS, FORMATS, PYDANTIC_CONSTRAINTS, keyword_status
+from structkit.schema.ir.keywords import (
+    DEPENDENT_KEYWORDS,
+    FORMATS,
+    PYDANTIC_CONSTRAINTS,
+    keyword_status,
+)
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget, subschemas
 from structkit.schema.json_schema.relax_unsupported import keyword_of
@@ -171,9 +176,11 @@ def explain_target(
         target = replace(target, strict=False)
     name, cost = getattr(target, "__name__", repr(target)), None
     unenforced: tuple[Unenforced, ...] = ()
+    ignored: Set[str] = frozenset()
     try:
         parsed = read_target(target, policy=style, limits=limits)
         name, schema = parsed.name, parsed.json_schema()
+        ignored = parsed.ignored_formats
         start_time = time.perf_counter()
         rules = parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
         cost, part = _cost(rules, limits, start_time), parsed.validators()
@@ -184,7 +191,9 @@ def explain_target(
             unenforced_status = "refused"
     is_json_schema = isinstance(target, JsonSchema)
     refused = _refused(schema) if is_json_schema and unenforced_status == "refused" else {}
-    rows = tuple(_rows(schema, unenforced, unenforced_status, refused, is_json_schema=is_json_schema))
+    rows = tuple(
+        _rows(schema, unenforced, unenforced_status, refused, ignored, is_json_schema=is_json_schema)
+    )
     findings: tuple[GrammarFinding, ...] = ()
     if isinstance(target, Grammar):
         findings = target.source.findings
@@ -212,6 +221,7 @@ def _rows(
     unenforced: Sequence[Unenforced],
     fallback: KeywordStatus,
     refused: Mapping[tuple[tuple[str, ...], str], str],
+    ignored_formats: Set[str],
     *,
     is_json_schema: bool,
 ) -> Iterator[KeywordRow]:
@@ -230,7 +240,11 @@ def _rows(
         reason = reasons.get((pointer, keyword))
         if (pointer, keyword) in refused:
             yield KeywordRow(keyword_path(pointer), keyword, "refused", refused[pointer, keyword])
-        elif reason is None and keyword == "format" and is_json_schema and value not in FORMATS:
+        elif (
+            reason is None
+            and keyword == "format"
+            and (value in ignored_formats or (is_json_schema and value not in FORMATS))
+        ):
             yield KeywordRow(keyword_path(pointer), keyword, "unknown", _unknown_format(value))
         elif reason is None:
             is_enforced = keyword in constraints or keyword.startswith(

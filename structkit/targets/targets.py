@@ -8,7 +8,7 @@ returns a `Target` for each: its language (`rules`), the value of a text (`parse
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -185,6 +185,10 @@ def with_products(target: Target[object]) -> Target[object] | None:
 @dataclass(frozen=True)
 class _TypeTarget(Target[object]):
     output: OutputType[object]
+
+    @property
+    def ignored_formats(self) -> Set[str]:
+        return self.output.ignored_formats
 
     @property
     def name(self) -> str:

@@ -93,9 +93,10 @@ def test_invalid_targets_are_rejected_with_a_hint(target: Any, hint: str) -> Non
         read_target(target)
 
 
-def test_a_compiled_pattern_is_rejected() -> None:
+def test_a_compiled_pattern_has_its_flags_and_one_of_bytes_is_rejected() -> None:
+    assert Regex(re.compile("a", re.IGNORECASE)) == Regex("(?i)a")
     with pytest.raises(TypeError, match="pattern"):
-        Regex(re.compile("a"))
+        Regex(re.compile(b"a"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,8 @@ class Mixed(BaseModel):
 
 
 class Formatted(BaseModel):
-    a: Annotated[str, WithJsonSchema({"type": "string", "format": "brand-new"})]
+    a: Annotated[str, Field(json_schema_extra={"format": "date"}), Field(max_length=10)]
+    b: Annotated[str, Field(json_schema_extra={"format": "brand-new"})]
 
 
 def _even(value: int) -> int:
@@ -173,7 +174,16 @@ CUSTOM: Kind = {
     "WithJsonSchema(None)": Specimen(
         Annotated[int, WithJsonSchema(None)], error="int is excluded from JSON Schemas"
     ),
-    "a format that is not known": Specimen(Formatted, error="brand-new"),
+    "str, formats of json_schema_extra": Specimen(
+        Formatted,
+        [Formatted(a="2024-02-29", b="any")],
+        ['{"a": "2024-02-30", "b": ""}', '{"a": "2024-02-29"}'],
+        limits="formats of JSON Schema are enforced, others are annotations",
+    ),
+    "a format of another type that is not known": Specimen(
+        Annotated[Any, PlainValidator(str), WithJsonSchema({"type": "string", "format": "brand-new"})],
+        error="brand-new",
+    ),
     "a class of one's own": Specimen(Holder, error="has no JSON form"),
     "Callable": Specimen(Callable[[], int], error="has no JSON form"),
     "type": Specimen(type, error="has no JSON form"),

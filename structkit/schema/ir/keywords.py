@@ -21,6 +21,7 @@ __all__ = [
     "DEPENDENT_KEYWORDS",
     "FORMAT",
     "FORMATS",
+    "IGNORED_FORMAT",
     "IMPLEMENTED",
     "JSON_TYPES",
     "ORDER",
@@ -152,6 +153,9 @@ ANNOTATIONS: frozenset[str] = frozenset(
 
 CHECKED = "structkit:checked"
 """Private keyword of Python types: validators of the type that run after decoding."""
+
+IGNORED_FORMAT = "structkit:ignored-format"
+"""Private keyword of Python types: a format of a `str` that is not known, so that it is an annotation."""
 
 ORDER = "structkit:order"
 """Private keyword of Python types: `"any"` if the keys of the object may have any order, whatever the call requests."""

@@ -165,8 +165,14 @@ def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Fo
     found: Format | None = None
     if "format" in raw:
         found = _format(_text(raw["format"], "format", path), path, parser)
-    elif parser.python and FORMAT in raw:
-        found = _private_format(cast("_PrivateFormat", raw[FORMAT]))
+    if parser.python and FORMAT in raw:
+        own = _private_format(cast("_PrivateFormat", raw[FORMAT]))
+        if found is not None and found.name == own.name and not own.arguments:
+            own = found
+        if found not in (None, own) and found.name not in _FOLLOWING.get(own.name, ()):
+            fault = f"the type has a format of its own, to which {found.name!r} cannot be added"
+            raise UnsupportedKeyword("format", f"{fault}; remove it from the schema", place=path.text)
+        found = own
     if GRAMMAR_KEYWORD in raw:
         if found is not None or QUOTE_KEYWORD in raw:
             raise UnsupportedKeyword(
@@ -178,6 +184,10 @@ def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Fo
     if found is not None:
         raise UnsupportedKeyword("format", "a quote cannot have a format; use a pattern", place=path.text)
     return quote_format(raw[QUOTE_KEYWORD], path)
+
+
+_FOLLOWING = {"python:date": ("date",), "python:uuid": ("uuid",)}
+"""The formats that all texts of a format of a Python type have."""
 
 
 class _PrivateFormat(TypedDict):
@@ -195,18 +205,18 @@ def _private_format(raw: _PrivateFormat) -> Format:
 
 
 def _format(name: str, path: SchemaPath, parser: ParseContext) -> Format | None:
-    if not parser.python:
-        if name in FORMATS:
-            return Format(name)
-        report_format(name)
-        return None
-    if name not in PYTHON_FORMATS:
-        meant = near_format(name, sorted(PYTHON_FORMATS))
+    if parser.python and name in PYTHON_FORMATS:
+        return PYTHON_FORMATS[name]
+    if name in FORMATS:
+        return Format(name)
+    if parser.python:
+        meant = near_format(name, sorted({*PYTHON_FORMATS, *FORMATS}))
         remedy = "use str with a pattern and a validator" if meant is None else f"write {meant!r}"
         raise UnsupportedKeyword(
             "format", f"types with the format {name!r} are not supported; {remedy}", place=path.text
         )
-    return PYTHON_FORMATS[name]
+    report_format(name)
+    return None
 
 
 def _array(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:

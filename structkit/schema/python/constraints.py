@@ -20,7 +20,8 @@ from typing import Any, TypeVar, cast
 from pydantic import ValidationError
 from pydantic_core import SchemaError, SchemaValidator, core_schema, to_json, to_jsonable_python
 
-from structkit.schema.ir.keywords import STRIPPED_PATTERN, with_flags
+from structkit.schema.ir.keywords import FORMATS, IGNORED_FORMAT, PYTHON_FORMATS, STRIPPED_PATTERN, with_flags
+from structkit.schema.json_schema.unknown import near_format, report_format
 from structkit.schema.python.core_schema import (
     JSON_SIDE,
     Core,
@@ -43,6 +44,7 @@ __all__ = [
     "text_schema",
     "unenforceable_reason",
     "unwritable",
+    "without_unknown_format",
 ]
 
 _K = TypeVar("_K")
@@ -455,3 +457,22 @@ def _property_ranges(name: str) -> tuple[tuple[int, int], ...] | None:
 
 _MAX_RANGES = 200
 """Maximum number of ranges of a property. The letters have more; they are a general category, which Python knows."""
+
+
+_HOLDERS = frozenset({"dataclass-field", "default", "model-field", "nullable", "typed-dict-field"})
+
+
+def without_unknown_format(schema: Core, json_schema: JsonObject) -> JsonObject:
+    """Return the schema of a plain string without a format that is not known, such as `markdown`.
+
+    A format of another type, whose validator decides about it, is kept and refused.
+    """
+    name = json_schema.get("format")
+    if not isinstance(name, str) or name in {*FORMATS, *PYTHON_FORMATS}:
+        return json_schema
+    while schema["type"] in _HOLDERS:
+        schema = cast("Core", schema["schema"])
+    if schema["type"] != "str" or near_format(name, sorted({*FORMATS, *PYTHON_FORMATS})) is not None:
+        return json_schema
+    report_format(name)
+    return {**{key: value for key, value in json_schema.items() if key != "format"}, IGNORED_FORMAT: name}

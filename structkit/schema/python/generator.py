@@ -29,6 +29,7 @@ from structkit.schema.python.constraints import (
     text_schema,
     unenforceable_reason,
     unwritable,
+    without_unknown_format,
 )
 from structkit.schema.python.core_schema import (
     DIGITS_AS_KEYS,
@@ -154,7 +155,7 @@ class _PythonSchema(_WrittenSchema):
             return self._named(schema, own)
         inner = push_constraint(schema, self._cores) or custom_core_schema(schema)
         if inner is None:
-            return super().generate_inner(schema)
+            return without_unknown_format(schema, super().generate_inner(schema))
         return self._named(schema, super().generate_inner(cast("core_schema.CoreSchema", inner)))
 
     def _named(self, schema: core_schema.CoreSchema, json_schema: JsonObject) -> JsonObject:

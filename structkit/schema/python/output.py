@@ -21,6 +21,7 @@ from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.rejected import Rejected
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
+from structkit.schema.ir.keywords import IGNORED_FORMAT
 from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
@@ -152,6 +153,19 @@ class OutputType(Generic[T]):
         ['name', 'age']
         """
         return dict(self._adapter.json_schema(schema_generator=written_schema_generator(self.policy)))
+
+    @cached_property
+    def ignored_formats(self) -> frozenset[str]:
+        """The formats that the type adds to strings, and that are not known."""
+        found, pending = set[str](), list[object]([self.full_json_schema])
+        while pending:
+            value = pending.pop()
+            if isinstance(value, dict):
+                found.update(name for key, name in value.items() if key == IGNORED_FORMAT)
+                pending += value.values()
+            elif isinstance(value, list):
+                pending += value
+        return frozenset(found)
 
     def serialize(
         self, value: object, *, exclude_unset: bool = False, context: object = None

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import uuid
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, TypeAdapter, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    TypeAdapter,
+    WithJsonSchema,
+    create_model,
+)
 from pydantic_core import CoreSchema
 
 import structkit as sk
@@ -154,3 +165,53 @@ def test_a_model_inside_of_a_condition_is_as_it_is_written() -> None:
     reader = sk.compile(Outer, byte_vocabulary()).reader
     assert reader.accepts(b'{"inner": {"x": 1}, "n": 1}') and reader.accepts(b'{"inner": {"x": 2}, "n": 2}')
     assert not reader.accepts(b'{"inner": {"x": 1}, "n": 2}')
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "yes", "no"),
+    [
+        (str, "date", '"2024-02-29"', '"2024-02-30"'),
+        (str, "date-time", '"2024-01-01T00:00:00Z"', '"2024-01-01"'),
+        (str, "uri", '"https://a.b/c"', '"a b"'),
+        (str, "email", '"a@example.com"', '"a"'),
+        (str | None, "date", "null", '"2024-02-30"'),
+        (dt.date, "date", '"2024-02-29"', '"2024-02-30"'),
+        (dt.date, "password", '"2024-02-29"', '"x"'),
+        (uuid.UUID, "uuid", '"00000000-0000-0000-0000-000000000000"', '"x"'),
+        (int, "int64", "1", '"x"'),
+    ],
+)
+def test_a_format_that_a_user_adds_is_enforced(kind: Any, name: str, yes: str, no: str) -> None:
+    model = create_model("Model", x=(kind, Field(json_schema_extra={"format": name})))
+    reader = sk.compile(model, byte_vocabulary()).reader
+    assert reader.accepts(f'{{"x": {yes}}}'.encode())
+    assert not reader.accepts(f'{{"x": {no}}}'.encode())
+
+
+@pytest.mark.parametrize("kind", [str, str | None, Annotated[str, Field(max_length=9)]])
+def test_a_format_of_a_string_that_is_not_known_is_an_annotation(kind: Any) -> None:
+    model = create_model("Model", x=(kind, Field(default="", json_schema_extra={"format": "markdown"})))
+    assert sk.to_regex(model) == sk.to_regex(create_model("Model", x=(kind, "")))
+    (row,) = (row for row in sk.explain(model).rows if row.keyword == "format")
+    assert (row.how, row.reason) == ("unknown", "the specification says that unknown formats are ignored")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        (dt.date, "email", "the type has a format of its own"),
+        (dt.datetime, "date-time", "the type has a format of its own"),
+        (
+            Annotated[Any, PlainValidator(str), WithJsonSchema({"type": "string"})],
+            "phone",
+            "'phone' are not supported",
+        ),
+        (str, "emial", "write 'email'"),
+    ],
+)
+def test_a_format_that_cannot_be_added_is_refused(kind: Any, name: str, message: str) -> None:
+    model = create_model("Model", x=(kind, Field(json_schema_extra={"format": name})))
+    with pytest.raises(sk.UnsupportedKeyword) as caught:
+        sk.to_regex(model)
+    assert caught.value.place == "$.x"
+    assert message in caught.value.message
