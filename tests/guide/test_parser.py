@@ -146,6 +146,24 @@ def test_frames_survive_the_way_through_numbers() -> None:
     assert number == cursor.state.configuration
 
 
+def _palindromes() -> Guide:
+    wrapped = [Seq((LiteralText(letter), RuleRef("p"), LiteralText(letter))) for letter in "ab"]
+    short = [LiteralText(text) for text in ("a", "b", "aa", "bb")]
+    guide = _guide(Rules(RuleRef("p"), {"p": Choice((*wrapped, *short))}))
+    assert guide is not None
+    return guide
+
+
+def test_many_places_to_return_to_are_merged_as_in_python() -> None:
+    """After 300 letters, a hundred places or more can be the middle."""
+    guide = _palindromes()
+    configuration, frames = guide.parser.start, guide.automaton.start_frames()
+    for letter in b"aab" * 100:
+        configuration = guide.parser.advance_bytes(configuration, bytes((letter,)))
+        frames = guide.automaton.step(frames, letter)
+    assert guide.parser.state(configuration).frames == frames
+
+
 def test_too_many_parses_are_reported() -> None:
     """Each rule may be the one that a text of `(` is in."""
     names = [f"t{number}" for number in range(40)]

@@ -49,11 +49,26 @@ def insert_below(context, members, size, below):
     if below >= 0:
         return insert(members, size, below)
     ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
-    for item in range(ends[-2 - below], ends[-1 - below]):
-        size = insert(members, size, np.int64(items[item]))
-        if size < 0:
-            return size
-    return size
+    first, last = np.int64(ends[-2 - below]), np.int64(ends[-1 - below])
+    added, at = np.int64(0), np.int64(0)
+    for item in range(first, last):
+        while at < size and members[at] < items[item]:
+            at += 1
+        added += np.int64(at == size or members[at] != items[item])
+    if size + added > len(members):
+        return np.int64(TOO_MANY)
+    at, item = size - 1, last - 1
+    for place in range(size + added - 1, -1, -1):  # both lists ascend; the larger number is written first
+        if item < first:
+            break
+        if at >= 0 and members[at] >= items[item]:
+            item -= np.int64(members[at] == items[item])
+            members[place] = members[at]
+            at -= 1
+        else:
+            members[place] = items[item]
+            item -= 1
+    return size + added
 
 
 @helper

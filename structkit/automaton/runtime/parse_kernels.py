@@ -69,11 +69,19 @@ __all__ = [
 
 
 @helper
-def _add_parse(parses, low, high, state, count, below):
-    """Add a parse to the rows from `low` to `high - 1` unless it is one of them; return the end of the rows."""
+def _has_parse(parses, low, high, state, count, below):
+    """Return whether a parse is one of the rows from `low` to `high - 1`."""
     for i in range(low, high):
         if parses[i, STATE] == state and parses[i, COUNT] == count and parses[i, BELOW] == below:
-            return high
+            return True
+    return False
+
+
+@helper
+def _add_parse(parses, low, high, state, count, below):
+    """Add a parse to the rows from `low` to `high - 1` unless it is one of them; return the end of the rows."""
+    if _has_parse(parses, low, high, state, count, below):
+        return high
     parses[high, STATE], parses[high, COUNT], parses[high, BELOW] = state, count, below
     return high + 1
 
@@ -93,7 +101,7 @@ def _return(context, parses, low, high, below, label):
     """
     frames = int32_array(context, FRAMES)
     ends, items = int32_array(context, LIST_ENDS), int32_array(context, LIST_ITEMS)
-    first, last = np.int64(0), np.int64(1)
+    first, last, before = np.int64(0), np.int64(1), np.int64(high)
     if below < 0:
         first, last = np.int64(ends[-2 - below]), np.int64(ends[-1 - below])
     for item in range(first, last):
@@ -101,12 +109,12 @@ def _return(context, parses, low, high, below, label):
             return np.int64(TOO_MANY)
         at = np.int64(below if below >= 0 else items[item]) * FRAME_COLUMNS
         state = np.int64(frames[at + STATE])
-        if label < 0:
-            state = state_behind(context, state, label)
-        if state >= 0:
-            high = _add_parse(
-                parses, low, high, state, np.int64(frames[at + COUNT]), np.int64(frames[at + BELOW])
-            )
+        if label < 0:  # otherwise the parses of a list differ from each other, as its frames do
+            state, before = state_behind(context, state, label), high
+        count, next_below = np.int64(frames[at + COUNT]), np.int64(frames[at + BELOW])
+        if state >= 0 and not _has_parse(parses, low, before, state, count, next_below):
+            parses[high, STATE], parses[high, COUNT], parses[high, BELOW] = state, count, next_below
+            high += 1
     return high
 
 
