@@ -32,13 +32,23 @@ def char_class(ranges: Iterable[tuple[int, int]]) -> CharClass:
     >>> char_class([(0x62, 0x63), (0x61, 0x61), (0xD700, 0xE000)])
     CharClass(ranges=((97, 99), (55040, 55295), (57344, 57344)))
     """
+    return _merged(_without_surrogates(ranges))
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> CharClass:
+    """Return the normalized class of ranges without surrogates."""
     merged: list[tuple[int, int]] = []
-    for first, last in sorted(_without_surrogates(ranges)):
+    low, high = -2, -2
+    for first, last in sorted(ranges):
         # Ranges on both sides of the surrogates are not merged, because UTF-8 has no surrogates.
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        if first <= high + 1:
+            high = max(high, last)
         else:
-            merged.append((first, last))
+            if high >= 0:
+                merged.append((low, high))
+            low, high = first, last
+    if high >= 0:
+        merged.append((low, high))
     return CharClass(tuple(merged))
 
 
@@ -77,7 +87,10 @@ def union(sets: Iterable[CharClass]) -> CharClass:
 
 @lru_cache(maxsize=512)
 def _union(sets: tuple[CharClass, ...]) -> CharClass:
-    return char_class([pair for each in sets for pair in each.ranges])
+    nonempty = [each for each in dict.fromkeys(sets) if each.ranges]
+    if len(nonempty) == 1:
+        return nonempty[0]
+    return _merged(pair for each in nonempty for pair in each.ranges)
 
 
 @lru_cache(maxsize=512)
@@ -96,24 +109,22 @@ def complement(charset: CharClass) -> CharClass:
     return char_class((first, last) for first, last in gaps if first <= last)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def intersection(left: CharClass, right: CharClass) -> CharClass:
     """Return the code points in both classes.
 
     >>> intersection(DIGIT, single_char("7"))
     CharClass(ranges=((55, 55),))
     """
+    few, many = (left, right) if len(left.ranges) < len(right.ranges) else (right, left)
+    if few == ANY:
+        return many
     common: list[tuple[int, int]] = []
-    i = j = 0
-    while i < len(left.ranges) and j < len(right.ranges):
-        first = max(left.ranges[i][0], right.ranges[j][0])
-        last = min(left.ranges[i][1], right.ranges[j][1])
-        if first <= last:
-            common.append((first, last))
-        if left.ranges[i][1] < right.ranges[j][1]:
-            i += 1
-        else:
-            j += 1
+    for low, high in few.ranges:
+        at = bisect_right(many.ranges, (low, _LAST)) - 1
+        for first, last in many.ranges[max(at, 0) : bisect_right(many.ranges, (high, _LAST))]:
+            if last >= low:
+                common.append((first if first > low else low, last if last < high else high))
     return CharClass(tuple(common))
 
 

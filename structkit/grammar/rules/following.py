@@ -77,22 +77,31 @@ class Following:
                 self._first[name] = found
 
     def _find_following(self, graphs: Mapping[str, Graph]) -> None:
+        # A symbol is followed by the same in each of its moves to a state, and terminals are never called.
+        places: dict[str, dict[tuple[int, str | int], int]] = {}
+        for name, graph in graphs.items():
+            places[name] = {
+                (target, self._bits[symbol] if isinstance(symbol, Terminal) else symbol): 0
+                for _, symbol, target in graph.moves
+                if symbol is not None and not isinstance(symbol, Guard)
+            }
+        follow: dict[int, int] = {}
         changed = True
         while changed:
             changed = False
-            for name, graph in graphs.items():
-                self._work.pay(_STEPS_PER_MOVE * len(graph.moves), _BUILDING)
-                for _, symbol, target in graph.moves:
-                    if symbol is None or isinstance(symbol, Guard):
-                        continue
+            for name, found in places.items():
+                self._work.pay(_STEPS_PER_MOVE * len(graphs[name].moves), _BUILDING)
+                for (target, symbol), known in found.items():
                     coming = self._at(name, target)
-                    if isinstance(symbol, Terminal):
-                        before = self._follow.get(symbol, 0)
-                        self._follow[symbol] = before | coming
+                    if coming == known:
+                        continue
+                    found[target, symbol] = coming
+                    changed = True
+                    if isinstance(symbol, int):
+                        follow[symbol] = follow.get(symbol, 0) | coming
                     else:
-                        before = self._after[symbol]
-                        self._after[symbol] = before | coming
-                    changed |= before | coming != before
+                        self._after[symbol] |= coming
+        self._follow = {terminal: follow.get(bit, 0) for terminal, bit in self._bits.items()}
 
     def class_of(self, terminals: Iterable[Terminal | None]) -> CharClass:
         """Return the characters that terminals begin with."""
