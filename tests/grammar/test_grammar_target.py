@@ -120,6 +120,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ('start: A\nA: ""', 2, 4, "Empty terminals"),
         ("start: A\nA: /a*/", 2, 1, "zero-width"),
         (r"start: A" "\n" r"A: /(a)\1/", 2, 1, "back-reference"),
+        (r'start: "b" x' "\n" r"x: /<<(?P<n>a)\n(?P=n)/", 2, 4, r"pattern /<<.*back-reference"),
         ('start: "a" start', 1, 1, "no text ends"),
         ("%import .x (y)\nstart: y", 1, 1, "x.lark is not found"),
         ('s: "a"', 1, 1, "start"),

@@ -365,9 +365,12 @@ class LarkGrammar:
         try:
             automaton = build_terminal(read_pattern(pattern, flags), max_steps)
         except PatternError as error:
-            raise self.error(
-                f"the terminal {definition.name} is not supported: {error.message}", definition.name
-            ) from None
+            name, raw = definition.name, definition.pattern.raw
+            if name.startswith("__ANON") and raw:
+                raise self._errors.at_text(
+                    f"the pattern {raw} is not supported: {error.message}", raw
+                ) from None
+            raise self.error(f"the terminal {name} is not supported: {error.message}", name) from None
         except LimitExceeded as error:
             if (counted := _counted(definition.name, pattern, flags)) is None:
                 what, place = f"the terminal {definition.name}, with those before it,", definition.name
