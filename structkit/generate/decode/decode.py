@@ -33,6 +33,7 @@ from structkit.generate.decode.forced import ForcedText, model_spells, usual_spe
 from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.decode.retokenize import Retokenizer
 from structkit.generate.decode.speculate import AssistantDrafter, Drafter, DrafterFactory, PromptLookupDrafter
+from structkit.generate.decode.spellings import spellings_of
 from structkit.generate.input.request import Request
 from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import Path
@@ -100,19 +101,18 @@ class Attempt:
         self.rollback_count = previous.read_tokens if previous else 0
         self.reread_count = common_length(previous.read_ids, prompt_ids) if previous else 0
         self.read_tokens = 0
-        self.retokenizer = Retokenizer(request.logits_model.encode_text, vocabulary)
+        self.model_spells = model_spells(request)
+        spellings = spellings_of(request.logits_model) if self.model_spells else None
+        self.retokenizer = Retokenizer(request.logits_model.encode_text, vocabulary, spellings)
         self.pending_bytes = len(cursor.pending_prompt)
         self.drafter: Drafter | None = None
-        self.forced = ForcedText(vocabulary.tokens, is_drafted=settings.fast_forward)
-        self.model_spells = model_spells(request)
+        self.forced = ForcedText(vocabulary.tokens, spellings, is_drafted=settings.fast_forward)
         self.rejected_texts = previous.rejected_texts.for_retry() if previous else RejectedTexts()
         self.rejected_paths: dict[int, Path] = {}
         self.rejected = [*previous.rejected] if previous else []
         self.rejections = [*previous.rejections] if previous else []
         self.rejection = previous.rejection if previous else None
-        self.is_restricted = False
-        self.has_bans = False
-        self.is_cut_short = False
+        self.is_restricted = self.has_bans = self.is_cut_short = False
         self.shortened_at: int | None = None
         self.started_at = -previous.seconds if previous else 0.0
         self.thinking: str | None = None
@@ -306,7 +306,7 @@ class Attempt:
             candidates=candidates,
             location=self.location,
             draft=self.draft if self.can_draft and not candidates else None,
-            forced_ids=() if candidates else tuple(self.forced.drafted_ids),
+            forced_ids=() if candidates else tuple(self.forced.drafted_ids(self.remaining)),
         )
         self.read_tokens += len(self.unread)
         self.unread, self.rollback_count, self.reread_count = [], 0, 0
@@ -335,7 +335,7 @@ class Attempt:
                 PromptLookupDrafter if model is None else partial(AssistantDrafter, model)
             )
             self.drafter = create_drafter(self.prompt_ids, self.vocabulary, self.retokenizer)
-        forced = self.forced.drafted_ids
+        forced = self.forced.drafted_ids(self.remaining)
         max_tokens = max(0, min(max_tokens, self.settings.prompt_lookup, self.remaining - 1 - len(forced)))
         for token_id in forced:
             self.cursor.advance(token_id)
@@ -377,7 +377,7 @@ class Attempt:
             self.append(ids, (0.0, 0.0), forced=True)
             return
         self.cursor.rollback(len(ids))
-        self.forced.start(ids)
+        self.forced.start(ids, text)
 
     def append(self, token_ids: list[int], score: tuple[float, float], *, forced: bool) -> None:
         """Append tokens by which the cursor has advanced."""

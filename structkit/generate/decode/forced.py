@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from structkit.errors import TokenRejected
 from structkit.generate.decode.retokenize import Retokenizer, complete_characters
+from structkit.generate.decode.spellings import Spellings
 from structkit.generate.input.request import Request
 from structkit.generate.sample.step import Draft
 from structkit.guide.guide import Cursor
@@ -23,14 +24,16 @@ class ForcedText:
 
     Args:
         tokens: The bytes of each token of the vocabulary.
+        spellings: How the model spelled such texts before; `None` if the tokenizer spells them.
         is_drafted: Whether the model reads the text as a draft; otherwise only its certainty is of use.
 
     Attributes:
         token_ids: The rest of the usual spelling.
         length: The number of its bytes.
 
-    >>> forced = ForcedText([b'", ', b'"', b"age"])
-    >>> forced.start([0, 1])
+    >>> tokens = [b'", ', b'"', b"age"]
+    >>> forced = ForcedText(tokens, Spellings(tokens))
+    >>> forced.start([0, 1], b'", "age')
     >>> forced.contains(0), forced.contains(2)
     (True, True)
     >>> forced.advance([0])
@@ -38,24 +41,35 @@ class ForcedText:
     ([1], 1, False)
     """
 
-    def __init__(self, tokens: Sequence[bytes], *, is_drafted: bool = True) -> None:
+    def __init__(
+        self, tokens: Sequence[bytes], spellings: Spellings | None = None, *, is_drafted: bool = True
+    ) -> None:
         self.token_ids: list[int] = []
         self.length = 0
         self._tokens = tokens
+        self._spellings = spellings
         self._is_drafted = is_drafted
+        self._text = b""
+        self._at = 0
+        self._previous = -1
 
     def __bool__(self) -> bool:
         return bool(self.token_ids)
 
-    @property
-    def drafted_ids(self) -> list[int]:
-        """The tokens to draft."""
-        return self.token_ids if self._is_drafted else []
+    def drafted_ids(self, remaining: int) -> list[int]:
+        """Return the tokens to draft, at most `remaining`: in the spelling of the model where it is known."""
+        if not self._is_drafted:
+            return []
+        if self._spellings is None or self._at >= len(self._text):
+            return self.token_ids
+        return self._spellings.spell(self._text, self.token_ids, self._at, self._previous)[
+            : max(0, remaining)
+        ]
 
-    def start(self, token_ids: Sequence[int]) -> None:
-        """Set the usual spelling of the text that follows."""
-        self.token_ids = list(token_ids)
-        self.length = sum(len(self._tokens[token_id]) for token_id in token_ids)
+    def start(self, token_ids: Sequence[int], text: bytes = b"") -> None:
+        """Set the usual spelling of the text that follows, and the complete text."""
+        self._text, self._at = text, 0
+        self._set(token_ids)
 
     def contains(self, token_id: int) -> bool:
         """Whether an allowed token spells only forced text."""
@@ -63,8 +77,17 @@ class ForcedText:
 
     def advance(self, token_ids: Sequence[int]) -> None:
         """Remove the first tokens of the text; after an unusual token the rest has another spelling."""
-        for token_id in token_ids if self else ():
-            self.start(self.token_ids[1:] if self.token_ids[:1] == [token_id] else [])
+        for token_id in token_ids:
+            if self._spellings is not None and self._at < len(self._text):
+                self._spellings.note(self._text, self._at, token_id, self._previous)
+                self._at += len(self._tokens[token_id])
+            self._previous = token_id
+            if self:
+                self._set(self.token_ids[1:] if self.token_ids[0] == token_id else [])
+
+    def _set(self, token_ids: Sequence[int]) -> None:
+        self.token_ids = list(token_ids)
+        self.length = sum(len(self._tokens[token_id]) for token_id in token_ids)
 
 
 def usual_spelling(cursor: Cursor, forced: bytes, retokenizer: Retokenizer, remaining: int) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from structkit.errors import VocabularyError
+from structkit.generate.decode.spellings import Spellings
 from structkit.vocabulary.control_tokens import to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary
 
@@ -24,9 +25,13 @@ class Retokenizer:
     Args:
         tokenize: The tokenizer; `None` if there is none, and every text encodes as an empty list.
         vocabulary: The vocabulary of the tokens.
+        spellings: How the model spells forced text, if that is noted.
     """
 
-    def __init__(self, tokenize: Tokenize | None, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, tokenize: Tokenize | None, vocabulary: Vocabulary, spellings: Spellings | None = None
+    ) -> None:
+        self._spellings = spellings
         self._tokenize = tokenize
         self._vocabulary = vocabulary
         self._encoded: dict[str, list[int]] = {}
@@ -37,6 +42,11 @@ class Retokenizer:
         if text not in self._encoded:
             self._encoded[text] = self._encode_exact(text)
         return self._encoded[text]
+
+    def spell(self, text: str) -> list[int]:
+        """Return the tokens of a text as the model spelled its parts before; the others are those of `encode`."""
+        ids = self.encode(text)
+        return ids if self._spellings is None else self._spellings.spell(to_bytes(text), ids)
 
     def stable_count(self, text: str) -> int:
         """Return how many leading tokens of a text do not change when text follows, estimated with samples.

@@ -159,23 +159,36 @@ class _DraftBuilder:
         """The number of tokens that can be added."""
         return self._max_tokens - len(self.draft.token_ids)
 
-    def append(self, token_ids: Sequence[int], *, guess_count: int) -> None:
-        """Append tokens until the language rejects one or the draft is full; the first `guess_count` are guesses."""
+    def append(self, token_ids: Sequence[int], *, guess_count: int) -> bool:
+        """Append tokens until the language rejects one or the draft is full; the first `guess_count` are guesses.
+
+        Returns:
+            Whether the language takes all of them.
+        """
         for number, token in enumerate(token_ids[: self.remaining]):
             try:
                 self.cursor.advance(token)
             except TokenRejected:
-                return
+                return False
             self.draft.token_ids.append(token)
             self.draft.is_guess.append(number < guess_count)
+        return True
 
     def append_forced(self) -> None:
         """Append the tokens of the forced text, except the last, which later text may retokenize."""
         self.append(self.encode(self.cursor.forced_bytes())[:-1], guess_count=0)
 
+    def append_string(self, text: bytes) -> None:
+        """Append the tokens of forced text; see `encode_string`. The token of a quote that is not forced is a guess."""
+        tokens, length = self.cursor.guide.vocabulary.tokens, 0
+        for token in self.encode_string(text):
+            length += len(tokens[token])
+            if not self.append([token], guess_count=int(length > len(text))):
+                return
+
     def encode_string(self, text: bytes) -> list[int]:
-        """Return the tokens of a text, followed by a closing quote if the language allows one."""
-        quoted, advanced = self.encode(text + b'"') if text else [], 0
+        """Return the tokens of a text, followed by the opening quote of a string if the language allows one."""
+        quoted, advanced = self.spell(text + b'"') if text[-1:] not in (b"", b'"') else [], 0
         try:
             for token in quoted:
                 self.cursor.advance(token)
@@ -183,7 +196,11 @@ class _DraftBuilder:
         except TokenRejected:
             quoted = []
         self.cursor.rollback(advanced)
-        return quoted or self.encode(text)
+        return quoted or self.spell(text)
+
+    def spell(self, text: bytes) -> list[int]:
+        """Return the tokens of the complete characters of a text, as the model spelled them before."""
+        return self._retokenizer.spell(complete_characters(text))
 
     def encode(self, text: bytes) -> list[int]:
         """Return the tokens of the complete characters of a text."""
@@ -214,12 +231,12 @@ class PromptLookupDrafter:
         builder, previous = _DraftBuilder(cursor, self._retokenizer, max_tokens), max_tokens + 1
         while 0 < builder.remaining < previous:
             previous = builder.remaining
-            builder.append(builder.encode_string(cursor.forced_bytes()), guess_count=0)
+            builder.append_string(cursor.forced_bytes())
             copied = self._lookup.continuation(self._generated_suffix(cursor))
             if copied is not None:
                 ids = copied[1] or builder.encode(copied[0])
-                builder.append(ids, guess_count=len(ids))
-                builder.append(self._closing_ids(builder), guess_count=1)
+                if builder.append(ids, guess_count=len(ids)):
+                    builder.append(self._closing_ids(builder), guess_count=1)
         return builder.finish()
 
     def _generated_suffix(self, cursor: Cursor) -> bytes:

@@ -229,6 +229,31 @@ def test_a_copied_value_and_the_key_after_it_are_drafted_together() -> None:
     assert draft.is_guess[-1] is False
 
 
+def test_no_empty_string_is_drafted() -> None:
+    drafts = PromptLookupDrafter(MODEL.encode("Ana is 34."), SMALL, Retokenizer(MODEL.encode_text, SMALL))
+    draft = drafts.draft(sk.compile(Person, SMALL).cursor(), 24)
+    assert b"".join(SMALL.tokens[token] for token in draft.token_ids) == b'{"name": "'
+
+
+def test_the_quote_of_an_optional_string_is_a_guess() -> None:
+    cursor = sk.compile(Person, SMALL).cursor()
+    for token in MODEL.encode_text('{"name": "Eva", "age": 3, '):
+        cursor.advance(token)
+    drafts = PromptLookupDrafter(MODEL.encode("Ana is 34."), SMALL, Retokenizer(MODEL.encode_text, SMALL))
+    draft = drafts.draft(cursor, 24)
+    assert b"".join(SMALL.tokens[token] for token in draft.token_ids) == b'"job": "'
+    assert draft.is_guess == [False] * (len(draft.is_guess) - 1) + [True]
+
+
+def test_no_value_ends_in_place_of_a_copy_that_the_language_rejects() -> None:
+    cursor = sk.compile(dict[str, list[int]], SMALL).cursor()
+    for token in MODEL.encode_text('{"children": ['):
+        cursor.advance(token)
+    prompt = MODEL.encode('Tree = {"children": [Tree, ...]}')
+    drafts = PromptLookupDrafter(prompt, SMALL, Retokenizer(MODEL.encode_text, SMALL))
+    assert drafts.draft(cursor, 24).token_ids == []
+
+
 @pytest.fixture(scope="module")
 def demo():
     pytest.importorskip("transformers", reason="needs transformers")
@@ -364,7 +389,8 @@ def test_an_assistant_model_does_not_change_the_tokens(
         assert [each.token_ids for each in with_drafts] == [each.token_ids for each in without]
         drafted = sum(each.usage.drafted_tokens for each in with_drafts)
         accepted = sum(each.usage.accepted_tokens for each in with_drafts)
-        assert drafted > 0
+        # A random assistant guesses little, and forced text that the model has spelled before is not counted.
+        assert drafted > 0 or (draft is not demo and not options)
         assert accepted <= drafted
         if draft is demo and not options:  # its drafts are its own tokens; the last token need not be read
             assert drafted - accepted <= 2 * len(PEOPLE)
