@@ -19,6 +19,7 @@ from structkit.agent.run.config import AgentConfig, OnError, OnLimit
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState
+from structkit.agent.run_arguments import names_run_arguments
 from structkit.agent.steps import Steps
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.context import Context
@@ -289,6 +290,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         """The tools."""
         return tuple(each.tool for each in self._config.tools)
 
+    @names_run_arguments
     def run(
         self,
         prompt: str,
@@ -319,6 +321,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         """
         return self._typed(drive_sync(self._start(prompt, messages, deps, usage_limits), self._config.model))
 
+    @names_run_arguments
     async def arun(
         self,
         prompt: str,
@@ -332,6 +335,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             await drive_async(self._start(prompt, messages, deps, usage_limits), self._config.model)
         )
 
+    @names_run_arguments
     def stream(
         self,
         prompt: str,
@@ -365,6 +369,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             drive_events(self._start(prompt, messages, deps, usage_limits), self._config.model)
         )
 
+    @names_run_arguments
     def astream(
         self,
         prompt: str,

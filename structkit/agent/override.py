@@ -10,7 +10,9 @@ from typing import Final, Generic
 
 from typing_extensions import TypeVar
 
+from structkit.agent.prompt.instructions import AnyInstructions, read_instructions
 from structkit.agent.run.config import AgentConfig
+from structkit.agent.run_arguments import names_run_arguments
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool
 from structkit.agent.tools.toolset import Toolset
@@ -54,6 +56,7 @@ class Configured(Generic[D_contra]):
         override = self._override.get()
         return given if override is None or override.deps is UNSET else override.deps
 
+    @names_run_arguments
     @contextmanager
     def override(
         self,
@@ -61,8 +64,9 @@ class Configured(Generic[D_contra]):
         model: AnyModel | None = None,
         tools: Iterable[AnyTool | Toolset] | None = None,
         deps: D_contra = UNSET,  # type: ignore[assignment]
+        instructions: AnyInstructions | None = None,
     ) -> Iterator[None]:
-        """Replace the model, the tools or the dependencies of this agent, also where other code calls it.
+        """Replace parts of this agent, also where other code calls it.
 
         The replacement applies to the runs, streams and steps that start inside the `with` statement, in the same
         thread or task and in the tools and tasks that it starts; other threads and tasks are not affected. Overrides
@@ -72,6 +76,7 @@ class Configured(Generic[D_contra]):
             model: Another model, such as a `structkit.testing.ScriptedModel`.
             tools: All tools.
             deps: The dependencies, in place of those that `run` receives.
+            instructions: All instructions; see the constructor. An empty string is none.
 
         Raises:
             ScriptError: At the end, if no exception is raised: the scripted model has unused replies.
@@ -91,6 +96,8 @@ class Configured(Generic[D_contra]):
             config = config.with_model(model)
         if tools is not None:
             config = config.with_tools(prepare_tools(Toolset(tools).tools, config.settings.compile_settings))
+        if instructions is not None:
+            config = config.with_instructions(read_instructions(instructions, config.deps_type))
         before = self._override.set(_Override(config, self._deps(UNSET) if deps is UNSET else deps))
         try:
             yield

@@ -12,6 +12,7 @@ from structkit.agent.run.budget import UsageLimits
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentResult, RunState
+from structkit.agent.run_arguments import names_run_arguments
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.approval import Approvals
 from structkit.agent.validate import check_decisions, check_state
@@ -27,6 +28,7 @@ D_contra = TypeVar("D_contra", contravariant=True, default=object)
 class Resumable(Configured[D_contra], Generic[T_co, D_contra]):
     """The methods of an agent that continue a suspended run."""
 
+    @names_run_arguments
     def resume(
         self,
         state: RunState,
@@ -70,6 +72,7 @@ class Resumable(Configured[D_contra], Generic[T_co, D_contra]):
         run, decisions = self._resumed(state, approvals, deps, usage_limits)
         return cast("AgentResult[T_co]", drive_sync(run, self._config.model, decisions))
 
+    @names_run_arguments
     async def aresume(
         self,
         state: RunState,
@@ -82,6 +85,7 @@ class Resumable(Configured[D_contra], Generic[T_co, D_contra]):
         run, decisions = self._resumed(state, approvals, deps, usage_limits)
         return cast("AgentResult[T_co]", await drive_async(run, self._config.model, decisions))
 
+    @names_run_arguments
     def stream_resume(
         self,
         state: RunState,
@@ -97,6 +101,7 @@ class Resumable(Configured[D_contra], Generic[T_co, D_contra]):
         run, decisions = self._resumed(state, approvals, deps, usage_limits)
         return AgentStream(drive_events(run, self._config.model, decisions))
 
+    @names_run_arguments
     def astream_resume(
         self,
         state: RunState,

@@ -12,6 +12,7 @@ from structkit.agent.prompt.history import check_history
 from structkit.agent.run.budget import UsageLimits
 from structkit.agent.run.driver import drive_async, drive_events, drive_events_async, drive_sync
 from structkit.agent.run.state import AgentStep, RunState
+from structkit.agent.run_arguments import names_run_arguments
 from structkit.agent.single_step import SingleStep
 from structkit.agent.stream import AsyncStepStream, StepStream
 from structkit.errors import AgentError
@@ -28,6 +29,7 @@ D_contra = TypeVar("D_contra", contravariant=True, default=object)
 class Steps(Configured[D_contra], Generic[T_co, D_contra]):
     """The methods of an agent that generate one step."""
 
+    @names_run_arguments
     def step(
         self,
         messages: Sequence[Message],
@@ -72,6 +74,7 @@ class Steps(Configured[D_contra], Generic[T_co, D_contra]):
         run = self._single_step(messages, deps, usage_limits)
         return cast("AgentStep[T_co]", drive_sync(run, self._config.model))
 
+    @names_run_arguments
     async def astep(
         self,
         messages: Sequence[Message],
@@ -83,6 +86,7 @@ class Steps(Configured[D_contra], Generic[T_co, D_contra]):
         run = self._single_step(messages, deps, usage_limits)
         return cast("AgentStep[T_co]", await drive_async(run, self._config.model))
 
+    @names_run_arguments
     def stream_step(
         self,
         messages: Sequence[Message],
@@ -98,6 +102,7 @@ class Steps(Configured[D_contra], Generic[T_co, D_contra]):
         """
         return StepStream(drive_events(self._single_step(messages, deps, usage_limits), self._config.model))
 
+    @names_run_arguments
     def astream_step(
         self,
         messages: Sequence[Message],

@@ -146,6 +146,13 @@ class AgentConfig:
             each.check_deps_type(self.deps_type)
         return self._with(self.model, tools)
 
+    def with_instructions(self, instructions: Instructions) -> AgentConfig:
+        """Return the configuration with other instructions; it shares the targets, which do not depend on them."""
+        made = replace(self, instructions=instructions)
+        object.__setattr__(made, "_targets", self._targets)
+        object.__setattr__(made, "_descriptions", self._descriptions)
+        return made
+
     def _with(self, model: AnyModel, tools: tuple[PreparedTool, ...]) -> AgentConfig:
         settings = self.settings.compile_settings
         notation = choose_notation(
@@ -346,8 +353,10 @@ class AgentConfig:
                 frames, _ = reader.read(reader.automaton.start_frames(), b"", call_start)
                 if frames:
                     raise AgentError(
-                        f"an output of {self.output.name} can be the text of a call of {tool.name}; rename the tool or "
-                        "the fields of the output type",
+                        f"an output of {self.output.name} can be the text of a call of {tool.name}; write "
+                        f"output_type=answer, with `def answer(value: {self.output.name}): return value`, or pass "
+                        "format='hermes', in which a delimiter starts a call, or rename the tool or the fields of the "
+                        "output type",
                         place="output_type",
                     )
         if self.max_steps > 1:

@@ -1,0 +1,76 @@
+"""Arguments that a method of an agent does not have: the error says what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import iscoroutinefunction, signature
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from structkit.arguments.names import check_names
+
+__all__ = ["names_run_arguments"]
+
+_OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "context": "deps",
+        "deferred_tool_results": "approvals",
+        "input": "prompt",
+        "max_turns": "max_steps",
+        "message_history": "messages",
+        "session": "messages",
+        "toolsets": "tools",
+        "user_prompt": "prompt",
+    }
+)
+"""What other libraries call an argument, and what it is called here."""
+
+_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "approvals": "write agent.resume(state, approvals=...), with the state of RunSuspended",
+        "instructions": "write `with agent.override(instructions=...):` around it",
+        "max_steps": "write usage_limits=structkit.UsageLimits(max_steps=...) in the call of a run",
+        "max_tokens": "write usage_limits=structkit.UsageLimits(max_tokens=...) in the call of a run",
+        "model": "write agent.with_model(model) in place of agent",
+        "model_settings": "its options are arguments of Agent, such as Agent(..., temperature=0.5)",
+        "output_type": "make another agent, with Agent(..., output_type=...)",
+        "temperature": "write Agent(..., temperature=...)",
+        "timeout": "write usage_limits=structkit.UsageLimits(timeout=...) in the call of a run",
+        "tools": "write `with agent.override(tools=[...]):` around it",
+        "usage": "add the usages, result.usage + other.usage",
+    }
+)
+"""What to write instead of an argument that another function has."""
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def names_run_arguments(method: F) -> F:
+    """Make a method of an agent say what to write instead of an argument that it does not have.
+
+    >>> import structkit as sk
+    >>> agent = sk.Agent(sk.testing.ScriptedModel(["Hello."]))
+    >>> agent.run("Hi", message_history=[])
+    Traceback (most recent call last):
+    TypeError: Agent.run() has no argument 'message_history'; write messages=...
+    """
+    names = [name for name in signature(method).parameters if name != "self"]
+    known = frozenset(names)
+    function: Callable[..., Any] = method
+
+    def check(options: Mapping[str, object]) -> None:
+        if not options.keys() <= known:
+            check_names(f"Agent.{function.__name__}", options, names, _OTHER_NAMES, _HINTS)
+
+    @wraps(function)
+    async def awaited(*args: object, **options: object) -> object:
+        check(options)
+        return await function(*args, **options)
+
+    @wraps(function)
+    def checked(*args: object, **options: object) -> object:
+        check(options)
+        return function(*args, **options)
+
+    return awaited if iscoroutinefunction(function) else checked  # type: ignore[return-value]
