@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from structkit.agent.formats.step import calls_or_result
 from structkit.agent.run.actions import Decisions, RunFlow
 from structkit.agent.run.record import attach_record
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentStep, new_calls
-from structkit.agent.run.step import calls_or_result
 from structkit.messages import Answer
 
 __all__ = ["SingleStep"]

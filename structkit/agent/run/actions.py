@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from typing import TypeAlias, cast
 
+from structkit.agent.formats.step import StepTarget
 from structkit.agent.prompt.callback import Callback
 from structkit.agent.prompt.history import check_history
 from structkit.agent.run.state import AgentResult, AgentStep
-from structkit.agent.run.step import StepTarget
 from structkit.agent.tools.approval import Decision
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from structkit.agent.formats.step import AvailableTool, StepTarget
 from structkit.agent.prompt.header import PromptHeader
 from structkit.agent.prompt.history import turn_starts
 from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentConfig
 from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded
 from structkit.agent.run.state import RunState, with_note
-from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.arguments.checks import check_int, check_number, check_type
 from structkit.arguments.names import names_arguments
 from structkit.errors import BudgetTooSmall, GenerationError

@@ -18,12 +18,12 @@ from structkit.agent.formats.detect import (
     vocabulary_of,
 )
 from structkit.agent.formats.output import OutputFunction
+from structkit.agent.formats.step import AvailableTool, StepTarget
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.prompt.callback import Callback
 from structkit.agent.prompt.header import PromptHeader
 from structkit.agent.prompt.history import HistoryOptions
 from structkit.agent.prompt.instructions import Instructions
-from structkit.agent.run.step import AvailableTool, StepTarget
 from structkit.agent.tools.prepared import PreparedTool, matches_type, type_name
 from structkit.errors import AgentError
 from structkit.generate.input.arguments import check_model

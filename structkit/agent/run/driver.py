@@ -16,6 +16,7 @@ from structkit.agent.run.events import (
     RunEnd,
     StepEnd,
     StepEventEmitter,
+    StepRetracted,
     ThinkingEvent,
     ToolResult,
 )
@@ -153,7 +154,7 @@ class _Driver:
         self._reuse_prefix = reuse_prefix
         self._row: CachedRow | None = None
         self._result: Outcome | RunSuspended | None = None
-        self._reported = 0
+        self._reported = self._refused = 0
         self._flow = run.flow(decisions)
         self._advance(lambda: next(self._flow))
 
@@ -170,11 +171,12 @@ class _Driver:
             raise self._result
         return self._result
 
-    def new_results(self) -> list[ToolResult]:
-        """Return the calls that have an outcome since the last call of this method."""
-        made = self.run.results[self._reported :]
+    def new_results(self) -> list[ToolResult | StepRetracted]:
+        """Return the calls that have an outcome, and the outputs that were refused, since the last call of this."""
+        made, refused = self.run.results[self._reported :], len(self.run.refused) - self._refused
         self._reported += len(made)
-        return [ToolResult(call) for call in made]
+        self._refused += refused
+        return [*(ToolResult(call) for call in made), *(StepRetracted() for _ in range(refused))]
 
     def start(self, action: GenerateStep) -> tuple[Request, Prepared | Exception, CachedRow | None]:
         """Return the request of a step, the prepared request, and the state of the step before."""

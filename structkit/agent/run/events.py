@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from structkit.agent.formats.reader import Piece
+from structkit.agent.formats.step import StepTarget
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.state import AgentResult, AgentStep, ToolCall
-from structkit.agent.run.step import StepTarget
 from structkit.generate.decode.config import TextView
 from structkit.generate.run.events import EventEmitter, FieldRetracted, TextDelta
 
@@ -102,7 +102,7 @@ class PartialOutput:
 
 @dataclass(frozen=True, slots=True)
 class StepRetracted:
-    """Validators rejected the text of this step: discard its events; new events replace them."""
+    """Validators or an output function rejected the text of the step: discard its events; new ones replace them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The value of a run: the generated one, or what an output function returns."""
+"""The value of a run: the generated one, or what an output function returns, and the outputs that it refuses."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from typing import cast
 
 from structkit.agent.formats.output import OutputFunction, function_of
 from structkit.agent.run.actions import Action, CallOutcome, ExecuteCalls, PreparedCall
+from structkit.agent.run.config import AgentConfig
 from structkit.agent.tools.context import Context
-from structkit.errors import AgentError
+from structkit.errors import AgentError, OutputValidationError, Retry, ToolError
 from structkit.functions.call import Call
+from structkit.generate.input.prompt import Prompt
+from structkit.generate.run.rejection import retry_prompt
+from structkit.rejected import Rejected
+from structkit.vocabulary.control_tokens import display_text
 
-__all__ = ["output_value"]
+__all__ = ["check_refusals", "output_value", "with_refusals"]
+
+_MAX_MESSAGE = 2_000
+"""Maximum number of characters of a refusal in the prompt."""
 
 
 def output_value(
@@ -39,3 +47,39 @@ def output_value(
     if outcome.error is not None:
         raise outcome.error
     return outcome.result
+
+
+def with_refusals(turns: Prompt, refused: Sequence[tuple[str, str]]) -> Prompt:
+    """Return the prompt of a step with the outputs that an output function refused, and why."""
+    for text, message in refused:
+        turns = retry_prompt(turns, text, message[:_MAX_MESSAGE])
+    return turns
+
+
+def check_refusals(
+    refused: Sequence[tuple[str, str]], refusal: Retry | ToolError, config: AgentConfig, *, is_last: bool
+) -> None:
+    """Check that a further step may generate another output.
+
+    Args:
+        refused: The refused outputs so far, each with the message for the model.
+        refusal: The error of the last one.
+        config: The configuration of the agent.
+        is_last: Whether no step is left. With `on_limit="raise"` the next step raises the error of the limit.
+
+    Raises:
+        OutputValidationError: No retry is left.
+    """
+    used = len(refused) > config.settings.retries
+    if not (used or (is_last and config.on_limit == "answer")):
+        return
+    text, message = refused[-1]
+    reason = f"retries={config.settings.retries} are used" if used else "no step is left"
+    remedy = "increase retries" if used else "increase max_steps"
+    raise OutputValidationError(
+        f"the output function refused {display_text(text):.200}, and {reason}: {message}; {remedy}, or let the "
+        "instructions say what it accepts",
+        text=display_text(text),
+        attempts=tuple(display_text(each) for each, _ in refused),
+        rejected=Rejected((), message, refusal),
+    ) from refusal

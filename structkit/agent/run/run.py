@@ -13,6 +13,13 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import cast
 
+from structkit.agent.formats.step import (
+    AvailableTool,
+    ParsedCall,
+    RejectedCalls,
+    calls_or_result,
+    with_contexts,
+)
 from structkit.agent.prompt.header import PromptHeader
 from structkit.agent.run.actions import (
     Action,
@@ -27,113 +34,41 @@ from structkit.agent.run.actions import (
     process_history,
     read_texts,
 )
-from structkit.agent.run.budget import RunBudget, StepPlan, UsageLimits, min_limit
-from structkit.agent.run.call_log import CallLog, writable
-from structkit.agent.run.config import NO_MORE_CALLS, AgentConfig
-from structkit.agent.run.observe import RunObserver
-from structkit.agent.run.output import output_value
-from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded, attach_record
+from structkit.agent.run.budget import StepPlan
+from structkit.agent.run.call_log import writable
+from structkit.agent.run.config import NO_MORE_CALLS
+from structkit.agent.run.output import check_refusals, output_value, with_refusals
+from structkit.agent.run.progress import RunProgress
+from structkit.agent.run.record import attach_record
 from structkit.agent.run.state import (
     AgentResult,
     PendingCall,
     RunFinishReason,
     RunState,
     RunSuspended,
-    ToolCall,
     call_counts,
     failure_counts,
-    last_call_number,
     new_calls,
     pending_call,
+    suspended,
     with_note,
 )
-from structkit.agent.run.step import AvailableTool, ParsedCall, RejectedCalls, calls_or_result, with_contexts
 from structkit.agent.tools.approval import Deny, Return
-from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
-from structkit.errors import AgentError, OutputValidationError
+from structkit.errors import AgentError, OutputValidationError, Retry, ToolError
 from structkit.functions.call import Call
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result, Usage
-from structkit.generate.schedule.prefix_cache import PrefixCache
-from structkit.messages import Answer, CallPart, Calls, Message, Output
+from structkit.messages import Answer, CallPart, Calls, Output
 from structkit.rejected import Rejected
-from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Run"]
 
 _log = logging.getLogger("structkit")
 
 
-class Run:
-    """The state of one run.
-
-    Attributes:
-        messages: The conversation so far.
-    """
-
-    def __init__(
-        self,
-        config: AgentConfig,
-        state: RunState,
-        deps: object,
-        usage_limits: UsageLimits = UsageLimits(),  # noqa: B008
-    ) -> None:
-        self.messages: list[Message] = list(state.messages)
-        self._config = config
-        self._state = state
-        self._deps = deps
-        self._steps = state.steps
-        self._budget = RunBudget(config, state, usage_limits)
-        self._first = state.first_message
-        self._validation_context = config.validation_context(deps)
-        self._log = CallLog(config, self._validation_context)
-        self._contexts: list[Context[object]] = []
-        self._available_names: frozenset[str] = frozenset()
-        self._next_tools: tuple[AvailableTool, ...] | None = None
-        self._history: Sequence[Message] = self.messages[: self._first]
-        self._header: PromptHeader | None = None
-        self._next_header = config.header
-        self._observer = RunObserver(config)
-        self._by_name = {tool.name: tool for tool in config.tools}
-        config.check_deps(deps)
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the steps."""
-        return self._config.vocabulary
-
-    @property
-    def calls_before(self) -> int:
-        """Number of calls in the conversation."""
-        return last_call_number(self.messages)
-
-    @property
-    def prefix_cache(self) -> PrefixCache:
-        """The prefix cache that the runs of the agent share."""
-        return self._config.prefix_cache
-
-    @property
-    def usage(self) -> Usage:
-        """The usage so far."""
-        return self._budget.usage
-
-    @property
-    def results(self) -> tuple[ToolCall, ...]:
-        """The calls with an outcome since the run started or was resumed."""
-        return tuple(self._log.records.values())
-
-    def record(self) -> RunRecord:
-        """Return what the run has done so far; calls of the current step without an outcome have an error."""
-        self._collect_usage()
-        messages = self._log.completed(self.messages)
-        return RunRecord(
-            calls=self._log.calls(messages[self._first :]),
-            messages=messages,
-            usage=self.usage,
-            steps=self._steps,
-            trace=self._observer.trace,
-        )
+class Run(RunProgress):
+    """One run: steps until the result, as a generator of actions; see `RunProgress`."""
 
     def flow(self, decisions: Decisions | None = None) -> RunFlow:
         """Run steps until the result is generated.
@@ -170,11 +105,6 @@ class Run:
         history = yield from process_history(config.history.functions, before, list(self._by_name), context)
         self._history = self._budget.fit_history(history, messages, self._next_header)
 
-    @property
-    def _read_messages(self) -> list[Message]:
-        """The messages that the model reads."""
-        return [*self._history, *self.messages[self._first :]]
-
     def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
         if self._state.pending:
             waiting = self._pending_calls()
@@ -205,7 +135,13 @@ class Run:
             return prepared
         self.messages.append(Answer(content=step.body, text=step.text))
         self._contexts.append(self._context())
-        value = yield from output_value(step.value, self._config.output_functions, self._contexts[-1])
+        try:
+            value = yield from output_value(step.value, self._config.output_functions, self._contexts[-1])
+        except (Retry, ToolError) as refusal:
+            self.messages.pop()  # the messages have only the accepted output
+            self.refused.append((result.text, writable(refusal.message)))
+            check_refusals(self.refused, refusal, self._config, is_last=self._steps >= self._budget.max_steps)
+            return []
         self._collect_usage()
         return AgentResult(
             value=value,
@@ -267,51 +203,14 @@ class Run:
             limit = None
         elif limit is not None:
             offers = ()
-        turns = self._config.turns(self._read_messages, self._next_header)
+        turns = with_refusals(self._config.turns(self._read_messages, self._next_header), self.refused)
         plan = self._budget.next_step(offers, turns, limit, self._call_count)
         if not plan.target.tools and self._header is not None:
             # The step before reserved tokens for a last step with its own header.
-            turns = self._config.turns(self._read_messages, self._header)
+            turns = with_refusals(self._config.turns(self._read_messages, self._header), self.refused)
         else:
             self._header = self._next_header
         return plan, turns
-
-    @property
-    def _raises(self) -> bool:
-        """Whether limits raise."""
-        return self._config.on_limit == "raise"
-
-    @property
-    def _call_count(self) -> int:
-        """Number of calls of this run."""
-        return call_counts(self.messages[self._first :]).total()
-
-    def _check_time(self) -> None:
-        """Raise after the timeout if limits raise."""
-        if self._raises and self._budget.is_overdue:
-            raise self._limit_exceeded("timeout")
-
-    def _limit_exceeded(self, limit: LimitName) -> UsageLimitExceeded:
-        return self._budget.exceeded(limit, self.record())
-
-    def _check_retries(self, results: Sequence[Output], denied: Collection[str]) -> None:
-        """Raise if a tool has failed more often in a row than its retries allow, and limits raise."""
-        failures = failure_counts(self.messages[self._first :])
-        for output in results:
-            count, retries = failures.get(output.name, 0), self._by_name[output.name].tool.tool_retries
-            if not output.failed or output.id in denied or count <= retries:
-                continue
-            fault = f"{output.name} failed {count} times in a row, and its tool_retries={retries} are used"
-            if not self._raises:
-                _log.warning("agent: %s; it is not available any more", fault)
-                continue
-            call = self._log.records[output.id]
-            raise UsageLimitExceeded(
-                f"{fault}; the last error: {call.error}",
-                limit="tool_retries",
-                record=self.record(),
-                place=output.name,
-            ) from call.raised
 
     def _available_tools(self) -> Generator[Action, object, tuple[AvailableTool, ...]]:
         """Return the tools for the next step, and set its header; availability is checked once per step."""
@@ -334,27 +233,6 @@ class Run:
             if failures.get(ready.name, 0) <= ready.tool.tool_retries
         ]
         return tuple(offer for offer in offers if offer is not None)
-
-    def _context(
-        self,
-        *,
-        step: int | None = None,
-        approved: bool = False,
-        calls: int = 1,
-        timeout: float | None = None,
-        call_id: str | None = None,
-    ) -> Context[object]:
-        """Return the context of a call; `calls` is the number of concurrent calls."""
-        return Context(
-            deps=self._deps,
-            step=self._steps if step is None else step,
-            messages=tuple(self.messages),
-            usage=self.usage,
-            approved=approved,
-            call_id=call_id,
-            tokens_left=self._budget.share(calls),
-            seconds_left=min_limit(self._budget.remaining_seconds, timeout),
-        )
 
     def _prepare_calls(self, calls: Sequence[ParsedCall], preamble: str) -> list[PreparedCall]:
         """Append generated calls to the messages and prepare them."""
@@ -435,12 +313,6 @@ class Run:
     def _pending_call(self, call: PreparedCall, reason: str) -> PendingCall:
         return pending_call(self.messages, call.id, writable(reason), deferred=call.tool.tool.defer)
 
-    def _collect_usage(self) -> None:
-        """Add the usage of models that tools called; abandoned calls can report usage later."""
-        for context in self._contexts:
-            while context.nested_usage:
-                self._budget.add_usage(context.nested_usage.pop())
-
     def _with_context(self, call: PreparedCall, approved: bool, calls: int) -> PreparedCall:
         timeout = call.tool.tool.timeout
         context = self._context(approved=approved, calls=calls, timeout=timeout, call_id=call.id)
@@ -493,8 +365,4 @@ class Run:
             step_usage=tuple(self._budget.step_usage),
             elapsed_seconds=self._budget.elapsed_seconds,
         )
-        waiting = ", ".join(f"{each.id} ({each.name}: {each.reason})" for each in pending)
-        return RunSuspended(
-            f"calls require approval: {waiting}; continue with agent.resume(error.state, approvals=...)",
-            state=state,
-        )
+        return suspended(state)

@@ -35,6 +35,7 @@ __all__ = [
     "last_call_number",
     "new_calls",
     "pending_call",
+    "suspended",
     "with_note",
 ]
 
@@ -135,8 +136,9 @@ class RunState:
 
     @property
     def steps(self) -> int:
-        """Number of completed steps; each has one message with calls."""
-        return sum(isinstance(each, Calls) for each in self.messages[self.first_message :])
+        """Number of completed steps: those with a message of calls, and those whose output was refused."""
+        calls = sum(isinstance(each, Calls) for each in self.messages[self.first_message :])
+        return max(calls, len(self.step_usage))
 
     def dumps(self) -> str:
         """Return the state as JSON."""
@@ -358,6 +360,15 @@ def pending_call(messages: Sequence[Message], id: str, reason: str, *, deferred:
     last = messages[-1]
     (part,) = [each for each in (last.calls if isinstance(last, Calls) else ()) if each.id == id]
     return PendingCall(id=id, name=part.name, arguments=part.arguments, reason=reason, deferred=deferred)
+
+
+def suspended(state: RunState) -> RunSuspended:
+    """Return the error of a run that waits for decisions about calls."""
+    waiting = ", ".join(f"{each.id} ({each.name}: {each.reason})" for each in state.pending)
+    return RunSuspended(
+        f"calls require approval: {waiting}; continue with agent.resume(error.state, approvals=...)",
+        state=state,
+    )
 
 
 def with_note(results: Sequence[Output], note: str) -> tuple[Output, ...]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.agent.formats.pythonic import PythonicFormat
-from structkit.agent.run.step import ParsedCall, StepTarget
+from structkit.agent.formats.step import ParsedCall, StepTarget
 from structkit.functions.python_arguments import PythonArgumentsReader
 from structkit.lowering.containers.notation import PYTHON
 from structkit.testing import ScriptedModel

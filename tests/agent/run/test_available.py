@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structkit as sk
+from structkit.agent.formats.step import AvailableTool
 from structkit.agent.run.config import PromptHeader
-from structkit.agent.run.step import AvailableTool
 from structkit.messages import User
 from structkit.testing import RandomModel, ScriptedModel
 

@@ -155,3 +155,86 @@ def test_an_agent_with_an_output_function_can_be_a_tool() -> None:
     result = sk.Agent(ScriptedModel(replies), [inner.as_tool("clerk")], output_type=bool).run("x")
     assert [call.tool_result for call in result.calls] == ["1.0 euros for 5"]
     assert RUNS == [(5, 1.0)]
+
+
+def sell(title: str, copies: int) -> str:
+    RUNS.append((title, copies))
+    if copies > 3:
+        raise sk.Retry(f"there are 3 copies of {title}")
+    if title == "Sugar":
+        raise sk.ToolError("")
+    return f"{copies} x {title}"
+
+
+def stock(title: str) -> int:
+    return 3
+
+
+REFUSED = '{"title": "Salt", "copies": 9}'
+SOLD = '{"title": "Salt", "copies": 2}'
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_model_reads_why_an_output_function_refuses(way: str) -> None:
+    call = '{"name": "stock", "arguments": {"title": "Salt"}}'
+    model = ScriptedModel([REFUSED, call, '{"title": "Sugar", "copies": 1}', SOLD])
+    result = WAYS[way](sk.Agent(model, tools=[stock], output_type=sell), None)
+    assert result.value == "2 x Salt"
+    assert RUNS == [("Salt", 9), ("Sugar", 1), ("Salt", 2)]
+    assert [message.kind for message in result.messages] == ["user", "calls", "output", "answer"]
+    assert result.messages[-1].content == SOLD
+    assert (result.steps, len(result.step_usage), len(result.trace.steps)) == (4, 4, 4)
+    assert f"assistant: {REFUSED}" in model.prompts[1]
+    assert "is wrong: there are 3 copies of Salt. Give another." in model.prompts[1]
+    assert model.prompts[3].count("This answer is wrong") == 2
+
+
+def test_a_stream_retracts_a_refused_output() -> None:
+    agent = sk.Agent(ScriptedModel([REFUSED, SOLD]), output_type=sell)
+    events = [type(event).__name__ for event in agent.stream("x")]
+    assert events.count("StepRetracted") == 1
+    assert events.index("PartialOutput") < events.index("StepRetracted")
+    assert "PartialOutput" in events[events.index("StepRetracted") :]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_refusals_are_bounded_by_retries(way: str) -> None:
+    agent = sk.Agent(ScriptedModel([REFUSED] * 3), output_type=sell, retries=2)
+    with pytest.raises(sk.OutputValidationError, match="retries=2 are used: there are 3 copies") as error:
+        WAYS[way](agent, None)
+    assert error.value.attempts == (REFUSED,) * 3
+    record = sk.run_record(error.value)
+    assert record is not None
+    assert (record.steps, len(record.messages)) == (3, 1)
+
+
+def test_refusals_are_bounded_by_steps() -> None:
+    agent = sk.Agent(ScriptedModel([REFUSED] * 2), output_type=sell, max_steps=2)
+    with pytest.raises(sk.UsageLimitExceeded) as error:
+        agent.run("x")
+    assert error.value.limit == "max_steps"
+    agent = sk.Agent(ScriptedModel([REFUSED] * 2), output_type=sell, max_steps=2, on_limit="answer")
+    with pytest.raises(sk.OutputValidationError, match="no step is left: there are 3 copies"):
+        agent.run("x")
+
+
+def test_a_resumed_run_counts_steps_with_a_refused_output() -> None:
+    call = '{"name": "stock", "arguments": {"title": "Salt"}}'
+    agent = sk.Agent(
+        ScriptedModel([REFUSED, call, SOLD]), tools=[sk.require_approval(stock)], output_type=sell
+    )
+    with pytest.raises(sk.RunSuspended) as paused:
+        agent.run("x")
+    assert paused.value.state.steps == 2
+    assert agent.resume(paused.value.state, approvals=True).steps == 3
+
+
+def test_a_long_refusal_is_shortened() -> None:
+    def refuse(number: int) -> int:
+        if number == 1:
+            raise sk.Retry("x" * 100_000)
+        return number
+
+    model = ScriptedModel(['{"number": 1}', '{"number": 2}'])
+    assert sk.Agent(model, output_type=refuse).run("x").value == 2
+    assert len(model.prompts[1]) < 5_000
