@@ -20,7 +20,7 @@ from structkit.agent.run.events import (
     ThinkingEvent,
     ToolResult,
 )
-from structkit.agent.run.execute import Executor, perform_async
+from structkit.agent.run.execute import Executor, nested, perform_async
 from structkit.agent.run.run import Run
 from structkit.agent.run.state import AgentStep, RunSuspended
 from structkit.generate.decode.config import GeneratedTokens, TextView
@@ -67,7 +67,8 @@ def drive_sync(
 
 
 def _run_step(talk: _Driver, step: GenerateStep, cancelled: Event | None) -> Result[object]:
-    return run_request(*talk.start(step), cancelled)
+    with nested():
+        return run_request(*talk.start(step), cancelled)
 
 
 def _next_events(steps: _StepStream, _: Event) -> list[AgentEvent[object]] | None:
@@ -236,7 +237,8 @@ class _Driver:
 
     def _advance(self, resume: Callable[[], Action]) -> None:
         try:
-            self.action = resume()
+            with nested():
+                self.action = resume()
         except StopIteration as end:
             self.action, self._result = None, cast("Outcome", end.value)
             self._store_row()
@@ -270,7 +272,7 @@ class _StepStream:
         return self
 
     def __next__(self) -> list[AgentEvent[object]]:
-        with self._lock:
+        with self._lock, nested():
             return next(self._events)
 
     def close(self) -> None:

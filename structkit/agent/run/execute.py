@@ -22,7 +22,7 @@ from structkit.agent.run.observe import observe, observe_async
 from structkit.errors import ToolError
 from structkit.generate.threads.event_loop import EventLoopThread, start_thread
 
-__all__ = ["Executor", "perform_async"]
+__all__ = ["Executor", "nested", "perform_async"]
 
 T = TypeVar("T")
 
@@ -137,7 +137,8 @@ async def _await_value(action: AwaitValue) -> CallOutcome | None:
 
 
 async def _awaited(value: Awaitable[object]) -> object:
-    return await value
+    with nested():
+        return await value
 
 
 async def _execute_async(call: PreparedCall) -> CallOutcome:
@@ -173,7 +174,7 @@ async def _await_result(outcome: CallOutcome, cancelled: Event) -> CallOutcome:
     """Await the return value of a call, and return the outcome."""
     begun = time.perf_counter()
     try:
-        with _nested():
+        with nested(_DEEPEST):
             output = _collect(await cast("Awaitable[object]", outcome.result), cancelled)
             output = await output if inspect.isawaitable(output) else output
     except asyncio.CancelledError:
@@ -184,17 +185,21 @@ async def _await_result(outcome: CallOutcome, cancelled: Event) -> CallOutcome:
 
 
 @contextmanager
-def _nested() -> Iterator[None]:
-    """Increment the depth in the thread or task of a call, and in those that the call starts.
+def nested(deepest: int = _DEEPEST + 1) -> Iterator[None]:
+    """Increment the depth in the thread or task that runs code of the user, and in those that the code starts.
+
+    Args:
+        deepest: Maximum depth. Calls have one less than other code, so that the deepest call can run an agent.
 
     Raises:
-        RecursionError: The depth exceeds `_DEEPEST`.
+        RecursionError: The depth exceeds the maximum.
     """
     before = _depth.set(_depth.get() + 1)
     try:
-        if _depth.get() > _DEEPEST:
+        if _depth.get() > deepest:
             raise RecursionError(
-                f"tool calls are nested more than {_DEEPEST} deep; a tool probably runs its own agent again and again"
+                f"runs of agents are nested more than {_DEEPEST} deep; a tool, an instruction or a validator probably "
+                "runs its own agent again and again: let it return without a run in some case"
             )
         yield
     finally:
@@ -204,7 +209,7 @@ def _nested() -> Iterator[None]:
 def _invoke(call: PreparedCall) -> CallOutcome:
     begun = time.perf_counter()
     try:
-        with _nested():
+        with nested(_DEEPEST):
             output = _collect(call.tool.invoke(call.call, call.context), call.context.cancelled)
     except BaseException as error:  # a tool is user code; the run decides which errors are fatal
         return CallOutcome(error=error, seconds=time.perf_counter() - begun)

@@ -404,3 +404,42 @@ def test_a_cancelled_run_cancels_its_tool() -> None:
         return list(seen)
 
     assert asyncio.run(main()) == ["begun", "cancelled"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("option", ["instructions", "history", "available", "validate"])
+def test_other_functions_that_run_their_own_agent_end(option: str, is_async: bool) -> None:
+    def again(value: object) -> object:
+        runs.append(option)
+        return agent.run("x").value
+
+    async def again_later(value: object) -> object:
+        runs.append(option)
+        return (await agent.arun("x")).value
+
+    function: Any = again_later if is_async else again
+    if option == "instructions":
+        function.__annotations__["value"] = sk.Context[object]
+    tools = [sk.tool(called, available=function)] if option == "available" else [called]
+    options: dict[str, Any] = {} if option == "available" else {option: function}
+    for run in RUNS:
+        runs: list[str] = []
+        agent = sk.Agent(ScriptedModel(["x"] * 50), tools=tools, **options)
+        with pytest.raises(RecursionError, match="nested more than 8 deep"):
+            run(agent)
+        assert len(runs) <= 10
+
+
+def test_the_deepest_call_can_run_an_agent() -> None:
+    def ask(depth: int) -> int:
+        model = ScriptedModel(
+            [f'{{"name": "ask", "arguments": {{"depth": {depth - 1}}}}}', "0"] if depth else ["0"]
+        )
+        return sk.Agent(model, tools=[ask], output_type=int).run("x").value
+
+    assert ask(8) == 0
+    with pytest.raises(RecursionError):
+        ask(9)
+
+
+def called() -> None: ...
