@@ -16,6 +16,7 @@ from structkit.agent.run_arguments import names_run_arguments
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool
 from structkit.agent.tools.toolset import Toolset
+from structkit.arguments.shared import Shared
 from structkit.models.protocols import HasScript
 from structkit.models.text.protocol import AnyModel
 
@@ -35,8 +36,10 @@ class _Override:
     deps: object
 
 
-class Configured(Generic[D_contra]):
+class Configured(Shared, Generic[D_contra]):
     """The configuration of an agent, and `override`."""
+
+    pickle_remedy = "pass a function that makes the agent, and call it in the other process"
 
     _own_config: AgentConfig
     _override: ContextVar[_Override | None]

@@ -13,6 +13,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.arguments.shared import Shared
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.configurations import Outdated
 from structkit.error_notes import add_location
@@ -40,7 +41,7 @@ _MIN_ROWS = 8
 """Rows of one guide that `fill_masks` writes together; fewer take less time one by one."""
 
 
-class Guide:
+class Guide(Shared):
     """A compiled language over a vocabulary, shared by any number of sequences and threads.
 
     Returned by `structkit.compile`.
@@ -55,6 +56,8 @@ class Guide:
         is_json: Whether all texts of the language are JSON.
         eos_mask: uint32[words], the end tokens.
     """
+
+    pickle_remedy = "call structkit.compile in the other process, where the disk cache has the guide"
 
     def __init__(
         self,
@@ -244,7 +247,7 @@ class Guide:
             raise VocabularyError(_unspellable_message(self.automaton, self.vocabulary))
 
 
-class Cursor:
+class Cursor(Shared):
     """One sequence that follows a guide. Mutable and not thread-safe.
 
     A cursor allows values of any depth, while pydantic rejects JSON nested more than 200 levels deep. A custom loop
@@ -257,6 +260,8 @@ class Cursor:
     >>> cursor.forced_bytes()
     b'rue'
     """
+
+    pickle_remedy = "pass its tokens to the other process, and advance a cursor there"
 
     def __init__(self, guide: Guide) -> None:
         self.guide = guide
@@ -392,6 +397,12 @@ class Cursor:
         if self._terminated:
             return Residual(Rules(EMPTY, {}), self.guide.automaton.limits)
         return residual(self.guide.automaton, self.state.frames)
+
+    def __copy__(self) -> Cursor:
+        return self.fork()
+
+    def __deepcopy__(self, memo: object) -> Cursor:
+        return self.fork()
 
     def fork(self) -> Cursor:
         """Return an independent copy of the cursor."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 import sys
 import threading
 import time
@@ -665,3 +667,11 @@ def test_an_example_that_the_agent_cannot_give_is_refused_at_once() -> None:
         sk.Agent(ScriptedModel([]), [weather], output_type=int, examples=[("a", 3), ("b", "three")])
     agent = sk.Agent(ScriptedModel(["4"]), [weather], output_type=int, examples=[("a", 3)])
     assert agent.run("x").value == 4
+
+
+def test_copies_of_an_agent_are_the_agent_and_pickling_has_a_remedy() -> None:
+    agent = sk.Agent(ScriptedModel(["Hello."]))
+    assert copy.copy(agent) is agent
+    assert copy.deepcopy([agent])[0].run("Hi").value == "Hello."
+    with pytest.raises(TypeError, match=r"Agent cannot be pickled.*; pass a function that makes the agent"):
+        pickle.dumps(agent)
