@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,6 @@ class Parser:
 
     Attributes:
         start: The configuration of the empty text.
-        budgets: Answers questions about budgets.
     """
 
     def __init__(self, index: Index, configurations: int = 0) -> None:
@@ -79,8 +78,12 @@ class Parser:
         self._has_all_bytes = index.vocabulary.has_all_bytes
         self._unlimited = _NO_BUDGET if self._has_all_bytes else UNREACHABLE - 1
         self.start = self._configurations.start
-        bound = partial(upper_bound, memory.context)  # a method would refer to the parser
-        self.budgets = Budgets(index, self._states.step, self._configurations.advance, bound)
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        """Answers questions about budgets."""
+        bound = partial(upper_bound, self._context)  # a method would refer to the parser
+        return Budgets(self._index, self._states.step, self._configurations.advance, bound)
 
     @property
     def size(self) -> int:

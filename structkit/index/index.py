@@ -21,7 +21,6 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import ShortestPaths
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet, min_stack_cost
-from structkit.errors import VocabularyError
 from structkit.index.bounds import labelled_bound
 from structkit.index.distance import tokenize
 from structkit.index.distance.token_distance import TokenDistance
@@ -32,10 +31,11 @@ from structkit.index.rows.mask import Mask
 from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
 from structkit.index.rows.row_files import row_files
-from structkit.index.rows.scratch import scratch_pool
+from structkit.index.rows.scratch import ScratchPool, scratch_pool
 from structkit.index.rows.simple_kernels import walk_simple
-from structkit.index.rows.subtrees import nodes_before, subtrees_of
+from structkit.index.rows.subtrees import nodes_before
 from structkit.index.similar_rows import SimilarRows
+from structkit.index.trie_arrays import trie_arrays
 from structkit.limits import Work
 from structkit.vocabulary.trie import sorted_set
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -72,7 +72,6 @@ class Index:
 
     Attributes:
         reader: Reads texts against the automaton.
-        scratch_pool: What kernels write on.
     """
 
     def __init__(
@@ -87,7 +86,6 @@ class Index:
         self.reader = Reader(automaton)
         self.vocabulary = vocabulary
         self.rows: RowCache[RowKey, Row] = RowCache(automaton.limits.row_bytes)
-        self._openings: RowCache[tuple[str, int, RowKey], Row] = RowCache(automaton.limits.row_bytes)
         if guide_file is None:
             self._token_distance = TokenDistance(automaton, vocabulary)
         else:
@@ -95,23 +93,8 @@ class Index:
                 automaton, vocabulary, guide_file.token_distances, is_exact=guide_file.is_exact
             )
         self._disk = disk_key, guide_file, len(automaton.built)
-        self._regular = RegularRows(automaton, vocabulary, self._token_distance, on_disk=disk_key is not None)
-        self.scratch_pool = scratch_pool(vocabulary)
         jit.load_kernels()
-        subtrees = subtrees_of(
-            vocabulary
-        )  # known before the first token: they take as long as thousands of steps
-        trie = vocabulary.trie
-        if len(trie.byte) >= 1 << walk_kernels.LABEL_SHIFT:
-            raise VocabularyError(
-                f"the tokens have more than {1 << walk_kernels.LABEL_SHIFT:,} different beginnings; "
-                "use a smaller vocabulary"
-            )
-        children = (trie.child_first, trie.child_count, trie.child_byte, trie.child_node)
-        below = subtrees.number, subtrees.below
-        self._trie = (trie.depth, trie.end, trie.first, trie.token_ids, *children, *below)
-        self._simple_trie = (trie.byte, *self._trie[:4], *children[:3], *below)
-        self._similar = SimilarRows(automaton, vocabulary)
+        self._trie, self._simple_trie = trie_arrays(vocabulary)
         self._tables_without_distinct: dict[frozenset[int], tuple[Tables, Tables]] = {}
         self._exit_numbers: dict[bytes, int] = {}
         self._numbering = Lock()
@@ -125,6 +108,25 @@ class Index:
         limits = self.automaton.limits
         files = row_files(self.vocabulary, limits.row_bytes, limits.disk_bytes)
         return GuideSaver(key, self.automaton, self._token_distance, files, initial_rules, guide_file)
+
+    # What the first mask of most targets does not need is made on first use.
+    @cached_property
+    def scratch_pool(self) -> ScratchPool:
+        """What kernels write on."""
+        return scratch_pool(self.vocabulary)
+
+    @cached_property
+    def _regular(self) -> RegularRows:
+        on_disk = self._disk[0] is not None
+        return RegularRows(self.automaton, self.vocabulary, self._token_distance, on_disk=on_disk)
+
+    @cached_property
+    def _similar(self) -> SimilarRows:
+        return SimilarRows(self.automaton, self.vocabulary)
+
+    @cached_property
+    def _openings(self) -> RowCache[tuple[str, int, RowKey], Row]:
+        return RowCache(self.automaton.limits.row_bytes)
 
     @property
     def token_distances(self) -> NDArray[np.int32]:
@@ -146,7 +148,7 @@ class Index:
         if not self.is_exact:
             self._token_distance.make_exact()
             self.rows = RowCache(self.automaton.limits.row_bytes)
-            self._openings = RowCache(self.automaton.limits.row_bytes)
+            self.__dict__.pop("_openings", None)
 
     def row(self, frame: Frame, work: Work | None = None) -> Row:
         """Return the row of a frame, independent of the frames below it; `work` is by default that of the limits."""

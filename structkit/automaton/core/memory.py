@@ -145,13 +145,12 @@ class Memory:
     """
 
     def __init__(self, slots: int, shared: Memory | None = None) -> None:
-        self.context: NDArray[np.int64] = np.zeros(_FIELDS * slots, np.int64)
+        self.context: NDArray[np.int64] = (
+            np.zeros(_FIELDS * slots, np.int64) if shared is None else shared.context.copy()
+        )
         self.extended_bytes = 0
-        self._arrays: dict[int, NDArray[Any]] = {}
+        self._arrays: dict[int, NDArray[Any]] = {} if shared is None else shared._arrays.copy()
         self._tables: dict[int, tuple[int, int, Callable[..., None]]] = {}
-        if shared is not None:
-            self.context[:] = shared.context
-            self._arrays |= shared._arrays
         self.lock = Lock()
 
     def __getitem__(self, slot: int) -> NDArray[Any]:
@@ -172,9 +171,10 @@ class Memory:
         for each in () if put_all else arrays:
             fields += (each.__array_interface__["data"][0], len(each), each.shape[-1])
         with self.lock:
+            known = self._arrays
             # The previous arrays live until no kernel reads them.
-            previous = [self._arrays.get(first + index) for index in range(len(arrays))]
-            self._arrays.update(enumerate(arrays, first))
+            previous = [known.get(slot) for slot in range(first, first + len(arrays))]
+            known.update(enumerate(arrays, first))
             if put_all:
                 put_all(self.context, *arrays)
             else:

@@ -77,7 +77,7 @@ class Automaton:
         # One number of these is read several times faster than one of an array.
         self.rule_of: list[int] = []
         self.counter_bounds: list[tuple[int, int]] = []
-        self.max_increments = np.ones(8, np.int32)
+        self.max_increments = np.array([1] * 8, np.int32)
         self._calls: dict[int, tuple[tuple[int, int, int, bool, bool], ...]] = {}
         self.has_distinct = False
         self._has_labels = self.is_unbounded
@@ -164,7 +164,7 @@ class Automaton:
             self.counter_bounds[rule] = tables.min_count.item(rule), tables.max_count.item(rule)
             if self.counter_bounds[rule][1] >= 0:
                 self.max_increments[rule] = tables.max_increment(*states)
-        self._has_labels |= bool((tables.call_rule[len(self.call_distinct) :] < 0).any())
+        self._has_labels |= min(tables.call_rule[len(self.call_distinct) :].tolist(), default=0) < 0
         self.has_distinct |= True in tables.call_distinct[len(self.call_distinct) :].tolist()
         self.rule_of += added
         self.built += sizes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,12 +29,15 @@ class Reader:
 
     Attributes:
         automaton: The automaton.
-        unique: What is known of the unique texts of its rules.
     """
 
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
-        self.unique = DistinctTexts(automaton)
+
+    @cached_property
+    def unique(self) -> DistinctTexts:
+        """What is known of the unique texts of its rules."""
+        return DistinctTexts(self.automaton)
 
     def read(
         self, frames: frozenset[Frame], kept: bytes, text: bytes, fuel: Fuel | None = None
