@@ -73,6 +73,19 @@ def _bucket(members, low, high, first, edges, width, items, moves):
 
 
 @inlined
+def _only_edge(members, low, high, first, edges):
+    """Return the edge of `members[low:high]` if there is one, of one byte class, and no call; otherwise -1.
+
+    Most states are inside a text.
+    """
+    if high - low != 1:
+        return np.int64(-1)
+    edge, state = np.int64(first[0, members[low]]), members[low]
+    is_only = first[0, state + 1] - edge == 1 and first[2, state + 1] == first[2, state]
+    return edge if is_only and edges[edge, 1] == edges[edge, 2] else np.int64(-1)
+
+
+@inlined
 def _item_of(calls, c, items, positions):
     """Return the item with the callee and the operation of a call, or -1."""
     item = np.int64(positions[2, calls[c, 1]])
@@ -222,28 +235,37 @@ def determinize(
     # State -1 is a virtual state whose one successor is the start; others have a successor per class, then per call.
     items[0, 0], items[0, 1], items[1, 0], moves[0] = 0, 1, 0, 0
     # Literals have other types than the variables, so the helpers would be compiled twice.
-    stop, states, count, number = np.int64(1), np.int64(0), np.int64(0), np.int64(0)
+    begin, stop, states, count, number = np.int64(0), np.int64(1), np.int64(0), np.int64(0), np.int64(0)
     call_count, callee_count, generation, visits = 0, 0, 0, 0
     for state in range(-1, len(targets)):
         if state == states:
             break
         if state >= 0:
             low, high = table[state, 0], table[state + 1, 0]
-            stop = _bucket(members, low, high, first, edges, width, items, moves)
-            if stop >= 0:
-                stop = _bucket_calls(
-                    members, low, high, first, nfa_calls, width, items, moves, callee_positions
-                )
-            if stop < 0:
-                return stop, call_count, callee_count
-        for item in range(stop):
+            begin = np.int64(0)
+            edge = _only_edge(members, low, high, first, edges)
+            if edge >= 0:
+                for item in range(width):
+                    targets[state, item] = -1
+                begin = np.int64(edges[edge, 1])
+                stop = begin + 1
+                items[0, begin], items[0, stop], items[1, begin], moves[0] = 0, 1, edges[edge, 4], edges[edge, 3]
+            else:
+                stop = _bucket(members, low, high, first, edges, width, items, moves)
+                if stop >= 0:
+                    stop = _bucket_calls(
+                        members, low, high, first, nfa_calls, width, items, moves, callee_positions
+                    )
+                if stop < 0:
+                    return stop, call_count, callee_count
+        for item in range(begin, stop):
             if items[0, item] == items[0, item + 1]:
                 targets[state, item] = -1
                 continue
             start, count = items[0, item], items[0, item + 1] - items[0, item]
             if count == 1 and scratch[4, moves[start]] > 0:
                 number = np.int64(scratch[4, moves[start]] - 1)
-            elif item == 0 or not _same_targets(moves, items, item):
+            elif item == begin or not _same_targets(moves, items, item):
                 only = moves[start] if count == 1 else -1
                 generation += 1
                 count = np.int64(0)

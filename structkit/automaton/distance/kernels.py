@@ -96,15 +96,17 @@ def _list_moves(targets, states, of_states, of_rules, moves):
     for state in range(states):
         row, rule = of_states[ROW, state], of_states[RULE, state]
         of_states[MOVE_FIRST, state] = found
-        previous = np.int64(-1)
+        # Without a minimum, the path avoids iterations, because the counter may be at its maximum.
+        avoids_iterations = of_rules[MIN_COUNT, rule] == 0
+        previous = np.int32(-1)
         for klass in range(of_rules[WIDTH, rule]):
-            target = np.int64(targets[row + klass])
-            # Without a minimum, the path avoids iterations, because the counter may be at its maximum.
-            iterates = of_rules[MIN_COUNT, rule] == 0 and 0 < target & OPERATION_MASK < EXIT
-            if target != previous and target >= 0 and not iterates:
+            target = targets[row + klass]
+            if target == previous:  # most are: of few bytes in most states
+                continue
+            previous = target
+            if target >= 0 and not (avoids_iterations and 0 < target & OPERATION_MASK < EXIT):
                 moves[found, 0], moves[found, 1] = klass, target >> OPERATION_BITS
                 found += 1
-            previous = target
     of_states[MOVE_FIRST, states] = found
 
 
