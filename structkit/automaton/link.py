@@ -7,7 +7,7 @@ from structkit.automaton.core.dfa import RuleKey, node_of
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder, place_of
-from structkit.errors import UnsatisfiableSchema
+from structkit.errors import LimitExceeded, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import Rules
@@ -88,8 +88,10 @@ def _check_eager_rules(builder: LazyBuilder) -> None:
     pending: list[RuleKey] = [name for name in lowered if name not in rules.lazy and name not in known]
     while pending:
         key = pending.pop()
-        with builder.naming(key):
+        try:
             dfa = builder.automata.of(node_of(rules, key))
+        except (LimitExceeded, RecursionError) as error:
+            raise builder.placed(error, key) from None
         pending += [key for key in dfa.rules_called if not isinstance(key, str)]
 
 

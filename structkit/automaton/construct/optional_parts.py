@@ -9,7 +9,7 @@ many as the prefixes have bytes.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
@@ -54,11 +54,12 @@ class Emitter(Protocol):
         ...
 
 
-def group_optional(parts: Sequence[ListPart]) -> Iterator[Sequence[ListPart]]:
-    """Yield the parts in order, with each long run of optional parts that start with a literal in one group."""
-    if len(parts) <= _MAX_SEPARATE_PARTS:
-        yield from ([part] for part in parts)
-        return
+def group_optional(parts: Sequence[ListPart]) -> Iterable[Sequence[ListPart]]:
+    """Return the parts in order, with each long run of optional parts that start with a literal in one group."""
+    return [(part,) for part in parts] if len(parts) <= _MAX_SEPARATE_PARTS else _long_runs(parts)
+
+
+def _long_runs(parts: Sequence[ListPart]) -> Iterator[Sequence[ListPart]]:
     for optional, group in groupby(
         parts, lambda part: part.min_count == 0 and part.max_count == 1 and _literal_prefix(part.node) != b""
     ):

@@ -117,13 +117,17 @@ class _Builder:
 
     def emit(self, node: Node, start: int) -> int:
         if type(node) is LiteralText:  # fast paths for the most frequent nodes
-            value = node.value
-            return self.byte_run(value.encode(errors="surrogateescape"), start) if value else start
+            return self.text(node.value, start)
         if type(node) is RuleRef:
             return self.rule_ref(node.rule, start)
-        if type(node) is Seq:
+        if type(node) is Seq:  # a loop here, because a call for it would halve the depth that can be emitted
             for part in node.parts:
-                start = self.emit(part, start)
+                if type(part) is LiteralText:
+                    start = self.text(part.value, start)
+                elif type(part) is RuleRef:
+                    start = self.rule_ref(part.rule, start)
+                else:
+                    start = self.emit(part, start)
             return start
         match node:
             case CharClass(ranges):

@@ -115,7 +115,7 @@ class Dfa:
         """The size of the arrays in bytes."""
         return self.targets.nbytes + self.final.nbytes + self.calls.nbytes + self.classes.nbytes
 
-    @property
+    @cached_property
     def distinct(self) -> NDArray[np.bool_]:
         """bool[callees], whether the texts of each callee must be distinct."""
         return np.array([isinstance(key, Distinct) for key in self.callees], bool)

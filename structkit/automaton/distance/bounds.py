@@ -121,11 +121,14 @@ class LengthBounds:
 
     def of(self, key: RuleKey) -> int:
         """Return the bytes that are enough for a text of a callee."""
-        missing: set[str] = set()
         if isinstance(key, str):
             if key in self._lengths:
                 return self._lengths[key]
             known = None if key in self._owners else self._node(key)
+            if type(known) is LiteralText:  # as of every deferred rule
+                length = self._lengths[key] = len(known.utf8)
+                return length
+            missing: set[str] = set()
             if (known is None or isinstance(known, Network)) and self._network(key) is not None:
                 self._measure([key])
             if key not in self._lengths:
@@ -140,6 +143,7 @@ class LengthBounds:
                 else:
                     self._resolve([key])
             return self._lengths[key]
+        missing = set()
         length = self._of_node(key, missing)
         if length < UNREACHABLE or not missing:
             return length
@@ -447,7 +451,7 @@ def _shortest_quote(node: Substring) -> int:
 
 
 def _are_texts(parts: tuple[Node, ...]) -> bool:
-    return all(isinstance(part, LiteralText) for part in parts)
+    return {*map(type, parts)} <= {LiteralText}
 
 
 def _sum(lengths: Sequence[int]) -> int:

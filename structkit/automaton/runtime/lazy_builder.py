@@ -6,8 +6,7 @@ import hashlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -114,18 +113,20 @@ class LazyBuilder:
         if rule in self.built:
             return self.tables
         key = self.keys[rule]
-        with self.naming(key):
+        try:
             # The start is a target's own, so that to look for it among the rules of others would be lost time.
             dfa = build_rule(self.rules.start, self.limits) if key is None else self._dfa_of(key)
             self._name_callees(key, dfa)
-            if any(isinstance(key, ReturnLabel) for key in dfa.callees):
+            if ReturnLabel in map(type, dfa.callees):
                 self.has_labels = True
                 found = measure_labelled(dfa, self._length)
             else:
-                found = trim_rule(dfa, [self._lengths.of(key) for key in dfa.rules_called])
-        callees = [
-            -1 - key.number if isinstance(key, ReturnLabel) else self.number(key) for key in found.dfa.callees
-        ]
+                lengths = self._lengths
+                found = trim_rule(dfa, [lengths.of(callee) for callee in dfa.rules_called])
+        except (LimitExceeded, RecursionError) as error:
+            raise self.placed(error, key) from None
+        number = self.number
+        callees = [-1 - key.number if type(key) is ReturnLabel else number(key) for key in found.dfa.callees]
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
@@ -133,7 +134,7 @@ class LazyBuilder:
     def _dfa_of(self, key: RuleKey) -> Dfa:
         """Return the automaton of a rule, with the callees' own names; that of a format may be stored."""
         rules = self.rules.rules
-        if not isinstance(rules, LazyRules) or not isinstance(key, str):
+        if type(rules) is not LazyRules or not isinstance(key, str):
             return self.automata.of(node_of(self.rules, key))
         if key in rules.formats and (stored := FORMATS.get(key, self.limits)) is not None:
             return stored
@@ -147,7 +148,7 @@ class LazyBuilder:
     def is_unbounded(self) -> bool:
         """Whether rules call ever more rules, so that they cannot all be built."""
         rules = self.rules.rules
-        return isinstance(rules, LazyRules) and rules.is_unbounded
+        return type(rules) is LazyRules and rules.is_unbounded
 
     def _length(self, key: RuleKey, label: int | None) -> int:
         """Return the bytes that are enough for a text of a callee that ends with a label."""
@@ -168,7 +169,7 @@ class LazyBuilder:
 
     def check(self, key: RuleKey) -> Dfa:
         """Return the automaton of a rule, without the arrays; afterwards `build` does not raise. Raises as `build`."""
-        with self.naming(key):
+        try:
             dfa = self._dfa_of(key)
             self._name_callees(key, dfa)
             if any(isinstance(callee, ReturnLabel) for callee in dfa.callees):
@@ -176,22 +177,20 @@ class LazyBuilder:
             else:
                 for callee in dfa.rules_called:
                     self._lengths.of(callee)
+        except (LimitExceeded, RecursionError) as error:
+            raise self.placed(error, key) from None
         return dfa
 
-    @contextmanager
-    def naming(self, key: RuleKey | None) -> Iterator[None]:
-        """Add the place of a rule in the schema to an error without one."""
-        try:
-            yield
-        except LimitExceeded as error:
-            if error.place is None:
-                error.place = self._place(key)
-            raise
-        except RecursionError:
+    def placed(self, error: LimitExceeded | RecursionError, key: RuleKey | None) -> LimitExceeded:
+        """Return the error of a rule with the rule's place in the schema."""
+        if isinstance(error, RecursionError):
             depth = sys.getrecursionlimit()
-            raise LimitExceeded(
+            return LimitExceeded(
                 "regex_nodes", depth, "the nesting of a regex", place=self._place(key), is_fixed=True
-            ) from None
+            )
+        if error.place is None:
+            error.place = self._place(key)
+        return error
 
     def too_many_parses(self, rules: Iterable[int]) -> LimitExceeded:
         """Return the error for a text with too many parses: its place is the rule in which most of them are.
