@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
@@ -56,11 +56,13 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
     """
     if raw.keys() <= _KNOWN:
         return
-    for _, message in refused_keys(raw, path):
-        raise SchemaError(message, place=path.text)
-    for key in raw:
-        if key not in _KNOWN and not _is_extension(str(key)):
-            _report("keyword of JSON Schema", str(key)[:100])
+    unknown = [str(key) for key in raw if key not in _KNOWN]
+    if len(unknown) == len(raw) or any(map(_near_keywords, unknown)):
+        for _, message in refused_keys(raw, path):
+            raise SchemaError(message, place=path.text)
+    for key in unknown:
+        if not _is_extension(key):
+            _report("keyword of JSON Schema", key[:100])
 
 
 def refused_keys(raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[str, str]]:
@@ -124,7 +126,15 @@ def near_format(name: str, formats: Iterable[str]) -> str | None:
     >>> near_format("emial", ["date", "email"])
     'email'
     """
-    return next((known for known in formats if name != known and _is_near(name, known)), None)
+    letters = set(name.lower())
+    return next(
+        (
+            known
+            for known in formats
+            if name != known and _share_letters(letters, set(known.lower())) and _is_near(name, known)
+        ),
+        None,
+    )
 
 
 def check_slips(raw: Mapping[str, object], path: SchemaPath) -> None:
@@ -228,11 +238,23 @@ def _slip_of(key: str, value: object, raw: Mapping[str, object]) -> str | None:
 @lru_cache(maxsize=_MAX_REPORTED)
 def _near_keywords(key: str) -> tuple[str, ...]:
     """Return the keywords of which a key may be a slip; documents repeat their unknown keys."""
+    lower, length, is_extension = key.lower(), len(key), _is_extension(key)
+    letters = set(lower)
     return tuple(
-        keyword
-        for keyword in _FORMS
-        if key.lower() == keyword.lower() or (not _is_extension(key) and _is_near(key, keyword))
+        [
+            keyword
+            for keyword, others in _LETTERS.items()
+            if -3 < length - len(keyword) < 3
+            and _share_letters(letters, others)
+            and (lower == keyword.lower() or (not is_extension and _is_near(key, keyword)))
+        ]
     )
+
+
+def _share_letters(letters: set[str], others: Set[str]) -> bool:
+    """Return whether two edits may make one word of the other: each letter of one alone is an edit."""
+    shared = len(letters & others)
+    return len(letters) - shared < 3 and len(others) - shared < 3
 
 
 def _is_near(key: str, keyword: str) -> bool:
@@ -243,10 +265,6 @@ def _is_near(key: str, keyword: str) -> bool:
     if len(key) > len(keyword) and key.endswith((keyword[:1].upper() + keyword[1:], f"x{keyword}")):
         return False
     if abs(len(key) - len(keyword)) > 2 or min(len(key), len(keyword)) < 3:
-        return False
-    # Each letter of one alone is an edit; most keys are excluded by this.
-    letters, others = set(key.lower()), set(keyword.lower())
-    if len(letters - others) > 2 or len(others - letters) > 2:
         return False
     if _without_one(key, keyword) or _without_one(keyword, key) or _is_swapped(key, keyword):
         return True
@@ -342,3 +360,8 @@ _FORMS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
     }
 )
 """By keyword, whether a value has the form that the keyword requires."""
+
+_LETTERS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {keyword: frozenset(keyword.lower()) for keyword in _FORMS}
+)
+"""The letters of the keywords."""
