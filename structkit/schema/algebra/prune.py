@@ -67,6 +67,8 @@ def prune(
     Raises:
         UnsatisfiableSchema: No value satisfies the root.
     """
+    if len(definitions) == 1 and not closed and _references_if_plain(definitions[root]) == {}:
+        return Document(definitions[root], {}, bounded=python)  # the most frequent case
     definitions = _without_aliases(definitions, order)
     if closed:
         definitions = {name: _close_objects(node) for name, node in definitions.items()}

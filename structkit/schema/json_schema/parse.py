@@ -135,6 +135,8 @@ def parse_schema(
         document = prune(root.name, definitions, order, python=python, closed=closed or python)
         unenforced = (*(relaxation.dropped if relaxation is not None else ()), *parser.checked)
         integral_floats = allow_integral_floats(schema, resources.values())
+        if not unenforced and integral_floats:
+            return document
         return replace(document, unenforced=unenforced, integral_floats=integral_floats)
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting", place="$") from None
@@ -277,7 +279,8 @@ class _Parser:
         return self._parsed.setdefault((*raw, *outline, path.base, path.scope), [])
 
     def _charge(self, nodes: int, steps: int, path: SchemaPath) -> None:
-        self._check_room(nodes, path)
+        if self._count + nodes > self._limits.schema_nodes:
+            self._check_room(nodes, path)
         self._count += nodes
         self._steps += steps * nodes
         if self._steps > self._limits.work:

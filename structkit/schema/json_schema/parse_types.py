@@ -146,6 +146,8 @@ def _bound(
 
 
 def _string(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note | None) -> Schema:
+    if raw.keys().isdisjoint(_STRING_KEYWORDS):
+        return FREE_STRING if note is None else String(note=note)
     patterns: tuple[str, ...] = ()
     if "pattern" in raw:
         patterns = (_text(raw["pattern"], "pattern", path),)
@@ -159,6 +161,12 @@ def _string(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
             note=note,
         )
     )
+
+
+_STRING_KEYWORDS = frozenset(
+    {"pattern", "minLength", "maxLength", "format", CONTENT, FORMAT, GRAMMAR_KEYWORD, QUOTE_KEYWORD}
+)
+"""The keywords that restrict strings."""
 
 
 def _string_format(raw: RawSchema, path: SchemaPath, parser: ParseContext) -> Format | None:
