@@ -121,7 +121,7 @@ def _suffix_tree(
         )
         for group in groups
     )
-    return seq(LiteralText(first[position:shared]), choice(nodes))
+    return seq(first[position:shared], choice(nodes))
 
 
 def split_constants(

@@ -23,10 +23,10 @@ from structkit.lowering.containers.spelling import SharedKeys, canonical_constan
 from structkit.lowering.lazy import LARGE_DOCUMENT, Summaries, Summary
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
-from structkit.lowering.small import is_small
+from structkit.lowering.small import MAY_BE_LARGE, is_small
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.lowering.strings.raw_text import format_body
-from structkit.lowering.strings.strings import StringLowerer
+from structkit.lowering.strings.strings import ANY_STRING, ANY_TEXT, StringLowerer
 from structkit.lowering.usage import Usage, canonical_rule_name, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
 from structkit.regex.lazy_rules import LazyRules
@@ -35,6 +35,7 @@ from structkit.regex.walk import exceeds_size, has_distinct
 from structkit.schema.algebra.membership import expand
 from structkit.schema.algebra.weaken import relaxations
 from structkit.schema.ir.nodes import (
+    FREE_STRING,
     Anything,
     Array,
     Boolean,
@@ -368,16 +369,23 @@ class _Lowering:
 
     def lower_exact(self, schema: Schema, path: str) -> Node:
         """Lower one schema exactly."""
-        self.charge(1, path)
+        self.count += 1
+        if self.count > self.limits.regex_nodes:
+            self.charge(0, path)
         if isinstance(schema, (Object, Array, Union, ObjectProduct)):
             return self.nested(schema, path)
-        self.small = self.small and is_small(schema)
+        self.small = self.small and (type(schema) not in MAY_BE_LARGE or is_small(schema))
         self.size += 1
         match schema:
             case Const(text) if text[0] == '"':  # the most frequent case; equal in all styles
                 return LiteralText(text)
             case String():
-                return self.strings.string(schema, path)
+                is_known = schema is FREE_STRING and ANY_TEXT.rule in self.rules
+                return ANY_STRING if is_known else self.strings.string(schema, path)
+            case Anything():
+                return self.anything()
+            case Boolean():
+                return Choice((LiteralText(self.notation.true), LiteralText(self.notation.false)))
             case Ref(name) if self.canonical and (self.bounded or name in self.with_multiple_spellings):
                 return self.canonical_definition(name)
             case Ref(name):
@@ -386,8 +394,6 @@ class _Lowering:
                 return NumberLowerer(self).integer(schema, path)
             case Number():
                 return NumberLowerer(self).number(schema, path)
-            case Boolean():
-                return Choice((LiteralText(self.notation.true), LiteralText(self.notation.false)))
             case Null():
                 return LiteralText(self.notation.null)
             case Const(text) if (
@@ -400,8 +406,6 @@ class _Lowering:
                 text = self.notation.render(with_separators(text, self.comma, self.colon))
                 has_one_spelling = self.canonical or not self.integral_floats
                 return LiteralText(text) if has_one_spelling else constant_spellings(text)
-            case Anything():
-                return self.anything()
             case Never(reason):
                 self.empty_reason = self.empty_reason or (reason, path)
                 return NEVER

@@ -8,7 +8,7 @@ from structkit.lowering.numbers.rules import is_small_range
 from structkit.regex.nodes import LiteralText
 from structkit.schema.ir.nodes import FREE_STRING, Array, Const, Integer, Number, Object, Schema, Union
 
-__all__ = ["MAX_REPETITIONS", "are_short", "is_small"]
+__all__ = ["MAX_REPETITIONS", "MAY_BE_LARGE", "are_short", "is_small"]
 
 _MAX_CONSTANT_LENGTH = 100
 """Largest length, in characters, of a small name or constant."""
@@ -19,7 +19,8 @@ _MAX_CHOICE_LENGTH = 20_000
 MAX_REPETITIONS = 64
 """Largest count of items of a small array."""
 
-_MAY_BE_LARGE = frozenset({Const, Object, Array, Union, Integer, Number})
+MAY_BE_LARGE = frozenset({Const, Object, Array, Union, Integer, Number})
+"""The types of schemas of which `is_small` says whether they are small; all others are."""
 
 
 def are_short(texts: Sequence[LiteralText]) -> bool:
@@ -35,7 +36,7 @@ def is_small(schema: Schema) -> bool:
     >>> is_small(Array(items=Const("1"))), is_small(Array(items=Const("1"), max_items=1_000))
     (True, False)
     """
-    if type(schema) not in _MAY_BE_LARGE:
+    if type(schema) not in MAY_BE_LARGE:
         return True
     match schema:
         case Const(text):

@@ -232,7 +232,7 @@ def free_text_except(texts: Iterable[str]) -> Node:
     >>> [other.accepts(key.encode() + b'"') for key in ("a", "ab", "", "abc", "b", '\\"')]
     [False, False, True, True, True, True]
     """
-    bodies = tuple(LiteralText(json_text(text)[1:]) for text in dict.fromkeys(texts))
+    bodies = tuple([LiteralText(json_text(text)[1:]) for text in dict.fromkeys(texts)])
     # A body ends at its first unescaped quote, so a text with a body as prefix is that body.
     return Intersection(free_text_body(0, None), Choice(bodies), negate=True, lookahead="")
 

@@ -278,17 +278,21 @@ class Rules:
     narrowed: tuple[str, ...] = ()
 
 
-def seq(*parts: Node) -> Node:
+def seq(*parts: Node | str) -> Node:
     """Concatenate nodes: nested sequences are flattened, adjacent texts merged; `NEVER` if any part is `NEVER`.
 
-    Sequences among the parts must have been created by this function.
+    A part can be the text of a `LiteralText`, which saves making one that is merged anyway. Sequences among the parts
+    must have been created by this function.
 
-    >>> seq(LiteralText("a"), LiteralText("b"), seq(EMPTY, LiteralText("c")))
+    >>> seq("a", LiteralText("b"), seq(EMPTY, LiteralText("c")))
     LiteralText(value='abc')
     """
     flat: list[Node] = []
     text = ""  # the adjacent texts at the end of the parts so far
     for part in parts:
+        if isinstance(part, str):
+            text += part
+            continue
         if type(part) is LiteralText:
             text += part.value
             continue

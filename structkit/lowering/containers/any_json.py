@@ -64,11 +64,11 @@ def _body(
         notation: The spelling of values.
     """
     key = seq(QUOTE, text)
-    entry = seq(Distinct(key) if distinct_keys else key, LiteralText(colon), value)
+    entry = seq(Distinct(key) if distinct_keys else key, colon, value)
     options = [
         key,
         number,
-        seq(LiteralText("{"), SeparatedList((ListPart(entry, 0, max_entries),), comma), LiteralText("}")),
-        seq(LiteralText("["), SeparatedList((ListPart(value, 0, None),), comma), LiteralText("]")),
+        seq("{", SeparatedList((ListPart(entry, 0, max_entries),), comma), "}"),
+        seq("[", SeparatedList((ListPart(value, 0, None),), comma), "]"),
     ]
     return choice([*options, *(LiteralText(word) for word in (notation.true, notation.false, notation.null))])

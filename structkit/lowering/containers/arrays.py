@@ -11,7 +11,6 @@ from structkit.regex.nodes import (
     NEVER,
     Distinct,
     ListPart,
-    LiteralText,
     Node,
     Repeat,
     SeparatedList,
@@ -72,7 +71,7 @@ class ArrayLowerer:
         elif max_count == 0:
             inside = EMPTY
         elif prefix:
-            inside = Repeat(seq(LiteralText(comma), items), min_count, max_count)
+            inside = Repeat(seq(comma, items), min_count, max_count)
         else:
             # Counted items follow a first one that is a copy of them.
             is_copied = min_count > 1 or max_count not in (None, 1)
@@ -80,7 +79,7 @@ class ArrayLowerer:
                 items = rule(items, f"{path}[]")
             inside = SeparatedList((ListPart(items, min_count, max_count),), comma)
         inside = prefix_items(prefix[:max_items], inside, schema.min_items, comma=comma, rule=rule, path=path)
-        array = seq(LiteralText("["), inside, LiteralText("]"))
+        array = seq("[", inside, "]")
         return self._lowering.rule(array, path) if schema.unique_items else array
 
     def _item(self, schema: Array, path: str, item: Schema) -> Node:

@@ -63,7 +63,7 @@ def prefix_items(
     Seq(parts=(LiteralText(value='1'), Repeat(part=LiteralText(value=',2'), min_count=0, max_count=1)))
     """
     for index in reversed(range(len(prefix))):
-        rest = seq(LiteralText(comma if index else ""), prefix[index], rest)
+        rest = seq(comma if index else "", prefix[index], rest)
         if index >= min_items:
             rest = Repeat(rest, 0, 1)
             if index and index % _ITEMS_PER_RULE == 0 and rule is not None:
@@ -240,8 +240,8 @@ def _rest(other: Node, min_count: int, max_count: int | None, comma: str, first:
 def _unbounded_order(order: Sequence[Node], other: Node, comma: str, first: LiteralText) -> Node:
     """Return the matching parts in one order, with any number of others around them."""
     has_no_others = other is NEVER
-    before: Node = EMPTY if has_no_others else Repeat(seq(other, LiteralText(comma)))
-    between: Node = EMPTY if has_no_others else Repeat(seq(LiteralText(comma), other))
+    before: Node = EMPTY if has_no_others else Repeat(seq(other, comma))
+    between: Node = EMPTY if has_no_others else Repeat(seq(comma, other))
     rest = [piece for part in order[1:] for piece in (between, LiteralText(comma), part)]
     return seq(first, before, order[0], *rest, between)
 
@@ -251,18 +251,16 @@ def _counted(
 ) -> Node:
     """Return `min_count` to `max_count` matching parts among any number of others."""
     first = LiteralText(comma if started else "")
-    others = Repeat(seq(LiteralText(comma), other))
+    others = Repeat(seq(comma, other))
     none = others if started else SeparatedList((ListPart(other, 0, None),), comma)
     if max_count == 0:
         return none
     more = Repeat(
-        seq(LiteralText(comma), matching, others),
+        seq(comma, matching, others),
         max(min_count - 1, 0),
         None if max_count is None else max_count - 1,
     )
-    some = seq(
-        first, Repeat(seq(other, LiteralText(comma))), matching, others, EMPTY if max_count == 1 else more
-    )
+    some = seq(first, Repeat(seq(other, comma)), matching, others, EMPTY if max_count == 1 else more)
     return some if min_count else choice([some, none])
 
 

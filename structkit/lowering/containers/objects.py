@@ -94,8 +94,7 @@ class ObjectLowerer:
             if value is NEVER and not prop.required:
                 continue
             name = f"{prop.name}=" if is_call else json_text(prop.name, path=path) + lowering.colon
-            entry = seq(LiteralText(name), value)
-            parts.append(ListPart(entry, int(prop.required)))
+            parts.append(ListPart(seq(name, value), int(prop.required)))
         additional = self.additional(schema, path)
         count = schema.min_properties, schema.max_properties
         # Two additional keys in either order would be two spellings of one value.
@@ -126,7 +125,7 @@ class ObjectLowerer:
                 path=path,
             )
         lowering.overlapping = overlapping
-        braces = inside if is_call else seq(LiteralText("{"), inside, LiteralText("}"))
+        braces = inside if is_call else seq("{", inside, "}")
         # A rule has its own set of distinct texts.
         return lowering.rule(braces, path) if large or self.needs_distinct_keys(schema) else braces
 
@@ -151,7 +150,7 @@ class ObjectLowerer:
                 return NEVER
             key = Distinct(LiteralText(prop.name if is_call else json_text(prop.name, path=path)))
             if value is not NEVER:
-                rest = seq(LiteralText("=" if is_call else lowering.colon), value)
+                rest = seq("=" if is_call else lowering.colon, value)
                 entries.append(AnyOrderEntry(key, rest, prop.required or all_count))
         too_few = sum(entry.counted for entry in entries) < min_count
         declared = [prop.name for prop in schema.properties]
@@ -159,14 +158,12 @@ class ObjectLowerer:
             name = lowering.strings.string(group.names, path, declared, canonical=True)
             value = lowering.node(group.value, f"{path}[]")
             if NEVER not in (name, value):
-                entries.append(
-                    AnyOrderEntry(Distinct(name), seq(LiteralText(lowering.colon), value), all_count)
-                )
+                entries.append(AnyOrderEntry(Distinct(name), seq(lowering.colon, value), all_count))
                 too_few = too_few and not all_count
         if too_few:
             return NEVER
         inside = AnyOrder(tuple(entries), lowering.comma, min_count, max_count) if entries else EMPTY
-        return lowering.rule(inside if is_call else seq(LiteralText("{"), inside, LiteralText("}")), path)
+        return lowering.rule(inside if is_call else seq("{", inside, "}"), path)
 
     def additional(self, schema: Object, path: str) -> Node:
         """Lower one additional entry; `NEVER` if there are none."""
@@ -183,12 +180,15 @@ class ObjectLowerer:
             key = lowering.strings.string(group.names, path, declared, canonical=True)
             if key is not NEVER and self.needs_distinct_keys(schema):
                 key = Distinct(key)
-            options.append(seq(key, LiteralText(lowering.colon), lowering.node(group.value, f"{path}[]")))
+            options.append(seq(key, lowering.colon, lowering.node(group.value, f"{path}[]")))
         return options[0] if len(options) == 1 else choice(options)
 
     def needs_distinct_keys(self, schema: Object) -> bool:
         """Return whether additional keys must differ: in Python values, and where keys are counted or required."""
         lowering = self._lowering
-        required = sum([prop.required for prop in schema.properties])
-        needed = schema.min_properties > max(1, required) or schema.required_groups
-        return bool(schema.additional) and (lowering.bounded or bool(needed))
+        if not schema.additional:
+            return False
+        if lowering.bounded or schema.required_groups:
+            return True
+        least = schema.min_properties
+        return least > 1 and least > sum([prop.required for prop in schema.properties])

@@ -54,7 +54,7 @@ class ProductTable:
         if len(cases) == 1:
             return (self.separated if started else self.entries)[index][cases[0]]
         entries = choice(self.entries[index][case] for case in cases)
-        return seq(LiteralText(self.comma), entries) if started else entries
+        return seq(self.comma, entries) if started else entries
 
     def additional(self, min_count: int, max_count: int | None, *, started: bool) -> Node:
         """Return undeclared entries."""
@@ -62,7 +62,7 @@ class ProductTable:
         if max_count == 0 or entry is NEVER:
             return NEVER if min_count else EMPTY
         if started:
-            return Repeat(seq(LiteralText(self.comma), entry), min_count, max_count)
+            return Repeat(seq(self.comma, entry), min_count, max_count)
         return SeparatedList((ListPart(entry, min_count, max_count),), self.comma)
 
 

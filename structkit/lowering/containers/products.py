@@ -95,7 +95,7 @@ class ProductLowerer:
         declared = [key.name for key in schema.keys if not key.also_additional]
         for group in schema.additional:
             names = lowering.strings.string(group.names, path, declared, canonical=True)
-            cases, nodes = self._cases(seq(names, LiteralText(lowering.colon)), group.cases, f"{path}[]")
+            cases, nodes = self._cases(seq(names, lowering.colon), group.cases, f"{path}[]")
             additional.append(replace(group, cases=cases))
             entries.append(nodes)
         lowering.overlapping = overlapping
@@ -110,7 +110,7 @@ class ProductLowerer:
         name = self._new_name(path)
         table.names[states.start] = name
         lowering.add(name, self.rule(ProductRule(table, states.start)), small=False)
-        return seq(LiteralText("{"), RuleRef(name))
+        return seq("{", RuleRef(name))
 
     def _cases(self, name: Node, cases: tuple[Case, ...], path: str) -> tuple[tuple[Case, ...], list[Node]]:
         """Return the cases with values, and the nodes of their entries."""
@@ -213,8 +213,11 @@ def _counting_product(schema: Object) -> ObjectProduct | None:
     >>> _counting_product(Object(keys, min_properties=50)).min_properties
     50
     """
+    least = schema.min_properties
+    if not least and schema.max_properties is None:
+        return None
     # Undeclared keys that count must differ, which the rules of a product cannot see.
-    needed, least = sum(key.required for key in schema.properties), schema.min_properties
+    needed = sum(key.required for key in schema.properties)
     if not counts_many(len(schema.properties), needed, least, schema.max_properties):
         return None
     if schema.required_groups or (schema.additional and least > max(1, needed)):

@@ -62,10 +62,12 @@ def entries(
     Raises:
         UnsupportedKeyword: There are too many optional entries to count.
     """
-    needed, total = sum(part.min_count for part in declared), len(declared)
-    if any(part.node is NEVER for part in declared) or (
-        max_count is not None and max_count < max(needed, min_count)
-    ):
+    needed, total = 0, len(declared)
+    for part in declared:
+        if part.node is NEVER:
+            return NEVER
+        needed += part.min_count
+    if max_count is not None and max_count < max(needed, min_count):
         return NEVER
     if additional is NEVER and total < min_count:
         return NEVER
@@ -86,7 +88,7 @@ def entries(
     if needed < total or len(parts) > total:
         return SeparatedList(parts, comma)
     # All entries are required: one sequence, whose literals merge.
-    return seq(*[piece for part in declared for piece in (LiteralText(comma), part.node)][1:])
+    return seq(*[piece for part in declared for piece in (comma, part.node)][1:])
 
 
 class _Rest(Protocol):
@@ -125,7 +127,7 @@ def _counted_entries(
             for next_index in range(index, len(declared)):
                 if max_count is None or written < saturated_count:
                     following = after[next_index + 1, min(written + 1, saturated_count)]
-                    options.append(seq(LiteralText(comma if written else ""), nodes[next_index], following))
+                    options.append(seq(comma if written else "", nodes[next_index], following))
                 if declared[next_index].min_count:
                     break
             else:
@@ -152,7 +154,7 @@ def _rest(additional: Node, min_count: int, max_count: int | None, comma: str, *
     if additional is NEVER or max_count == 0 or (max_count is not None and max_count < min_count):
         return NEVER if min_count else EMPTY
     if started:
-        return Repeat(seq(LiteralText(comma), additional), min_count, max_count)
+        return Repeat(seq(comma, additional), min_count, max_count)
     return SeparatedList((ListPart(additional, min_count, max_count),), comma)
 
 

@@ -46,13 +46,12 @@ from structkit.schema.ir.unsatisfiable import no_string_reason
 from structkit.schema.markers.grammar import GRAMMAR_FORMAT, grammar_parts
 from structkit.schema.markers.quote import QUOTE_FORMAT, with_source
 
-__all__ = ["MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
+__all__ = ["ANY_STRING", "ANY_TEXT", "MAX_LAZY_LENGTH", "StringLowerer", "StringLowering"]
 
-"""Any string: the most frequent case."""
+ANY_TEXT = RuleRef(free_text_name(0, None))
+"""The rule of any text and its closing quote: the most frequent case."""
 
-_ANY_TEXT = RuleRef(free_text_name(0, None))
-
-_ANY_STRING = seq(QUOTE, _ANY_TEXT)
+ANY_STRING = seq(QUOTE, ANY_TEXT)
 """The language of any string; it calls a rule, which `StringLowerer` adds."""
 
 _MAX_INLINE_STRING = 3
@@ -114,9 +113,9 @@ class StringLowerer:
         lowering = self._lowering
         if schema is FREE_STRING or schema == FREE_STRING:  # the identity is the most frequent case
             if not excluded:
-                if _ANY_TEXT.rule not in lowering.rules:
+                if ANY_TEXT.rule not in lowering.rules:
                     self.free_text(0, None)
-                return _ANY_STRING
+                return ANY_STRING
             return seq(QUOTE, lowering.rule(free_text_except(excluded), path))
         canonical = lowering.canonical if canonical is None else canonical
         if schema.content is not None:
