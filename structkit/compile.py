@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from structkit.arguments.names import names_arguments
@@ -14,6 +13,7 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.lazy_builder import LazyBuilder
 from structkit.error_notes import report_fault, shrink
 from structkit.errors import LimitExceeded, StructkitError
+from structkit.frozen import frozen
 from structkit.guide.guide import Guide
 from structkit.index.disk.store import Addresses, may_contain, remove
 from structkit.index.guide_file import DiskKey, load_guide
@@ -108,7 +108,7 @@ def compile(
         raise
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Compilation:
     """The arguments of `compile`, besides the target and the cache."""
 

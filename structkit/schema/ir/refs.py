@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from urllib.parse import unquote, urldefrag, urljoin
 
 from structkit.errors import SchemaError, UnresolvedReference
+from structkit.frozen import frozen
 from structkit.schema.ir.descend import Step, Within
 from structkit.schema.ir.json_values import shorten_value
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
@@ -39,7 +40,7 @@ _MAX_POINTER, _MAX_LOOKED_AT = 300, 3_000
 """Steps of a pointer beyond which no loops are looked for, and subschemas that are examined, at about 10 µs each."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReferenceTarget:
     """The target of a reference: its pointer from the root, the subschema, the base URIs inside and outside of it."""
 

@@ -24,7 +24,9 @@ def in_document_order(parts: Iterable[tuple[str, Schema]], raw: Mapping[str, obj
     True
     """
     found = list(parts)
-    if len(found) > 1:
+    if len(found) == 1:
+        return [found[0][1]]
+    if found:
         keywords = [keyword for keyword in raw if keyword != "anyOf"] + ["anyOf"]
         found.sort(key=lambda part: keywords.index(part[0]))
     return [node for _, node in found]

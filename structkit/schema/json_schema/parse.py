@@ -341,7 +341,8 @@ class _Parser:
         self._steps += _STEPS_TO_READ
         if unsupported:
             raise UnsupportedKeyword("type", str(raw[UNSUPPORTED]), place=path.text)
-        node = self.intersect(in_document_order(self._parts(raw, path), raw), path)
+        parts = in_document_order(self._parts(raw, path), raw)
+        node = parts[0] if len(parts) == 1 else self.intersect(parts, path)
         if "oneOf" in raw:
             node = self._one_of(raw, node, path)
         if not DEPENDENT_KEYWORDS.isdisjoint(raw):
