@@ -22,7 +22,7 @@ from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MaskBuilder", "vocabulary_memory"]
 
-_ROWS, _WORDS, _BASES, _BUCKETS = 64, 512, 16, 1024
+_ROWS, _WORDS, _BASES, _BUCKETS = 64, 512, 16, 256
 """Initial capacities."""
 
 _MAX_WALKS = 4096

@@ -14,8 +14,8 @@ from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK
 
 __all__ = ["UNBUILT", "TableBuilder", "Tables", "extract_dfa"]
 
-_INITIAL_STATES, _INITIAL_TRANSITIONS, _INITIAL_CALLS, _INITIAL_RULES = 1_024, 65_536, 256, 32
-"""Initial capacities: enough for most targets. Memory that is not written takes no room."""
+_INITIAL_STATES, _INITIAL_TRANSITIONS, _INITIAL_CALLS, _INITIAL_RULES = 512, 16_384, 128, 16
+"""Initial capacities: enough for the first rule of most targets. Larger ones spread guides over more pages."""
 
 UNBUILT = -1
 """The start of a rule that is not built."""

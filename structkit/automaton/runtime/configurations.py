@@ -22,8 +22,8 @@ from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 
 __all__ = ["Configurations", "Outdated"]
 
-_FRAMES, _LISTS, _LIST_ITEMS, _BUCKETS = 128, 128, 1024, 1024
-"""Initial capacities: enough for short texts. A bucket list keeps its length."""
+_FRAMES, _LISTS, _LIST_ITEMS, _BUCKETS = 128, 128, 1024, 256
+"""Initial capacities: enough for short texts."""
 
 _COMPUTED_BYTES = 500
 """Size of a configuration that `Reader` read."""
