@@ -22,7 +22,7 @@ from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 from structkit.targets.fingerprint import fingerprint_of
 from structkit.targets.grammar import Grammar
-from structkit.targets.specs import TextTarget
+from structkit.targets.specs import JsonSchema, TextTarget
 from structkit.targets.targets import AnyTarget, Target, read_target, spec_of, with_products
 from structkit.vocabulary.control_tokens import with_named_tokens
 from structkit.vocabulary.vocabulary import Vocabulary
@@ -188,7 +188,7 @@ class _Compilation:
             guide = Guide(Automaton(builder.tables, limits, builder), vocabulary, disk_key=key)
         if self.precompute:
             guide.precompute()
-        if isinstance(target, (TextTarget, Target)):
+        if isinstance(target, (TextTarget, Target)) and not isinstance(target, JsonSchema):
             guide.is_json = read_target(target).is_json
         guide.compile_seconds = time.perf_counter() - start_time
         return guide

@@ -5,12 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from structkit.schema.algebra.membership import contains_value
 from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import union
 from structkit.schema.ir.json_values import canonical_key
-from structkit.schema.ir.nodes import Const, Schema, String, Union
+from structkit.schema.ir.nodes import (
+    Array,
+    Boolean,
+    Combined,
+    Const,
+    Integer,
+    Null,
+    Number,
+    Object,
+    Schema,
+    String,
+    Union,
+)
 
-__all__ = ["lists_scalars", "possible_texts", "subtract_constants", "without_other_constants"]
+__all__ = [
+    "allowed_constants",
+    "lists_scalars",
+    "possible_texts",
+    "subtract_constants",
+    "without_other_constants",
+]
 
 
 def lists_scalars(node: Schema) -> bool:
@@ -45,6 +64,38 @@ def without_other_constants(nodes: Sequence[Schema]) -> tuple[Schema, ...]:
     )
 
 
+def allowed_constants(nodes: Sequence[Schema], oracle: StringOracle) -> Schema | None:
+    """Return the intersection of nodes, one of which lists scalars; `None` if none does, or an answer is not known.
+
+        >>> from structkit.schema.algebra.membership import contains_value
+    from structkit.schema.algebra.string_oracle import UNDECIDED
+        >>> lists = [Union((Const("1"), Const('"a"'))), Union((String(), Const("2")))]
+        >>> allowed_constants(lists, UNDECIDED)
+        Const(note=None, text='"a"')
+    """
+    listed = next((node for node in nodes if isinstance(node, Union) and lists_scalars(node)), None)
+    if listed is None:
+        return None
+    kept: Sequence[Schema] = listed.branches
+    for node in nodes:
+        if node is listed:
+            continue
+        branches = node.branches if isinstance(node, Union) else (node,)
+        known = set(branches)
+        # The constant of a string has one spelling, so that most constants are found, or not, without a comparison.
+        texts = [branch for branch in branches if type(branch) not in _NO_STRINGS]
+        others = [branch for branch in branches if not isinstance(branch, Const) or branch.text[0] != '"']
+        answers = {
+            constant: constant in known
+            or _is_in_one(texts if _is_text(constant) else others, constant, oracle)
+            for constant in kept
+        }
+        if None in answers.values():
+            return None
+        kept = [constant for constant in kept if answers[constant]]
+    return union(kept, "no value of enum or const is a value that the other keywords allow")
+
+
 def subtract_constants(left: Schema, right: Schema, reason: str) -> Schema | None:
     """Return the constants of `left` that `right` does not have; `None` unless both are unions of constants.
 
@@ -62,9 +113,10 @@ def subtract_constants(left: Schema, right: Schema, reason: str) -> Schema | Non
 def possible_texts(branches: Sequence[Schema], strings: String, oracle: StringOracle) -> dict[Schema, bool]:
     """Return for each branch that is the constant of a string whether it may be one of the strings.
 
-    >>> from structkit.schema.algebra.string_oracle import UNDECIDED
-    >>> possible_texts([Const('"ab"'), Const("1")], String(patterns=("a",)), UNDECIDED)
-    {Const(note=None, text='"ab"'): True}
+        >>> from structkit.schema.algebra.membership import contains_value
+    from structkit.schema.algebra.string_oracle import UNDECIDED
+        >>> possible_texts([Const('"ab"'), Const("1")], String(patterns=("a",)), UNDECIDED)
+        {Const(note=None, text='"ab"'): True}
     """
     texts = [branch for branch in branches if isinstance(branch, Const) and branch.text[0] == '"']
     if not texts:
@@ -72,6 +124,21 @@ def possible_texts(branches: Sequence[Schema], strings: String, oracle: StringOr
     values: list[str] = json.loads(f"[{','.join(branch.text for branch in texts)}]")
     answers = oracle.contains_each(strings, values)
     return {branch: answer is not False for branch, answer in zip(texts, answers, strict=True)}
+
+
+_NO_STRINGS = frozenset({Null, Boolean, Integer, Number, Array, Object, Combined, Const})
+"""Nodes other than constants without strings, and constants, of which the texts are compared."""
+
+
+def _is_text(node: Schema) -> bool:
+    return isinstance(node, Const) and node.text[0] == '"'
+
+
+def _is_in_one(nodes: Sequence[Schema], constant: Schema, oracle: StringOracle) -> bool | None:
+    """Return whether one of some nodes contains a constant; `None` if it is not known."""
+    value: object = json.loads(constant.text) if isinstance(constant, Const) else None
+    answers = [contains_value(node, value, oracle) for node in nodes]
+    return True if True in answers else None if None in answers else False
 
 
 def _is_constant(node: Union) -> bool:

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from structkit.errors import LimitExceeded, UnsupportedKeyword
 from structkit.limits import Limits
-from structkit.schema.algebra.constants import lists_scalars, without_other_constants
+from structkit.schema.algebra.constants import allowed_constants, lists_scalars, without_other_constants
 from structkit.schema.algebra.disjoint import Compared, may_intersect, required_keys, without_incompatible
 from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_prefix
 from structkit.schema.algebra.intersect_strings import (
@@ -202,6 +202,8 @@ class Intersector:
             return self._intersect(narrowed, path, compared)
         parts = combine_alternatives(parts)
         unions = [part for part in parts if isinstance(part, Union)]
+        if len(unions) > 1 and (listed := allowed_constants(parts, self.oracle)) is not None:
+            return listed
         if unions:
             smallest = min(unions, key=lambda part: len(part.branches))
             position = next(index for index, part in enumerate(parts) if part is smallest)

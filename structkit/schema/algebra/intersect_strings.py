@@ -133,10 +133,10 @@ def literal_pattern(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def literal_text(pattern: str) -> str | None:
-    r"""Return the text of a pattern that `literal_pattern` made; `None` for other patterns.
+    r"""Return the text of a pattern that matches one text, as those of `literal_pattern` do; `None` for other patterns.
 
-    >>> literal_text(literal_pattern("a+b")), literal_text("^a+b$")
-    ('a+b', None)
+    >>> literal_text(literal_pattern("a+b")), literal_text("^a-b$"), literal_text("^a+b$")
+    ('a+b', 'a-b', None)
     """
     found = _LITERAL.fullmatch(pattern)
     return None if found is None else _ESCAPED.sub(r"\1", found[1])
@@ -144,7 +144,7 @@ def literal_text(pattern: str) -> str | None:
 
 _SPECIAL = frozenset("\\^$.|?*+()[]{}/-")
 _ESCAPED = re.compile(r"\\([\\^$.|?*+()\[\]{}/-])")
-_LITERAL = re.compile(rf"\^((?:[^\\^$.|?*+()\[\]{{}}/-]|{_ESCAPED.pattern})*)\$")
+_LITERAL = re.compile(rf"\^((?:[^\\^$.|?*+()\[\]{{}}]|{_ESCAPED.pattern})*)\$")
 
 
 def intersect_scalars(left: Schema, right: Schema, path: SchemaPath) -> Schema:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
-from itertools import combinations
 from types import MappingProxyType
 from typing import TypeAlias
 
 from structkit.errors import LimitExceeded, PatternError, SchemaError, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.schema.algebra.difference import difference
-from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairwise_disjoint
+from structkit.schema.algebra.disjoint import pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.prune import prune, referenced_names, topological_order
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
@@ -30,7 +28,7 @@ from structkit.schema.ir.keywords import (
     TYPE_KEYWORDS,
     UNSUPPORTED,
 )
-from structkit.schema.ir.nodes import Anything, Document, Never, Object, Ref, Schema, String, Union
+from structkit.schema.ir.nodes import Anything, Document, Never, Ref, Schema, String, Union
 from structkit.schema.ir.path import SchemaPath, join_path, path_step
 from structkit.schema.ir.refs import References, ReferenceTarget
 from structkit.schema.json_schema.applicators import (
@@ -54,6 +52,7 @@ from structkit.schema.json_schema.draft import (
     allow_integral_floats,
     draft_of,
 )
+from structkit.schema.json_schema.one_of import exactly_one
 from structkit.schema.json_schema.parse_types import TYPE_NAMES, parse_type, parse_type_keyword
 from structkit.schema.json_schema.relax_unsupported import Relaxation
 from structkit.schema.json_schema.unevaluated import without_unevaluated
@@ -344,7 +343,9 @@ class _Parser:
         parts = in_document_order(self._parts(raw, path), raw)
         node = parts[0] if len(parts) == 1 else self.intersect(parts, path)
         if "oneOf" in raw:
-            node = self._one_of(raw, node, path)
+            alternatives = self._members(raw, "oneOf", path)
+            is_overlapping = path.text in self._overlapping
+            node = exactly_one(alternatives, node, path, self, is_overlapping=is_overlapping)
         if not DEPENDENT_KEYWORDS.isdisjoint(raw):
             node = dependent(raw, node, path, self)
         if "if" in raw and not {"then", "else"}.isdisjoint(raw):
@@ -395,33 +396,9 @@ class _Parser:
         self._check_room(len(found), path)
         return [self.parse(member, path.child(keyword, index)) for index, member in enumerate(found)]
 
-    def _one_of(self, raw: Mapping[str, object], others: Schema, path: SchemaPath) -> Schema:
-        """Return the values of exactly one alternative, each intersected with the other keywords."""
-        members = self._members(raw, "oneOf", path)
-        alternatives = [self.intersect((others, node), path) for node in members]
-        possible: list[Schema] = [node for node in alternatives if not isinstance(node, Never)]
-        if path.text in self._overlapping:
-            disjoint: bool | None = False
-        else:
-            # Only references to definitions that are being parsed postpone the proof, and so a second parsing.
-            disjoint = disjoint_before_definitions(possible, self.oracle, self._find)
-        if disjoint is False:
-            if (one := self.combine(members, 1, 1, path)) is not None:
-                return self.intersect((others, one), path)
-            self.intersector.met_objects |= any(isinstance(node, Object | Ref) for node in possible)
-            self.intersector.charge(len(possible) ** 2 // 4, path)
-            overlapping: list[list[Schema]] = [[] for _ in possible]
-            for (i, one), (j, other) in combinations(enumerate(possible), 2):
-                if not disjoint_before_definitions((one, other), self.oracle, self._find):
-                    overlapping[i].append(other)
-                    overlapping[j].append(one)
-            return union(
-                reduce(lambda rest, other: self.difference(rest, other, path), others, node)
-                for node, others in zip(possible, overlapping, strict=True)
-            )
-        if disjoint is None:
-            self._exclusive.append((tuple(possible), path))
-        return union(alternatives)
+    def postpone(self, branches: Sequence[Schema], path: SchemaPath) -> None:
+        """Prove that branches are disjoint when all definitions are known."""
+        self._exclusive.append((tuple(branches), path))
 
     def _find(self, name: str) -> Schema | None:
         """Return a definition, or `None` if parsing it now could recurse deeply."""

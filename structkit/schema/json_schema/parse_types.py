@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Literal, Protocol, TypedDict, cast
 
 from structkit.errors import SchemaError, UnsupportedKeyword
+from structkit.schema.algebra.intersect_strings import literal_text
 from structkit.schema.algebra.property_names import additional_value, name_matches
 from structkit.schema.algebra.ranges import number_range, tighter
 from structkit.schema.algebra.string_oracle import StringOracle
@@ -151,6 +152,11 @@ def _string(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
     patterns: tuple[str, ...] = ()
     if "pattern" in raw:
         patterns = (_text(raw["pattern"], "pattern", path),)
+        # As a constant, it tells alternatives apart at once.
+        if not parser.python and raw.keys().isdisjoint(_BESIDE_PATTERN):
+            text = literal_text(patterns[0])
+            if text is not None and text.isascii():
+                return Const(json.dumps(text), note=note)
     return string(
         String(
             min_length=_count(raw, "minLength", path) or 0,
@@ -163,9 +169,12 @@ def _string(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
     )
 
 
-_STRING_KEYWORDS = frozenset(
-    {"pattern", "minLength", "maxLength", "format", CONTENT, FORMAT, GRAMMAR_KEYWORD, QUOTE_KEYWORD}
+_BESIDE_PATTERN = frozenset(
+    {"minLength", "maxLength", "format", CONTENT, FORMAT, GRAMMAR_KEYWORD, QUOTE_KEYWORD}
 )
+"""Keywords that restrict strings with a pattern."""
+
+_STRING_KEYWORDS = _BESIDE_PATTERN | {"pattern"}
 """The keywords that restrict strings."""
 
 

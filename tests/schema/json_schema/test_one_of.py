@@ -1,0 +1,107 @@
+"""`oneOf`: exactly one alternative matches, against jsonschema."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from structkit.limits import Limits
+from structkit.schema.ir.nodes import Const, Union
+from tests.schema.reading import read
+from tests.schema.semantics import holds
+from tests.shared import cases
+
+VALUES = [
+    None, True, 1, 2.5, "", "x", [], [1], ["x"], {},
+    *({"k": k, "v": v} for k, v in product(("a", "b", 1), (1, "x", {"k": "a"}))),
+    *({"k": k} for k in "abc"),
+    *({"v": v} for v in (1, "x", None)),
+]  # fmt: skip
+ALTERNATIVES = [
+    {},
+    {"properties": {"k": {"const": "a"}}, "required": ["k"]},
+    {"properties": {"k": {"const": "b"}}, "required": ["k"]},
+    {"properties": {"k": {"enum": ["a", "c"]}, "v": {"type": "integer"}}},
+    {"properties": {"k": {"pattern": "^a$"}}, "additionalProperties": False},
+    {"type": "object", "required": ["v"]},
+    {"type": ["string", "object"], "minLength": 1},
+    {"items": {"type": "integer"}},
+    {"type": ["array", "null"]},
+    {"type": "number", "minimum": 2},
+    {"minimum": 2},
+    {"enum": [1, "x", None]},
+    {"$ref": "#/$defs/node"},
+    {"$ref": "#/$defs/other"},
+]
+DEFINITIONS = {
+    "node": {"properties": {"k": {"const": "a"}, "v": {"$ref": "#/$defs/node"}}, "required": ["k"]},
+    "other": {
+        "properties": {"k": {"const": "b"}, "v": {"oneOf": [{"$ref": "#/$defs/node"}, {"type": "integer"}]}}
+    },
+}
+
+
+@pytest.mark.parametrize("seed", range(cases(60, of=600)))
+def test_exactly_one_alternative_matches(seed: int) -> None:
+    chance = random.Random(seed)
+    schema = {
+        "oneOf": [chance.choice(ALTERNATIVES) for _ in range(chance.randint(2, 5))],
+        "$defs": DEFINITIONS,
+        **chance.choice([{}, {"type": "object"}, {"properties": {"v": {"type": ["integer", "object"]}}}]),
+    }
+    validator = Draft202012Validator(schema)
+    valid = [value for value in VALUES if validator.is_valid(value)]
+    if not valid:
+        return  # the schema may be unsatisfiable
+    for products in ("many", "always", "never"):
+        document = read(schema, products=products)
+        assert [value for value in VALUES if holds(document, value)] == valid
+
+
+def test_alternatives_without_a_type_are_told_apart_by_their_key() -> None:
+    tagged = {
+        f"t{n}": {
+            "properties": {"tag": {"const": f"t{n}"}, "inner": {"$ref": "#"}, f"k{n}": {"type": "string"}},
+            "required": ["tag"],
+            "additionalProperties": False,
+        }
+        for n in range(200)
+    }
+    schema = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in tagged], "$defs": tagged}
+    document = read(schema, limits=Limits(schema_nodes=5_000))
+    assert holds(document, {"tag": "t7", "inner": {"tag": "t199"}, "k7": "x"})
+    assert not holds(document, {"tag": "t7", "k8": "x"})
+    assert not holds(document, "t7")
+
+
+def test_a_pattern_of_one_text_is_a_constant() -> None:
+    assert read({"type": "string", "pattern": r"^a\.b-1$"}).root == Const('"a.b-1"')
+    assert not isinstance(read({"type": "string", "pattern": "^a.b$"}).root, Const)
+
+
+def test_alternatives_for_the_values_of_an_enum_are_few() -> None:
+    names = [f"Task{n}@1" for n in range(150)]
+    schema = {
+        "type": "object",
+        "properties": {"task": {"enum": names}, "inputs": {"type": "object"}},
+        "anyOf": [
+            {
+                "properties": {
+                    "task": {"pattern": f"^{name}$"},
+                    "inputs": {"properties": {"a": {"const": name}}},
+                }
+            }
+            for name in names
+        ],
+        "required": ["task"],
+        "additionalProperties": False,
+    }
+    document = read(schema, limits=Limits(schema_nodes=60_000))
+    root = document.root
+    assert isinstance(root, Union)
+    assert len(root.branches) == len(names)
+    assert holds(document, {"task": "Task7@1", "inputs": {"a": "Task7@1"}})
+    assert not holds(document, {"task": "Task7@1", "inputs": {"a": "Task8@1"}})
