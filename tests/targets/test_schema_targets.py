@@ -358,3 +358,13 @@ def test_bounded_numbers_are_those_of_python_types() -> None:
         assert sk.to_regex(bounded) == sk.to_regex(python) != sk.to_regex(free)
         assert fingerprint_of(bounded) != fingerprint_of(free)
         assert cache_key(bounded) != cache_key(free)
+
+
+def test_larger_limits_apply_to_a_json_schema() -> None:
+    schema: dict[str, object] = {"type": "integer"}
+    for _ in range(120):
+        schema = {"type": "array", "items": schema}
+    guide = sk.compile(
+        sk.JsonSchema(schema), byte_vocabulary(), limits=sk.Limits(schema_depth=150), cache=False
+    )
+    assert guide.is_json

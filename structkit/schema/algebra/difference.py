@@ -73,6 +73,11 @@ def difference(left: Schema, right: Schema, intersector: Intersector, path: Sche
         return left
     if left == right or isinstance(right, Anything):
         return _EMPTY
+    if isinstance(right, Ref) and intersector.definitions.is_narrowed(right.name):
+        exact = intersector.definitions.exact(right.name)
+        if exact is None:
+            raise intersector.too_many(path)
+        right = exact
     if isinstance(right, Ref) and right.name in intersector.differences:
         minuend, subtrahends = intersector.differences[right.name]
         if isinstance(minuend, Anything) or minuend == left:
@@ -230,6 +235,7 @@ def _lazy_difference(left: Schema, right: Schema, intersector: Intersector, path
         ("minus", minuend, subtrahends | {right}, path.is_within("not")), stem, make
     )
     intersector.differences[found.name] = minuend, subtrahends | {right}
+    intersector.definitions.derive(found.name, [left])
     return found
 
 

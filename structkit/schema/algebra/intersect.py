@@ -86,11 +86,13 @@ class Intersector:
         oracle: Decides queries about strings.
         combine: Represents many combinations of objects; `None` multiplies all combinations out.
         makes_products: Whether combinations that `combine` represents become products, or are multiplied out.
+        narrows: Whether values of a `oneOf` may be left out, see `Way`.
         limits: The limits of the document; combinations may have a smaller `max_cost`.
         find: Returns a definition, or `None` if it is being built.
         differences: For each definition that is a difference: the minuend and the subtrahends.
         is_exhausted: Whether there were too many combinations.
         met_objects: Whether some combinations were of objects.
+        met_overlap: Whether alternatives of a `oneOf` overlap.
     """
 
     def __init__(
@@ -101,10 +103,11 @@ class Intersector:
         combine: Combine | None = None,
         max_cost: int | None = None,
         makes_products: bool = False,
+        narrows: bool = False,
     ) -> None:
         self.definitions, self.oracle, self.limits = definitions, oracle, limits
-        self.combine, self.makes_products = combine, makes_products
-        self.is_exhausted = self.met_objects = False
+        self.combine, self.makes_products, self.narrows = combine, makes_products, narrows
+        self.is_exhausted = self.met_objects = self.met_overlap = False
         self._max_cost = limits.schema_nodes if max_cost is None else min(limits.schema_nodes, max_cost)
         self._count = 0
         self._parts: dict[str, tuple[Schema, ...]] = {}
@@ -176,6 +179,7 @@ class Intersector:
 
         product = self.definitions.reference(frozenset(parts), first.name, make)
         self._parts[product.name] = parts
+        self.definitions.derive(product.name, parts)
         return product
 
     def _resolve(self, part: Schema, path: SchemaPath) -> Schema:

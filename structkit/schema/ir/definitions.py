@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable
 
 from structkit.errors import SchemaError
-from structkit.schema.ir.nodes import Ref, Schema
+from structkit.schema.ir.nodes import Anything, Ref, Schema
 from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["Definitions"]
@@ -34,6 +34,45 @@ class Definitions:
         self._pending: dict[str, Callable[[], Schema]] = {}
         self._done: dict[str, Schema] = {}
         self._uses: dict[str, int] = {}
+        self._narrowed: dict[str, tuple[Schema, Ref]] = {}
+        self._derived: set[str] = set()
+
+    def narrow(self, key: Hashable, stem: str, node: Schema, superset: Schema, exact: Ref) -> Ref:
+        """Return a reference to a definition in place of one with more values.
+
+        Args:
+            key: The key of the definition.
+            stem: The beginning of its name.
+            node: The definition.
+            superset: What has all values of the definition that it replaces.
+            exact: A reference to the definition that it replaces.
+        """
+        found = self.reference(key, stem, lambda: node)
+        self._narrowed[found.name] = superset, exact
+        return found
+
+    def derive(self, name: str, nodes: Iterable[Schema]) -> None:
+        """Note that a definition has fewer values than it could have, if one of the nodes that it is made of does."""
+        if any(isinstance(node, Ref) and self.is_narrowed(node.name) for node in nodes):
+            self._derived.add(name)
+
+    def is_narrowed(self, name: str) -> bool:
+        """Return whether a definition has fewer values than it could have."""
+        return name in self._narrowed or name in self._derived
+
+    def exact(self, name: str) -> Ref | None:
+        """Return the definition to subtract in place of one with fewer values; `None` if it is not known."""
+        return self._narrowed[name][1] if name in self._narrowed else None
+
+    def superset(self, name: str) -> Schema | None:
+        """Return what has all values of a definition that is narrowed; `None` for others."""
+        if name in self._derived:
+            return Anything()
+        return self._narrowed[name][0] if name in self._narrowed else None
+
+    def find_superset(self, name: str) -> Schema | None:
+        """Return what has all values of a definition; `None` while it is being built."""
+        return self.superset(name) or self.find(name)
 
     def reference(self, key: Hashable, stem: str, build: Callable[[], Schema]) -> Ref:
         """Return a reference to the definition of `key`; `build` is called once, later."""

@@ -7,15 +7,15 @@ all of its values at once, and the objects of many schemas differ in one key.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import combinations
 from typing import Protocol
 
 from structkit.schema.algebra.disjoint import disjoint_before_definitions
 from structkit.schema.algebra.intersect import Intersector
-from structkit.schema.ir.constructors import union
+from structkit.schema.ir.constructors import object_, union
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
@@ -29,6 +29,7 @@ from structkit.schema.ir.nodes import (
     Number,
     Object,
     ObjectProduct,
+    Property,
     Ref,
     Schema,
     String,
@@ -78,8 +79,14 @@ def exactly_one(
         return found if isinstance(found, Never) else union(alternatives)
     kinds = choice.kinds(alternatives)
     by_kind = None if kinds is None else [choice.of_one_type(parts) for parts in kinds]
+    if kinds is not None and by_kind is not None and parser.intersector.narrows:
+        by_kind = [
+            choice.narrowed(parts) if found is None else found
+            for parts, found in zip(kinds, by_kind, strict=True)
+        ]
     if by_kind is not None and None not in by_kind:
         return union(part for part in by_kind if part is not None)
+    parser.intersector.met_overlap = True
     if (one := parser.combine(members, 1, 1, path)) is not None:
         return parser.intersect((others, one), path)
     if kinds is None or by_kind is None:
@@ -96,11 +103,12 @@ class _Choice:
     path: SchemaPath
     parser: OneOf
     is_overlapping: bool
+    open_names: set[str] = field(default_factory=set)
 
     def disjoint(self, nodes: Sequence[Schema]) -> Schema | None:
         """Return the union of nodes that are disjoint, as far as it is known; `None` for others."""
         intersector = self.parser.intersector
-        answer = disjoint_before_definitions(nodes, intersector.oracle, intersector.find)
+        answer = disjoint_before_definitions(nodes, intersector.oracle, self.find_superset)
         if answer is None and not self.is_overlapping:
             # Only references to definitions that are being parsed postpone the proof, and so a second parsing.
             self.parser.postpone(nodes, self.path)
@@ -116,6 +124,80 @@ class _Choice:
                 found = self.parser.difference(found, part, self.path)
         return found
 
+    def find_superset(self, name: str) -> Schema | None:
+        """Return what has all values of a definition, or `None` if it is not known yet."""
+        intersector = self.parser.intersector
+        return intersector.definitions.superset(name) or intersector.find(name)
+
+    def narrowed(self, parts: Sequence[Schema]) -> Schema | None:
+        """Return the objects of exactly one part that one key tells apart from each other part; `None` if none does.
+
+        Others that are also in one part only are left out: objects without the key that has another constant in each
+        alternative, and objects with a key that another alternative requires.
+        """
+        intersector = self.parser.intersector
+        intersector.charge(len(parts) ** 2 // 4, self.path)
+        excluded = [self._objects(part, self.find_superset) for part in parts]
+        found: list[Schema] = []
+        for number, part in enumerate(parts):
+            own = self._objects(part, intersector.find)
+            if own is None or None in excluded:
+                return None
+            others = [each for index, each in enumerate(excluded) if index != number]
+            kept = [self._apart(node, [other for each in others for other in each or ()]) for node in own]
+            if None in kept:
+                return None
+            found += [part] if kept == own else [node for node in kept if node is not None]
+        union_ = union(found)
+        if isinstance(union_, Never):
+            return None
+        key, stem = (self.path.text, tuple(parts)), str(self.path.part or "oneOf")
+        exact = intersector.definitions.reference(("exact", *key), stem, lambda: self.exclude(parts))
+        return intersector.definitions.narrow(("narrowed", *key), stem, union_, union(parts), exact)
+
+    def _objects(self, node: Schema, find: Callable[[str], Schema | None]) -> list[Object] | None:
+        """Return the objects of which a node is the union; `None` if it has other parts, or is not known."""
+        if isinstance(node, Ref):
+            known = None if node.name in self.open_names else find(node.name)
+            if known is None:
+                return None
+            self.open_names.add(node.name)
+            objects = self._objects(known, find)
+            self.open_names.discard(node.name)
+            return objects
+        if isinstance(node, Union):
+            found = [self._objects(branch, find) for branch in node.branches]
+            return None if None in found else [each for objects in found for each in objects or ()]
+        return [node] if isinstance(node, Object) else None
+
+    def _apart(self, node: Object, others: Iterable[Object]) -> Schema | None:
+        """Return objects of a node that are in none of the others; `None` if no key tells them apart."""
+        for other in others:
+            if not self._are_disjoint(node, other):
+                changed = self._with_one_key(node, other)
+                if not isinstance(changed, Object):
+                    return changed
+                node = changed
+        return node
+
+    def _with_one_key(self, node: Object, other: Object) -> Schema | None:
+        """Return the objects of a node that differ from those of another one in a key; `None` if no key is found."""
+        theirs = {key.name: key for key in other.properties}
+        for key in node.properties:
+            known = theirs.get(key.name)
+            if known is not None and not key.required and self._are_disjoint(key.value, known.value):
+                return _with_key(node, replace(key, required=True))
+        own = {key.name for key in node.properties}
+        for key in other.properties:
+            if key.required and key.name not in own:
+                never = Never("another alternative requires the key")
+                return _with_key(node, Property(key.name, never, required=False, in_order=False))
+        return None
+
+    def _are_disjoint(self, left: Schema, right: Schema) -> bool:
+        intersector = self.parser.intersector
+        return disjoint_before_definitions((left, right), intersector.oracle, self.find_superset) is True
+
     def exclude(self, nodes: Sequence[Schema]) -> Schema:
         """Return the values of exactly one of some nodes that overlap."""
         intersector = self.parser.intersector
@@ -123,7 +205,7 @@ class _Choice:
         intersector.charge(len(nodes) ** 2 // 4, self.path)
         overlapping: list[list[Schema]] = [[] for _ in nodes]
         for (i, one), (j, other) in combinations(enumerate(nodes), 2):
-            if not disjoint_before_definitions((one, other), intersector.oracle, intersector.find):
+            if not disjoint_before_definitions((one, other), intersector.oracle, self.find_superset):
                 overlapping[i].append(other)
                 overlapping[j].append(one)
         return union(
@@ -167,10 +249,12 @@ class _Choice:
 
     def _kinds_of_definition(self, node: Ref, name: str) -> dict[str, Schema] | None:
         intersector = self.parser.intersector
-        known = intersector.find(name)
-        if known is None or isinstance(known, Ref):
+        known = None if name in self.open_names else intersector.find(name)
+        if known is None:
             return None
+        self.open_names.add(name)
         parts = self._kinds_of(known)
+        self.open_names.discard(name)
         if parts is None or len(parts) == 1:
             return parts and dict.fromkeys(parts, node)
         # Other references to the definition have the same part.
@@ -179,6 +263,13 @@ class _Choice:
             kind: reference(("type", name, kind), name, partial(_same, part)) if _is_large(part) else part
             for kind, part in parts.items()
         }
+
+
+def _with_key(node: Object, key: Property) -> Schema:
+    """Return an object with a key, in the place of the key of the same name if there is one."""
+    names = [each.name for each in node.properties]
+    index = names.index(key.name) if key.name in names else len(names)
+    return object_(replace(node, properties=(*node.properties[:index], key, *node.properties[index + 1 :])))
 
 
 def _same(node: Schema) -> Schema:

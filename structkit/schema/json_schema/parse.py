@@ -205,7 +205,7 @@ class _Parser:
         disjoint: dict[tuple[Schema, ...], bool] = {}  # equal branches often occur in many places
         for branches, path in self._exclusive:
             if branches not in disjoint:
-                disjoint[branches] = pairwise_disjoint(branches, self._definitions.find, self.oracle)
+                disjoint[branches] = pairwise_disjoint(branches, self._definitions.find_superset, self.oracle)
             if not disjoint[branches]:
                 self.overlapping_paths.add(path.text)
         return root, definitions, order

@@ -161,11 +161,13 @@ class Way(NamedTuple):
         max_cost: Their maximum cost, if it is less than the limit of the schema.
         makes_products: Whether what `combine` represents becomes products. Otherwise it is multiplied out when all of
             the document is known.
+        narrows: Whether alternatives of `oneOf` that overlap keep only the objects that one key tells apart.
     """
 
     combine: Combine | None = None
     max_cost: int | None = None
     makes_products: bool = False
+    narrows: bool = False
 
 
 _MAX_LAST_COST = 150_000
@@ -174,11 +176,12 @@ _MAX_LAST_COST = 150_000
 _MULTIPLIED = Way()
 _PRODUCTS = Way(combine, makes_products=True)
 _MULTIPLIED_LATE = Way(combine, max_cost=_MAX_LAST_COST)
+_NARROWED = Way(max_cost=_MAX_LAST_COST, narrows=True)
 
 WAYS: dict[Products, tuple[Way, ...]] = {
-    "many": (Way(max_cost=100_000), _PRODUCTS, _MULTIPLIED, _MULTIPLIED_LATE),
+    "many": (Way(max_cost=100_000), _PRODUCTS, _MULTIPLIED, _MULTIPLIED_LATE, _NARROWED),
     "always": (_PRODUCTS,),
-    "never": (_MULTIPLIED, _MULTIPLIED_LATE),
+    "never": (_MULTIPLIED, _MULTIPLIED_LATE, _NARROWED),
 }
 """The ways that are tried. Products take less time from about this cost; few combinations allow keys in any order."""
 
@@ -186,13 +189,16 @@ WAYS: dict[Products, tuple[Way, ...]] = {
 def next_way(ways: Iterator[Way], tried: Intersector) -> Way | None:
     """Return the next way that may succeed where one failed: of too many combinations, or of products of objects.
 
-    Products that took all that they may leave little for the ways behind them.
+    Products that took all that they may leave little for the ways behind them. Where nothing else succeeds, overlapping
+    alternatives are narrowed.
     """
-    if not tried.is_exhausted and tried.combine is None:
-        return None
-    found = next(ways, None)
-    if found is not None and found.combine is not None and not tried.met_objects:
-        found = next(ways, None)
-    if found is not None and tried.is_exhausted and tried.makes_products:
-        return found._replace(max_cost=_MAX_LAST_COST)
-    return found
+    may_continue = tried.is_exhausted or tried.combine is not None
+    for found in ways:
+        if found.narrows:
+            return found if tried.met_overlap else None
+        if not may_continue or (found.combine is not None and not tried.met_objects):
+            continue
+        if tried.is_exhausted and tried.makes_products:
+            return found._replace(max_cost=_MAX_LAST_COST)
+        return found
+    return None

@@ -105,3 +105,28 @@ def test_alternatives_for_the_values_of_an_enum_are_few() -> None:
     assert len(root.branches) == len(names)
     assert holds(document, {"task": "Task7@1", "inputs": {"a": "Task7@1"}})
     assert not holds(document, {"task": "Task7@1", "inputs": {"a": "Task8@1"}})
+
+
+def test_alternatives_with_an_optional_tag_are_narrowed() -> None:
+    def alternative(number: int) -> dict[str, object]:
+        spec = {f"{part}{number}": {"type": "string"} for part in "abcde"} | {"token": {"type": "string"}}
+        return {
+            "type": "object",
+            "properties": {
+                "kind": {"const": f"kind{number}"},
+                "spec": {"type": "object", "properties": spec, "additionalProperties": False},
+                "others": {"type": "object", "additionalProperties": {"type": "array", "maxItems": number}},
+            },
+            "additionalProperties": False,
+        }
+
+    document = read({"oneOf": [alternative(number) for number in range(1, 20)]})
+    assert holds(document, {"kind": "kind3", "spec": {"a3": "x"}, "others": {"z": [1]}})
+    assert not holds(document, {"kind": "kind3", "spec": {"a4": "x"}})
+    assert not holds(document, {"spec": {"token": "x"}})
+
+
+def test_a_narrowed_alternative_is_subtracted_as_it_was() -> None:
+    tagged = [{"properties": {"tag": {"const": n}}, "type": "object"} for n in range(3)]
+    document = read({"type": "object", "not": {"oneOf": tagged}, "properties": {"tag": {"type": "integer"}}})
+    assert [holds(document, value) for value in ({}, {"tag": 0}, {"tag": 7})] == [True, False, True]

@@ -276,8 +276,8 @@ def test_little_is_tried_behind_products_that_took_all_that_they_may() -> None:
         assert third is not None
         return [third.max_cost, *(way.max_cost for way in ways)]
 
-    assert costs(is_exhausted=False) == [None, 150_000]
-    assert costs(is_exhausted=True) == [150_000, 150_000]
+    assert costs(is_exhausted=False) == [None, 150_000, 150_000]
+    assert costs(is_exhausted=True) == [150_000, 150_000, 150_000]
 
 
 def test_counts_beside_parts_that_must_differ_are_refused_or_relaxed() -> None:
