@@ -289,6 +289,9 @@ class Rows:
             for row in self.active
         ]
         width = best_width(worths, self._batch.overhead)
+        if len(self.active) > 1:  # drafts, too, stay within the limit
+            free = _most_tokens(self.active) - self._count_tokens(self.active)
+            width = min(width, 1 + free // len(self.active))
         begin = time.perf_counter()
         token_ids = [row.next_tokens(width) for row in self.active]
         if has_drafted:

@@ -58,20 +58,24 @@ class _Layer(DynamicLayer):
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, length: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
-        self.buffers = keys, values
+        self.buffers, self._start = (keys, values), 0
         self.set_length(length)
 
     def set_length(self, length: int) -> None:
-        """Set the views to the first `length` tokens of the buffers."""
+        """Set the views to `length` tokens of the buffers."""
         self.length = length
-        keys, values = self.buffers
-        self.views = keys[:, :, :length], values[:, :, :length]
-        self.keys, self.values = self.views
+        keys, values = (buffer[:, :, self._start : self._start + length] for buffer in self.buffers)
+        self.views = self.keys, self.values = keys, values
+
+    def drop(self, count: int) -> None:
+        """Remove the first `count` tokens from the views."""
+        self._start += count
+        self.set_length(self.length - count)
 
     def shrink(self) -> None:
         """Replace the buffers by copies of the views."""
         keys, values = self.views
-        self.buffers = keys.clone(), values.clone()
+        self.buffers, self._start = (keys.clone(), values.clone()), 0
         self.set_length(self.length)
 
     def extend(
@@ -79,11 +83,11 @@ class _Layer(DynamicLayer):
     ) -> None:
         """Append keys and values of new tokens, and move their padding to the left of the row."""
         old, length = self.length, self.length + keys.shape[-2]
-        if self.buffers[0].shape[-2] < length:
+        if self.buffers[0].shape[-2] < self._start + length:
             larger = _reserve(keys, len(keys), 2 * length), _reserve(values, len(values), 2 * length)
             for buffer, view in zip(larger, self.views, strict=True):
                 buffer[:, :, :old] = view
-            self.buffers = larger
+            self.buffers, self._start = larger, 0
         self.set_length(length)
         for view, new in zip(self.views, (keys, values), strict=True):
             view[:, :, old:] = new
@@ -212,13 +216,13 @@ class TransformersBatch:
     @torch.inference_mode()
     def feed(self, token_ids: Sequence[Sequence[int]]) -> Logits:
         """Feed tokens to each row; see `Batch.feed`."""
-        self._apply_rollbacks()
+        self._align()
         return _to_host(self._forward(self._cache, self._lengths, token_ids, 1)[:, -1])
 
     @torch.inference_mode()
     def feed_multi(self, token_ids: Sequence[Sequence[int]], logits_to_keep: int) -> Logits:
         """Feed tokens to each row and return the logits of the last ones; see `SupportsLookahead`."""
-        self._apply_rollbacks()
+        self._align()
         return _to_host(
             self._forward(self._cache, self._lengths, token_ids, logits_to_keep)[:, -logits_to_keep:]
         )
@@ -231,7 +235,7 @@ class TransformersBatch:
         scored = [number for number, branch in enumerate(branches) if len(branch) > 1]
         if not scored:
             return scores
-        self._apply_rollbacks()
+        self._align()
         length = self._lengths[row]
         cache = self._cache.select([row] * len(scored), self._total - length)
         inputs = [branches[number][:-1] for number in scored]
@@ -269,14 +273,14 @@ class TransformersBatch:
     @torch.inference_mode()
     def shrink(self) -> None:
         """Free reserved memory; see `SupportsShrink`."""
-        self._apply_rollbacks()
+        self._align()
         for layer in self._cache.batch_layers:
             layer.shrink()
 
     @torch.inference_mode()
     def fork(self, row: int, length: int, count: int) -> TransformersBatch:
         """Copy the start of a row to a new batch; see `SupportsTransfer`."""
-        self._apply_rollbacks()
+        self._align()
         cache = self._cache.select([row] * count, self._total - self._lengths[row])
         for layer in cache.batch_layers:
             layer.set_length(length)
@@ -285,7 +289,7 @@ class TransformersBatch:
     @torch.inference_mode()
     def take(self, row: int) -> TransformersBatch:
         """Move a row to a new batch, without a copy if it is the only one; see `SupportsTransfer`."""
-        self._apply_rollbacks()
+        self._align()
         length = self._lengths[row]
         cache = self._cache if len(self._lengths) == 1 else self._cache.select([row], self._total - length)
         self.select([number for number in range(len(self._lengths)) if number != row])
@@ -296,10 +300,10 @@ class TransformersBatch:
         """Append the rows of another batch, without a copy if this one has none; see `SupportsTransfer`."""
         if not isinstance(other, TransformersBatch):
             raise TypeError(f"the rows of a {type(other).__name__} are not those of this model")
-        other._apply_rollbacks()
+        other._align()
         cache = other._cache
         if self._lengths:
-            self._apply_rollbacks()
+            self._align()
             cache = self._new_cache(
                 present.concat(added)
                 for present, added in zip(self._cache.batch_layers, cache.batch_layers, strict=True)
@@ -319,16 +323,21 @@ class TransformersBatch:
     def _total(self) -> int:
         return self._cache.length
 
-    def _apply_rollbacks(self) -> None:
-        """Apply pending rollbacks to the cache: crop the common surplus, and shift the rows with a larger surplus."""
-        if not any(self._surplus):
-            return
-        total, common = self._total, min(self._surplus)
+    def _align(self) -> None:
+        """Align the rows at the right after rollbacks: crop the common surplus, and shift the rows with a larger one.
+
+        Rows that read different numbers of tokens leave padding at the left of all rows, which is removed.
+        """
+        total, common = self._total, min(self._surplus, default=0)
+        padding = total - common - max(self._lengths, default=total - common)
         for layer in self._cache.batch_layers:
-            layer.set_length(total - common)
+            if common:
+                layer.set_length(total - common)
             for row, surplus in enumerate(self._surplus):
                 if surplus > common:
                     layer.shift(row, surplus - common, total - surplus)
+            if padding:
+                layer.drop(padding)
         self._surplus = [0] * len(self._surplus)
 
     def _forward(
