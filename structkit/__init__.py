@@ -352,6 +352,20 @@ _HOMES = {
 }
 """Modules of the classes; errors are in `structkit.errors`, other functions in `structkit.api.single`."""
 
+_OTHER_NAMES = {
+    "ModelRetry": "raise structkit.Retry",
+    "RunContext": "annotate the first parameter with structkit.Context",
+    "ToolReturn": "return a class of pydantic whose fields with Field(exclude=True) the model does not read",
+    "Runner": "call the method run of the agent",
+    "function_tool": "pass the function in Agent(tools=[...]), or structkit.tool(f) with options",
+    "json_schema": "write structkit.JsonSchema",
+    "regex": "write structkit.Regex",
+    "choice": "write structkit.Choice",
+    "cfg": "write structkit.Grammar",
+    "patch": "models are made by from_openai(client, model)",
+}
+"""Names of other libraries, with what to write."""
+
 _NAMES_OF_MODULES = {
     "testing": ("RandomModel", "ScriptedModel", "byte_vocabulary", "small_vocabulary", "strategy"),
     "processors": ("MASK", "Penalty", "Processor", "Suppress"),
@@ -396,6 +410,8 @@ def _missing(name: str) -> AttributeError:
         makers = [each for each in __all__ if each.startswith("from_")]
         if homes:
             remedy = f"; write structkit.{homes[0]}.{name}"
+        elif name in _OTHER_NAMES:
+            remedy = f"; {_OTHER_NAMES[name]}"
         elif name.startswith("from_"):
             remedy = f"; models are made by load, connect, {', '.join(makers)}"
     message = f"module 'structkit' has no attribute {name!r}{remedy}"

@@ -164,6 +164,8 @@ def test_names_of_other_libraries_have_a_remedy() -> None:
         AttributeError, match=r"'from_ollama'; models are made by load, connect, from_anthropic, "
     ):
         _ = wrong.from_ollama
+    with pytest.raises(AttributeError, match=r"no attribute 'ModelRetry'; raise structkit\.Retry$"):
+        _ = wrong.ModelRetry
     with pytest.raises(AttributeError, match=r"^module 'structkit' has no attribute 'Extract'$"):
         _ = wrong.Extract
 

@@ -216,10 +216,14 @@ class RunBudget:
 
     def exceeded(self, limit: LimitName, record: RunRecord) -> UsageLimitExceeded:
         """Return the error for a limit that the run has reached."""
+        remedy = (
+            "let the tools return less, take a model with a larger context"
+            if limit == "context"
+            else "increase the limit"
+        )
         return UsageLimitExceeded(
             f"the run reached {self.describe(limit)} before a result (after {record.steps} steps with "
-            f"{len(record.calls)} calls); increase the limit, or make the agent with on_limit='answer' for a result "
-            "within it",
+            f"{len(record.calls)} calls); {remedy}, or make the agent with on_limit='answer' for a result within it",
             limit=limit,
             record=record,
         )

@@ -184,6 +184,7 @@ def test_a_context_without_room_raises() -> None:
             limits.add(agent.run("x").finish_reason)
         except sk.UsageLimitExceeded as error:
             limits.add(str(error).split(" before ")[0])
+            assert "take a model with a larger context" in str(error)
     assert limits == {"stop", "the run reached context=400 tokens of the model"}
 
 
