@@ -67,11 +67,10 @@ def without_other_constants(nodes: Sequence[Schema]) -> tuple[Schema, ...]:
 def allowed_constants(nodes: Sequence[Schema], oracle: StringOracle) -> Schema | None:
     """Return the intersection of nodes, one of which lists scalars; `None` if none does, or an answer is not known.
 
-        >>> from structkit.schema.algebra.membership import contains_value
-    from structkit.schema.algebra.string_oracle import UNDECIDED
-        >>> lists = [Union((Const("1"), Const('"a"'))), Union((String(), Const("2")))]
-        >>> allowed_constants(lists, UNDECIDED)
-        Const(note=None, text='"a"')
+    >>> from structkit.schema.algebra.string_oracle import UNDECIDED
+    >>> lists = [Union((Const("1"), Const('"a"'))), Union((String(), Const("2")))]
+    >>> allowed_constants(lists, UNDECIDED)
+    Const(note=None, text='"a"')
     """
     listed = next((node for node in nodes if isinstance(node, Union) and lists_scalars(node)), None)
     if listed is None:
@@ -113,10 +112,9 @@ def subtract_constants(left: Schema, right: Schema, reason: str) -> Schema | Non
 def possible_texts(branches: Sequence[Schema], strings: String, oracle: StringOracle) -> dict[Schema, bool]:
     """Return for each branch that is the constant of a string whether it may be one of the strings.
 
-        >>> from structkit.schema.algebra.membership import contains_value
-    from structkit.schema.algebra.string_oracle import UNDECIDED
-        >>> possible_texts([Const('"ab"'), Const("1")], String(patterns=("a",)), UNDECIDED)
-        {Const(note=None, text='"ab"'): True}
+    >>> from structkit.schema.algebra.string_oracle import UNDECIDED
+    >>> possible_texts([Const('"ab"'), Const("1")], String(patterns=("a",)), UNDECIDED)
+    {Const(note=None, text='"ab"'): True}
     """
     texts = [branch for branch in branches if isinstance(branch, Const) and branch.text[0] == '"']
     if not texts:

@@ -252,6 +252,11 @@ def _pieces(left: Schema, right: Schema, intersector: Intersector, path: SchemaP
             answer = contains_value(right, json.loads(text), intersector.oracle)
             if answer is None and text[0] in "[{":
                 yield difference(expand(left), right, intersector, path)
+            elif answer is None and isinstance(right, String):
+                # Strings that may be of a format are left out when they are lowered.
+                yield from _pieces(
+                    String(patterns=(literal_pattern(json.loads(text)),)), right, intersector, path
+                )
             elif answer is None:
                 raise UnsupportedKeyword(
                     "not",
