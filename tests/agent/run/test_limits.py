@@ -176,7 +176,7 @@ def test_a_context_without_room_raises() -> None:
     def essay(about: str) -> str:
         return "It is a long story. " * 400
 
-    limits = set()
+    limits, remedies = set(), set()
     for seed in range(12):
         model = RandomModel(seed, brevity=3, context_length=400)
         agent = sk.Agent(model, [essay], output_type=Flight, max_steps=30)
@@ -184,8 +184,10 @@ def test_a_context_without_room_raises() -> None:
             limits.add(agent.run("x").finish_reason)
         except sk.UsageLimitExceeded as error:
             limits.add(str(error).split(" before ")[0])
-            assert "take a model with a larger context" in str(error)
+            remedies.add(error.remedy)
     assert limits == {"stop", "the run reached context=400 tokens of the model"}
+    assert len(remedies) == 1
+    assert "a model with a larger context" in str(remedies)
 
 
 @pytest.mark.parametrize("run", RUNS)
