@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.memory:
         _memory(model, options.memory)
         return 0
-    setting = Setting(model, 200, CLOCKS[options.clock])
+    setting = Setting(model, 200, CLOCKS[options.clock], is_trained=True)
     print("| prompts | batch | " + " | ".join(ENGINES) + " | passes without and with drafts |")
     print("| --- | ---: | " + "---: | " * (len(ENGINES) + 1))
     for task, (target, make) in TASKS.items():
