@@ -6,9 +6,10 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -78,45 +79,35 @@ def waiting() -> int:
     return sum(thread.name in ("structkit-reply", "structkit-value") for thread in threading.enumerate())
 
 
-def cancel_task(model: TextModel, server: Silent) -> None:
+def cancel(work: Coroutine[Any, Any, object], server: Silent, requests: int = 1) -> None:
+    """Cancel some work when the server has received its requests."""
+
     async def run() -> None:
-        task = asyncio.ensure_future(sk.aextract(model, "one", Target))
-        while not server.requests:
+        task = asyncio.ensure_future(work)
+        while server.requests < requests:
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(run())
+
+
+def cancel_task(model: TextModel, server: Silent) -> None:
+    cancel(sk.aextract(model, "one", Target), server)
 
 
 def cancel_many(model: TextModel, server: Silent) -> None:
-    async def run() -> None:
-        task = asyncio.ensure_future(sk.aextract_many(model, ["one"] * 3, Target))
-        while server.requests < 3:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    cancel(sk.aextract_many(model, ["one"] * 3, Target), server, requests=3)
 
 
 def leave_stream(model: TextModel, server: Silent) -> None:
-    async def run() -> None:
-        async def read() -> None:
-            async with sk.astream(model, "one", Target) as stream:
-                async for _ in stream:
-                    pass
+    async def read() -> None:
+        async with sk.astream(model, "one", Target) as stream:
+            async for _ in stream:
+                pass
 
-        task = asyncio.ensure_future(read())
-        while not server.requests:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    cancel(read(), server)
 
 
 def time_out(model: TextModel, server: Silent) -> None:
