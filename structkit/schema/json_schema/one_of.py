@@ -16,6 +16,7 @@ from typing import Protocol
 from structkit.schema.algebra.disjoint import disjoint_before_definitions
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.ir.constructors import object_, union
+from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
@@ -105,10 +106,15 @@ class _Choice:
     is_overlapping: bool
     open_names: set[str] = field(default_factory=set)
 
+    @property
+    def definitions(self) -> Definitions:
+        """The definitions of the document."""
+        return self.parser.intersector.definitions
+
     def disjoint(self, nodes: Sequence[Schema]) -> Schema | None:
         """Return the union of nodes that are disjoint, as far as it is known; `None` for others."""
         intersector = self.parser.intersector
-        answer = disjoint_before_definitions(nodes, intersector.oracle, self.find_superset)
+        answer = disjoint_before_definitions(nodes, intersector.oracle, self.definitions.find_superset)
         if answer is None and not self.is_overlapping:
             # Only references to definitions that are being parsed postpone the proof, and so a second parsing.
             self.parser.postpone(nodes, self.path)
@@ -124,11 +130,6 @@ class _Choice:
                 found = self.parser.difference(found, part, self.path)
         return found
 
-    def find_superset(self, name: str) -> Schema | None:
-        """Return what has all values of a definition, or `None` if it is not known yet."""
-        intersector = self.parser.intersector
-        return intersector.definitions.superset(name) or intersector.find(name)
-
     def narrowed(self, parts: Sequence[Schema]) -> Schema | None:
         """Return the objects of exactly one part that one key tells apart from each other part; `None` if none does.
 
@@ -137,7 +138,7 @@ class _Choice:
         """
         intersector = self.parser.intersector
         intersector.charge(len(parts) ** 2 // 4, self.path)
-        excluded = [self._objects(part, self.find_superset) for part in parts]
+        excluded = [self._objects(part, self.definitions.find_superset) for part in parts]
         found: list[Schema] = []
         for number, part in enumerate(parts):
             own = self._objects(part, intersector.find)
@@ -196,7 +197,10 @@ class _Choice:
 
     def _are_disjoint(self, left: Schema, right: Schema) -> bool:
         intersector = self.parser.intersector
-        return disjoint_before_definitions((left, right), intersector.oracle, self.find_superset) is True
+        return (
+            disjoint_before_definitions((left, right), intersector.oracle, self.definitions.find_superset)
+            is True
+        )
 
     def exclude(self, nodes: Sequence[Schema]) -> Schema:
         """Return the values of exactly one of some nodes that overlap."""
@@ -205,7 +209,9 @@ class _Choice:
         intersector.charge(len(nodes) ** 2 // 4, self.path)
         overlapping: list[list[Schema]] = [[] for _ in nodes]
         for (i, one), (j, other) in combinations(enumerate(nodes), 2):
-            if not disjoint_before_definitions((one, other), intersector.oracle, self.find_superset):
+            if not disjoint_before_definitions(
+                (one, other), intersector.oracle, self.definitions.find_superset
+            ):
                 overlapping[i].append(other)
                 overlapping[j].append(one)
         return union(
