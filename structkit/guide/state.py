@@ -14,9 +14,9 @@ from structkit.automaton.runtime.distinct import forbidden_suffixes
 from structkit.automaton.runtime.short_text import seen_texts
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 from structkit.index.index import Index
+from structkit.index.rows.arena import LABEL_SHIFT
 from structkit.index.rows.mask import Mask, sparse_mask, union, write_union
 from structkit.index.rows.row import NO_EXIT_NODES, Row
-from structkit.index.rows.walk_kernels import LABEL_SHIFT
 from structkit.limits import Work
 from structkit.vocabulary.trie import sorted_set
 

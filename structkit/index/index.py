@@ -26,7 +26,7 @@ from structkit.index.distance import tokenize
 from structkit.index.distance.token_distance import TokenDistance
 from structkit.index.guide_file import DiskKey, GuideFile, GuideSaver
 from structkit.index.rows import walk_kernels
-from structkit.index.rows.arena import ARENA_SIZE, COLUMNS, group_by_signature
+from structkit.index.rows.arena import ARENA_SIZE, COLUMNS, LABEL_SHIFT, group_by_signature
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.regular import RegularRows
 from structkit.index.rows.row import NO_EXIT_NODES, Row, RowCache, RowKey
@@ -447,7 +447,7 @@ class Index:
                 )  # fmt: skip
             if found >= 0:
                 exits = scratch.exit_nodes[:found].copy() if found else NO_EXIT_NODES
-                if len(nodes) > 1 or len(reached) or (found and int(exits.max()) >> walk_kernels.LABEL_SHIFT):
+                if len(nodes) > 1 or len(reached) or (found and int(exits.max()) >> LABEL_SHIFT):
                     # Those of the first walk precede the others, and labels those of later trie nodes. Behind trie
                     # nodes that lie behind one another they repeat, and would again in each row below.
                     exits = sorted_set(exits)

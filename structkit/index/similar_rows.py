@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from structkit.automaton.core.kernels import OPERATION_BITS
 from structkit.automaton.runtime.automaton import Automaton
+from structkit.index.rows.arena import LABEL_SHIFT
 from structkit.index.rows.mask import Mask
 from structkit.index.rows.row import Row
-from structkit.index.rows.walk_kernels import LABEL_SHIFT
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Difference", "SimilarRows"]

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from structkit.errors import VocabularyError
+from structkit.index.rows.arena import LABEL_SHIFT
 from structkit.index.rows.subtrees import subtrees_of
-from structkit.index.rows.walk_kernels import LABEL_SHIFT
 from structkit.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["trie_arrays"]

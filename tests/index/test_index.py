@@ -14,8 +14,8 @@ from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.rows import scratch
+from structkit.index.rows.arena import LABEL_SHIFT
 from structkit.index.rows.row import Row
-from structkit.index.rows.walk_kernels import LABEL_SHIFT
 from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import (
     CharClass,

@@ -7,13 +7,13 @@ from __future__ import annotations
 import numpy as np
 
 from structkit.automaton.core.jit import helper, inlined, kernel
-from structkit.automaton.core.kernels import OPERATION_BITS
+from structkit.automaton.core.kernels import MAX_LABEL, OPERATION_BITS
 
 __all__ = [
     "ACTIVE", "ARENA_SIZE", "BELOW", "BUCKETS", "CHILD", "COLUMNS", "COUNT", "ENDED", "FOLLOWING", "HIGH", "KNOWN",
-    "KNOWN_STATE", "LAST", "LOOP_STATE", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "REMAINING", "SEEN", "STATE",
-    "TOP", "add_first", "any_may_end", "are_same", "find", "group_by_signature", "intern", "is_loop",
-    "may_end", "may_follow", "mixed", "only_loops", "signature",
+    "KNOWN_STATE", "LABEL_SHIFT", "LAST", "LOOP_STATE", "LOW", "MAX_REPEATED", "MOVED", "MOVED_COUNT", "OVERFLOW",
+    "REMAINING", "SEEN", "STATE", "TOP", "add_exits", "add_first", "any_may_end", "are_same", "find",
+    "group_by_signature", "intern", "is_loop", "may_end", "may_follow", "mixed", "only_loops", "signature",
 ]
 
 ARENA_SIZE = 1 << 11
@@ -56,6 +56,13 @@ LOOP_STATE, LOOP_KIND, LOOP_BYTES, DEAD_BYTES = (
 
 COLUMNS = DEAD_BYTES + 2
 """How many columns an arena has."""
+
+OVERFLOW = -1
+"""What a kernel answers when the arena is full."""
+
+LABEL_SHIFT = 25
+"""The bits of an exit node that are the trie node; the others are the label with which the rule ends, plus 1."""
+
 
 @helper
 def find(arena, bottom, top, state, count, below):
@@ -133,6 +140,30 @@ def may_end(
         if arena[place, KNOWN_BYTES + (byte >> 6)] >> np.int64(byte & 63) & 1:
             return True
     return False
+
+
+@helper
+def add_exits(
+    arena, node, ended, child_first, child_count, child_byte, row, targets, classes, rule, has_moves, exit_nodes, found
+):
+    """Add a trie node for each way in which the rule may have ended there; returns their number, or `OVERFLOW`."""
+    if found + MAX_LABEL + 2 >= len(exit_nodes):
+        return np.int64(OVERFLOW)
+    if ended & 1:
+        exit_nodes[found] = node
+        found += 1
+    labels, label = ended >> 1, np.int64(1)
+    while labels:
+        following = arena[label, FOLLOWING]
+        if labels & 1 and (
+            not has_moves[following]
+            or may_follow(node, following, child_first, child_count, child_byte, row, targets, classes, rule)
+        ):
+            exit_nodes[found] = node + (label << LABEL_SHIFT)
+            found += 1
+        labels >>= 1
+        label += 1
+    return np.int64(found)
 
 
 @inlined

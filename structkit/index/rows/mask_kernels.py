@@ -58,6 +58,7 @@ from structkit.automaton.runtime.frame_kernels import (
     state_behind,
     sum_costs,
 )
+from structkit.index.rows.arena import LABEL_SHIFT, OVERFLOW
 from structkit.index.rows.row_kernels import (
     ARENA,
     BASE,
@@ -100,8 +101,8 @@ from structkit.index.rows.row_kernels import (
     key_counts,
     store_row,
 )
-from structkit.index.rows.walk_kernels import LABEL_SHIFT, OVERFLOW, walk
 from structkit.index.rows.walk_kernels import MISSING as WALK_MISSING
+from structkit.index.rows.walk_kernels import walk
 
 __all__ = [
     "CONFIGURATION",

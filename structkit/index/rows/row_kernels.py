@@ -51,7 +51,7 @@ from structkit.automaton.runtime.frame_kernels import (
     intern_list,
 )
 from structkit.automaton.runtime.frame_kernels import SLOTS as FIRST_SLOT
-from structkit.index.rows.walk_kernels import LABEL_SHIFT
+from structkit.index.rows.arena import LABEL_SHIFT
 
 __all__ = [
     "ARENA", "BASE", "BASES", "CHILD_BYTE", "CHILD_COUNT", "CHILD_FIRST", "CHILD_NODE", "DONE", "EOS_VALUES",

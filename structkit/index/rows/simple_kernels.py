@@ -13,9 +13,17 @@ import numpy as np
 
 from structkit.automaton.core.jit import helper, inlined, kernel
 from structkit.automaton.core.kernels import OPERATION_BITS
-from structkit.index.rows.arena import FOLLOWING, KNOWN, KNOWN_STATE, LOOP_STATE, may_end, only_loops
+from structkit.index.rows.arena import (
+    FOLLOWING,
+    KNOWN,
+    KNOWN_STATE,
+    LOOP_STATE,
+    add_exits,
+    may_end,
+    only_loops,
+)
 from structkit.index.rows.subtrees import LEADS
-from structkit.index.rows.walk_kernels import add_exits, allow
+from structkit.index.rows.walk_kernels import allow
 
 __all__ = ["walk_simple"]
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from structkit.automaton.core.jit import helper, inlined, kernel
 from structkit.automaton.core.kernels import (
-    MAX_LABEL,
     OPERATION_BITS,
     OPERATION_MASK,
     UNREACHABLE,
@@ -37,10 +36,12 @@ from structkit.index.rows.arena import (
     MAX_REPEATED,
     MOVED,
     MOVED_COUNT,
+    OVERFLOW,
     REMAINING,
     SEEN,
     STATE,
     TOP,
+    add_exits,
     add_first,
     any_may_end,
     are_same,
@@ -54,16 +55,10 @@ from structkit.index.rows.arena import (
 )
 from structkit.index.rows.subtrees import LEADS
 
-__all__ = ["LABEL_SHIFT", "MISSING", "OVERFLOW", "UNREACHABLE", "add_exits", "allow", "walk"]
-
-OVERFLOW = -1
-"""What a kernel answers when the arena is full."""
+__all__ = ["MISSING", "OVERFLOW", "UNREACHABLE", "allow", "walk"]
 
 MISSING = -2
 """What a kernel answers when rules are called that are not built."""
-
-LABEL_SHIFT = 25
-"""The bits of an exit node that are the trie node; the others are the label with which the rule ends, plus 1."""
 
 
 @helper
@@ -92,7 +87,8 @@ def _epsilon_closure(
     it does.
     Returns `(top, high, ended)`, `ended` how the rule of the frame that the walk began with may have ended: 1 if
     without a label, and a bit for each label. `top` is `OVERFLOW` if the arena is full.
-    Rules that are not built are not entered, but marked in `missing`.
+    Rules that are not built are not entered, but marked in `missing`; behind a leaf of the trie, where no byte follows,
+    the frame that calls one stays active instead.
     """
     ended = np.int64(0)
     kept = low
@@ -113,7 +109,8 @@ def _epsilon_closure(
         below = arena[frame, BELOW]
         rest = arena[frame, REMAINING]
         r = rule[state]
-        if has_moves[state]:
+        is_active = has_moves[state]
+        if is_active:
             arena[kept, ACTIVE] = frame
             kept += 1
         if final[state] and count >= min_count[r]:
@@ -173,7 +170,12 @@ def _epsilon_closure(
             if after < 0:
                 continue
             if start[callee] < 0:
-                missing[callee] = missing[-1] = True
+                if node < 0 or child_count[node] > 0:
+                    missing[callee] = missing[-1] = True
+                elif not is_active:
+                    is_active = True
+                    arena[kept, ACTIVE] = frame
+                    kept += 1
                 continue
             if top + 2 >= len(arena) or kept + 2 >= waiting:
                 return OVERFLOW, kept, ended
@@ -250,30 +252,6 @@ def allow(trie_ids, first, last, mask, words, filled):
             filled += 1
         mask[word] |= np.uint32(1) << np.uint32(trie_ids[i] & 31)
     return filled
-
-
-@helper
-def add_exits(
-    arena, node, ended, child_first, child_count, child_byte, row, targets, classes, rule, has_moves, exit_nodes, found
-):
-    """Add a trie node for each way in which the rule may have ended there; returns their number, or `OVERFLOW`."""
-    if found + MAX_LABEL + 2 >= len(exit_nodes):
-        return np.int64(OVERFLOW)
-    if ended & 1:
-        exit_nodes[found] = node
-        found += 1
-    labels, label = ended >> 1, np.int64(1)
-    while labels:
-        following = arena[label, FOLLOWING]
-        if labels & 1 and (
-            not has_moves[following]
-            or may_follow(node, following, child_first, child_count, child_byte, row, targets, classes, rule)
-        ):
-            exit_nodes[found] = node + (label << LABEL_SHIFT)
-            found += 1
-        labels >>= 1
-        label += 1
-    return np.int64(found)
 
 
 @inlined
