@@ -259,6 +259,8 @@ def raw_intersection(languages: Iterable[Node], min_length: int, max_length: int
     )
     if body == _ANY_TEXT or lengths is NEVER:
         return lengths
+    if lengths == _ANY_TEXT:
+        return body
     # Lengths are intersected last, so that they multiply the size of one intersection only.
     return _intersect(lengths, body)
 

@@ -30,6 +30,7 @@ from structkit.regex.nodes import (
     SeparatedList,
     Seq,
 )
+from structkit.testing import byte_vocabulary
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.guide.reference import ReferenceCursor
 from tests.languages import plain_nodes, recursive_rules, vocabulary
@@ -335,6 +336,23 @@ def test_guide_with_full_arrays_continues(monkeypatch: pytest.MonkeyPatch) -> No
     cursor.rollback(1400)
     assert len(_mask(cursor)) > 20 and cursor.is_accepting and cursor.min_tokens_to_end() == 0
     assert other.fork().token_ids == (ord("b"),) * 15 and _mask(other) == _mask(cursor)
+
+
+def test_a_rule_is_built_when_a_text_enters_it() -> None:
+    guide = compile(
+        {"type": "object", "properties": {"a": {"type": "integer"}}}, byte_vocabulary(), cache=False
+    )
+    cursor, out = guide.cursor(), np.empty(guide.vocabulary.mask_words, np.uint32)
+    numbers = []
+    for byte in b'{"':
+        cursor.fill_mask(out)
+        assert out[byte >> 5] >> (byte & 31) & 1
+        numbers.append(len(guide.automaton.built))
+        cursor.advance(byte)
+    assert numbers == [numbers[0]] * 2  # the mask before `"` does not need the rule of other keys
+    cursor.fill_mask(out)
+    assert len(guide.automaton.built) > numbers[0]
+    assert out[ord("b") >> 5] >> (ord("b") & 31) & 1
 
 
 def test_threads_build_lazy_rules_of_one_guide() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NoReturn, TypeAlias
 
 from structkit.errors import PatternError
@@ -35,6 +36,9 @@ _MAX_COUNT = 2**32 - 2
 
 _FIRST_PLACEHOLDER = 0xF0000
 _LAST_PLACEHOLDER = 0x10FFFD
+
+_QUANTIFIERS = "*+?{"
+"""The characters with which a quantifier can begin."""
 
 _ASCII_SPACE = " \t\n\r\v\f"
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -145,9 +149,9 @@ class _Scanner:
                     self.position += 1
                     self.add(ANY if self.flags.dot_all else complement(single_char("\n")))
                 case character:
-                    if not self.quantifier():
+                    if character not in _QUANTIFIERS or not self.quantifier():
                         self.position += 1
-                        self.add(self.literal(character))
+                        self.add(self.side(self.fold(_exactly(character))))
         if self.groups:
             self.fail("this group is not closed", self.groups[-1][0])
         self.structure("")
@@ -203,9 +207,6 @@ class _Scanner:
             raise UnsupportedAnchor(message, self.position - 1)
         self.add(Anchor(start))
         self.repeat_error = "an anchor cannot be repeated"
-
-    def literal(self, character: str) -> CharClass:
-        return self.side(self.fold(UncertainClass.exactly(single_char(character))))
 
     def side(self, span: UncertainClass) -> CharClass:
         """Return the certain characters of a class; the possible ones where a lookaround excludes them."""
@@ -447,17 +448,19 @@ class _Scanner:
             return low
         if self.syntax == "shared" and self.pattern.startswith("--", self.position):
             self.fail("Rust reads `--` in a class as a set difference, and `re` does not; escape it")
-        if low.single is None and self.dialect == "ecma":
+        first = low.single
+        if first is None and self.dialect == "ecma":
             return low  # the `-` is a literal
         self.position += 1
         high = self.member()
-        if low.single is None or high.single is None:
+        last = high.single
+        if first is None or last is None:
             if self.dialect == "ecma":
                 return UncertainClass.union([low, high, UncertainClass.exactly(single_char("-"))])
             self.fail("a range needs a single character on each side", column)
-        if low.single > high.single:
+        if first > last:
             self.fail("the start of this range is greater than its end", column)
-        return UncertainClass.exactly(char_class([(low.single, high.single)]))
+        return UncertainClass.exactly(char_class([(first, last)]))
 
     def member(self) -> UncertainClass:
         character = self.pattern[self.position]
@@ -473,7 +476,12 @@ class _Scanner:
         ):
             self.fail(f"`{character}` in a class has a special meaning in Rust, and not in `re`; escape it")
         self.position += 1
-        return UncertainClass.exactly(CharClass(((ord(character),) * 2,)))
+        return UncertainClass.exactly(CharClass(((ord(character), ord(character)),)))
+
+
+@lru_cache(maxsize=256)
+def _exactly(character: str) -> UncertainClass:
+    return UncertainClass.exactly(single_char(character))
 
 
 def _leaf(atom: CharClass | Anchor) -> AnchoredNode:

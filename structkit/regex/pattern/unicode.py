@@ -53,6 +53,8 @@ class UncertainClass:
 
     def negated(self) -> UncertainClass:
         """Return the complement."""
+        if self.certain is self.possible:
+            return UncertainClass.exactly(complement(self.certain))
         return UncertainClass(complement(self.possible), complement(self.certain))
 
     def intersection(self, other: UncertainClass) -> UncertainClass:
@@ -75,13 +77,18 @@ class UncertainClass:
     @property
     def single(self) -> int | None:
         """The only character of the class; `None` unless there is exactly one."""
-        (first, last), *others = self.certain.ranges or ((0, 1),)
-        return first if first == last and not others and self.certain == self.possible else None
+        ranges = self.certain.ranges
+        if len(ranges) != 1 or ranges[0][0] != ranges[0][1]:
+            return None
+        return ranges[0][0] if self.certain is self.possible or self.certain == self.possible else None
 
     @classmethod
     def union(cls, spans: Sequence[UncertainClass]) -> UncertainClass:
         """Return the characters in any of the classes."""
-        return cls(union(span.certain for span in spans), union(span.possible for span in spans))
+        certain = union([span.certain for span in spans])
+        if all(span.certain is span.possible for span in spans):
+            return cls.exactly(certain)
+        return cls(certain, union([span.possible for span in spans]))
 
 
 def shorthand(letter: str, dialect: Dialect, *, ascii_only: bool = False) -> UncertainClass:
