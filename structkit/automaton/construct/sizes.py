@@ -23,10 +23,16 @@ from structkit.regex.nodes import (
     Substring,
 )
 
-__all__ = ["Sizes", "is_large"]
+__all__ = ["Sizes", "is_large", "repeats_letters"]
 
 _MAX_UNROLLED_STATES = 64
 """Maximum NFA states of an unrolled repetition; larger repetitions are counted."""
+
+_MAX_UNROLLED_LETTERS, _LETTERS = 16, 24
+"""Maximum repetitions that are unrolled of a class with so many ASCII characters, where the counter is free.
+
+Each state of such a class allows a large part of the vocabulary, and its row takes up to 1 ms; one row serves all
+counts."""
 
 
 def is_large(node: Node, limits: Limits) -> bool:
@@ -34,6 +40,23 @@ def is_large(node: Node, limits: Limits) -> bool:
     if isinstance(node, Seq) and len(node.parts) == 2 and isinstance(node.parts[1], LiteralText):
         node = node.parts[0]
     return isinstance(node, Repeat) and Sizes(limits).is_large(node)
+
+
+def repeats_letters(node: Node) -> bool:
+    """Return whether a node repeats a class of many characters so often that a counter is faster, if one is free.
+
+    >>> letters = CharClass(((97, 122),))
+    >>> repeats_letters(Repeat(letters, 1, 32)), repeats_letters(Repeat(letters, 1, 8))
+    (True, False)
+    """
+    if not isinstance(node, Repeat) or not isinstance(node.part, CharClass):
+        return False
+    iterations = node.min_count if node.max_count is None else node.max_count
+    ascii_ranges = [(first, min(last, 0x7F)) for first, last in node.part.ranges if first < 0x80]
+    return (
+        iterations > _MAX_UNROLLED_LETTERS
+        and sum(last - first + 1 for first, last in ascii_ranges) >= _LETTERS
+    )
 
 
 class Sizes:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structkit.automaton.construct.arithmetic import multiples
 from structkit.automaton.construct.nfa import Nfa
 from structkit.automaton.construct.optional_parts import group_optional, optional_run
-from structkit.automaton.construct.sizes import Sizes
+from structkit.automaton.construct.sizes import Sizes, repeats_letters
 from structkit.automaton.construct.utf8 import byte_sequences, class_edges
 from structkit.automaton.core.dfa import DEAD, ENTER, EXIT, NO_OP, Callee, Dfa
 from structkit.automaton.core.kernels import OPERATION_BITS
@@ -81,8 +81,10 @@ def build_nfa(
     builder = _Builder(limits, rules, compile_part, count=count and rules is None)
     parts = node.parts if isinstance(node, Seq) else (node,)
     state = 0
+    counted = [part for part in parts if isinstance(part, Repeat) and builder.is_large(part)]
+    counted = counted or [part for part in parts if isinstance(part, Repeat) and repeats_letters(part)][:1]
     for part in parts:
-        if isinstance(part, Repeat) and rules is None and builder.is_large(part):
+        if isinstance(part, Repeat) and rules is None and part in counted:
             state = builder.repeat_inline(part, state)
         else:
             state = builder.emit(part, state)

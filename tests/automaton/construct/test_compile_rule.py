@@ -132,6 +132,23 @@ def test_a_counted_repetition_accepts_exactly_its_counts(
             assert Reader(automaton).accepts(text.encode()) == bool(expected.fullmatch(text)), text
 
 
+def test_repeated_letters_are_counted_unless_a_larger_repetition_is() -> None:
+    letters, digits = CharClass(((0x41, 0x5A), (0x61, 0x7A))), CharClass(((0x30, 0x39),))
+    for node, max_count, unrolled in (
+        (Seq((Repeat(letters, 1, 64), LiteralText("!"))), 64, 0),
+        (Seq((Repeat(letters, 17, 20), Repeat(digits, 0, 100))), 100, 17),
+        (Seq((Repeat(letters, 1, 16), LiteralText("!"))), None, 16),
+        (Seq((Repeat(digits, 1, 40), LiteralText("!"))), None, 40),
+    ):
+        dfa = rule_dfa(node, Limits())
+        assert dfa.max_count == max_count and len(dfa.final) >= unrolled
+        expected = re.compile(pattern(node))
+        automaton = link(Rules(node, {}))
+        for n in (0, 1, 16, 17, 20, 21, 40, 41, 64, 65):
+            for text in ("x" * n, "x" * n + "!", "7" * n + "!", "x" * n + "7"):
+                assert Reader(automaton).accepts(text.encode()) == bool(expected.fullmatch(text)), text
+
+
 def test_ambiguous_iterations_are_unrolled() -> None:
     node = Repeat(Choice((LiteralText("a"), LiteralText("aa"), LiteralText("aaa"))), 50, 60)
     automaton = link(Rules(node, {}))
