@@ -196,7 +196,8 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
                 Strings come before what functions return, so the prompts of all runs have a common prefix.
             history: What the model reads of the `messages` of earlier runs: a function of these messages, or of the
                 context and the messages, sync or async, which returns messages; `"cut"` to drop the oldest turns when
-                the prompt needs more than half of the context; or a list. A run calls the functions once, before its
+                the prompt needs more than half of the context; `"shorten"` to shorten the oldest outputs of tools then,
+                also those of the run itself, before each step; or a list. A run calls the functions once, before its
                 first step, and its own messages stay complete. By default the model reads all, and a run raises
                 if they do not fit into the context.
             name: The name of the agent in logs and spans.

@@ -24,7 +24,10 @@ __all__ = [
 HistoryFunction: TypeAlias = "Callable[..., Sequence[Message] | Awaitable[Sequence[Message]]]"
 """A function, sync or async, of the messages of earlier runs, or of the run's context and these messages."""
 
-AnyHistory: TypeAlias = "Literal['cut'] | HistoryFunction | Sequence[Literal['cut'] | HistoryFunction]"
+HistoryName: TypeAlias = Literal["cut", "shorten"]
+"""What structkit does itself with messages that are too long for the context of the model."""
+
+AnyHistory: TypeAlias = "HistoryName | HistoryFunction | Sequence[HistoryName | HistoryFunction]"
 """The types that an agent accepts as `history`."""
 
 
@@ -35,30 +38,35 @@ class HistoryOptions:
     Attributes:
         functions: The functions, in order.
         cut: Whether a history that is too long for the context of the model is cut.
+        shorten: Whether the oldest outputs of tools are shortened, those of the run itself too, if the messages are too
+            long for the context of the model.
     """
 
     functions: tuple[Callback, ...] = ()
     cut: bool = False
+    shorten: bool = False
 
 
 def read_history_options(given: AnyHistory | None, deps_type: object) -> HistoryOptions:
     """Read the `history` of an agent.
 
     Raises:
-        TypeError: A part is neither `"cut"` nor a function of the messages.
+        TypeError: A part is neither `"cut"`, `"shorten"` nor a function of the messages.
         AgentError: A function expects other dependencies than `deps_type`.
     """
     if given is None:
         return HistoryOptions()
-    listed = given if isinstance(given, (list, tuple)) else [cast("Literal['cut'] | HistoryFunction", given)]
+    listed = given if isinstance(given, (list, tuple)) else [cast("HistoryName | HistoryFunction", given)]
     functions: list[Callback] = []
     for position, part in enumerate(listed):
         location = f"history[{position}]" if listed is given else "history"
         if callable(part) and not isinstance(part, type):
             functions.append(read_callback(part, location, ("messages",), deps_type))
-        elif part != "cut":
-            raise TypeError(f"{location} must be 'cut', or a function of messages, not {part!r:.60}")
-    return HistoryOptions(tuple(functions), "cut" in listed)
+        elif part not in ("cut", "shorten"):
+            raise TypeError(
+                f"{location} must be 'cut', 'shorten', or a function of messages, not {part!r:.60}"
+            )
+    return HistoryOptions(tuple(functions), cut="cut" in listed, shorten="shorten" in listed)
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:

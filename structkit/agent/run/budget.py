@@ -217,7 +217,7 @@ class RunBudget:
     def exceeded(self, limit: LimitName, record: RunRecord) -> UsageLimitExceeded:
         """Return the error for a limit that the run has reached."""
         remedy = (
-            "let the tools return less, take a model with a larger context"
+            "let the tools return less, make the agent with history='shorten', take a model with a larger context"
             if limit == "context"
             else "increase the limit"
         )
@@ -316,12 +316,38 @@ class RunBudget:
             raise GenerationError(
                 f"the prompt has {needed} tokens with the messages of earlier runs, and {config.model.name} has a "
                 f"context of {context}, which leaves no room for the result; pass fewer messages, or make the "
-                "agent with history='cut' or with a function that shortens them",
+                "agent with history='cut', history='shorten' or a function that shortens them",
                 place="messages",
             )
         return history
 
-    def _prompt_length(self, messages: Sequence[Message], header: PromptHeader) -> int:
+    def shorten_outputs(self, messages: Sequence[Message], header: PromptHeader | None) -> Sequence[Message]:
+        """Return messages with the oldest outputs truncated, so that the prompt needs at most half of the context.
+
+        Without `history="shorten"`, or if the prompt needs no more, they are unchanged.
+        """
+        context = self._config.context_length
+        if not self._config.history.shorten or context is None:
+            return messages
+        places = [at for at, message in enumerate(messages) if isinstance(message, Output)]
+
+        def shortened(count: int) -> list[Message]:
+            oldest = frozenset(places[:count])
+            return [
+                replace(message, content=self._truncate(message.content, MIN_RESULT_TOKENS))
+                if at in oldest and isinstance(message, Output)
+                else message
+                for at, message in enumerate(messages)
+            ]
+
+        count = bisect_left(
+            range(len(places)),
+            True,
+            key=lambda count: self._prompt_length(shortened(count), header) <= context // 2,
+        )
+        return shortened(count) if count else messages
+
+    def _prompt_length(self, messages: Sequence[Message], header: PromptHeader | None) -> int:
         return len(self._config.logits_model.encode(self._config.turns(messages, header)))
 
     def truncate_results(

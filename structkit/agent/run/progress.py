@@ -59,6 +59,7 @@ class RunProgress:
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None
         self._history: Sequence[Message] = self.messages[: self._first]
+        self._shortened: dict[str, Output] = {}
         self._header: PromptHeader | None = None
         self._next_header = config.header
         self._observer = RunObserver(config)
@@ -105,7 +106,23 @@ class RunProgress:
     @property
     def _read_messages(self) -> list[Message]:
         """The messages that the model reads."""
-        return [*self._history, *self.messages[self._first :]]
+        return [
+            self._shortened.get(message.id, message) if isinstance(message, Output) else message
+            for message in (*self._history, *self.messages[self._first :])
+        ]
+
+    def _shorten_outputs(self, header: PromptHeader | None) -> None:
+        """With `history="shorten"`, shorten what the model reads of the oldest outputs, if its context gets full."""
+        messages = self._read_messages
+        shortened = self._budget.shorten_outputs(messages, header)
+        new = {
+            after.id: after
+            for before, after in zip(messages, shortened, strict=True)
+            if isinstance(after, Output) and after != before
+        }
+        if new:
+            self._shortened |= new
+            _log.info("agent: the oldest outputs are shortened in the prompt: %s", ", ".join(new))
 
     @property
     def _raises(self) -> bool:

@@ -102,7 +102,10 @@ class Run(RunProgress):
         texts = yield from read_texts(config.instructions.functions, context)
         self._next_header = PromptHeader(config.instructions.text(texts), config.tools)
         before, messages = self.messages[: self._first], self.messages[self._first :]
-        history = yield from process_history(config.history.functions, before, list(self._by_name), context)
+        functions, tools = config.history.functions, list(self._by_name)
+        self._history = yield from process_history(functions, before, tools, context)
+        self._shorten_outputs(self._next_header)
+        history = self._read_messages[: len(self._history)]
         self._history = self._budget.fit_history(history, messages, self._next_header)
 
     def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
@@ -286,9 +289,7 @@ class Run(RunProgress):
         if pending:
             raise self._suspended(pending, tuple(outputs.values()))
         yield from self._append_results(
-            self._budget.truncate_results(
-                self._read_messages, [outputs[each.id] for each in calls], self._header
-            ),
+            self._fitting([outputs[each.id] for each in calls]),
             [each for each, decision in decisions.items() if isinstance(decision, Deny)],
         )
 
@@ -337,9 +338,12 @@ class Run(RunProgress):
             )
             due = self._prepare_call(part, self._by_name[part.name], call)
             outputs.append(self._log.add_error(due, f"invalid arguments: {rejected.message}"))
-        yield from self._append_results(
-            self._budget.truncate_results(self._read_messages, outputs, self._header)
-        )
+        yield from self._append_results(self._fitting(outputs))
+
+    def _fitting(self, outputs: Sequence[Output]) -> list[Output]:
+        """Return outputs as far as the context has room for them; older ones may be shortened before."""
+        self._shorten_outputs(self._header)
+        return self._budget.truncate_results(self._read_messages, outputs, self._header)
 
     def _append_results(
         self, results: Sequence[Output], denied: Collection[str] = ()

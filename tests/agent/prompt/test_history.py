@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -167,7 +168,7 @@ def test_wrong_histories_raise_before_the_first_step(
 @pytest.mark.parametrize(
     ("history", "said"),
     [
-        (3, "history must be 'cut', or a function of messages, not 3"),
+        (3, "history must be 'cut', 'shorten', or a function of messages, not 3"),
         ("drop", "history must be 'cut'"),
         (["cut", 3], r"history\[1\] must be 'cut'"),
         (lambda: [], r"history \(<lambda>\) takes no argument; write a function of \(context, messages\)"),
@@ -229,3 +230,42 @@ def test_a_cut_applies_after_the_functions() -> None:
     agent.run("And now?", messages=past(60, words=20))
     assert "Question 59." in model.prompts[0]
     assert "Question 58." not in model.prompts[0]
+
+
+def read_page(number: int) -> str:
+    """Read a page."""
+    return f"Page {number}: " + " ".join(f"word{number}-{each}" for each in range(150))
+
+
+@pytest.mark.parametrize("history", [None, "shorten"])
+def test_the_oldest_outputs_of_a_run_are_shortened(history: Any, caplog: pytest.LogCaptureFixture) -> None:
+    steps = [{"name": "read_page", "arguments": {"number": number}} for number in range(6)]
+    model = ScriptedModel([*map(json.dumps, steps), "done"], context_length=6000)
+    agent = sk.Agent(model, tools=[read_page], history=history, max_steps=8)
+    with caplog.at_level("INFO", logger="structkit"):
+        result = agent.run("Read all pages.")
+    last = model.prompts[-1]
+    complete = [f"word{number}-149" in last for number in range(6)]
+    is_kept = [f"word{number}-149" in str(result.messages) for number in range(6)]
+    if history is None:
+        assert complete == is_kept and not all(is_kept)  # later outputs have less and less room
+        assert "shortened" not in caplog.text
+    else:
+        assert all(is_kept), "the messages of the result are complete"
+        assert complete == sorted(complete) and complete[-1] and not complete[0]
+        assert last.count("more characters)") == complete.count(False)
+        assert "the oldest outputs are shortened in the prompt: call_1" in caplog.text
+    assert result.value == "done"
+
+
+def test_outputs_of_earlier_runs_are_shortened_before_the_first_step() -> None:
+    model = ScriptedModel(["done"], context_length=1024)
+    agent = sk.Agent(model, tools=[look], history="shorten")
+    history = [
+        Output(id=each.id, name=each.name, content="seen " * 60) if isinstance(each, Output) else each
+        for each in past(4)
+    ]
+    result = agent.run("And now?", messages=history)
+    assert list(result.messages[:-2]) == history
+    assert len(model.encode(model.prompts[0])) <= 512
+    assert "Question 0." in model.prompts[0] and "more characters)" in model.prompts[0]
