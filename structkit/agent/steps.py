@@ -100,7 +100,8 @@ class Steps(Configured[D_contra], Generic[T_co, D_contra]):
             An iterator of `ThinkingEvent`, `PreambleDelta`, `ToolCallStart`, `ToolCallDelta`, `PartialOutput`,
             `TextDelta`, `StepRetracted` and a final `StepEnd`. It raises the errors of the step.
         """
-        return StepStream(drive_events(self._single_step(messages, deps, usage_limits), self._config.model))
+        run = self._single_step(messages, deps, usage_limits)
+        return StepStream(drive_events(run, self._config.model), run)
 
     @names_run_arguments
     def astream_step(
@@ -111,9 +112,8 @@ class Steps(Configured[D_contra], Generic[T_co, D_contra]):
         usage_limits: UsageLimits = NO_LIMITS,
     ) -> AsyncStepStream[T_co]:
         """Async version of `stream_step`."""
-        return AsyncStepStream(
-            drive_events_async(self._single_step(messages, deps, usage_limits), self._config.model)
-        )
+        run = self._single_step(messages, deps, usage_limits)
+        return AsyncStepStream(drive_events_async(run, self._config.model), run)
 
     def _single_step(
         self, messages: Sequence[Message], deps: object, usage_limits: UsageLimits

@@ -7,7 +7,9 @@ from typing import Generic, TypeVar, cast
 
 from structkit.agent.run.driver import AsyncEvents, Events
 from structkit.agent.run.events import AgentEvent, RunEnd, SingleStepEvent, StepEnd
+from structkit.agent.run.progress import RunProgress
 from structkit.agent.run.state import AgentResult, AgentStep
+from structkit.generate.output.token import Token
 from structkit.generate.run.result_stream import AsyncResultStream, ResultStream
 
 __all__ = ["AgentStream", "AsyncAgentStream", "AsyncStepStream", "StepStream"]
@@ -49,8 +51,18 @@ class StepStream(ResultStream["SingleStepEvent[T_co]", AgentStep[T_co]], Generic
     Created by `Agent.stream_step`. Closing it, or leaving its context manager, cancels the rest of the step.
     """
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, run: RunProgress) -> None:
         self._events = cast("Generator[SingleStepEvent[T_co], None, None]", events)
+        self._run = run
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The number of tokens that the model reads before the step; 0 until the first event is awaited."""
+        return self._run.prompt_tokens
+
+    def tokens(self, start: int = 0) -> tuple[Token, ...]:
+        """Return the tokens so far, from a number on; none of a model that returns text."""
+        return self._run.generated.tokens(start)
 
     @staticmethod
     def _result_of(event: object) -> AgentStep[T_co] | None:
@@ -63,8 +75,18 @@ class AsyncStepStream(AsyncResultStream["SingleStepEvent[T_co]", AgentStep[T_co]
     Created by `Agent.astream_step`. Like `StepStream`, with `async for` and `async with`.
     """
 
-    def __init__(self, events: AsyncEvents) -> None:
+    def __init__(self, events: AsyncEvents, run: RunProgress) -> None:
         self._events = cast("AsyncGenerator[SingleStepEvent[T_co], None]", events)
+        self._run = run
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The number of tokens that the model reads before the step; 0 until the first event is awaited."""
+        return self._run.prompt_tokens
+
+    def tokens(self, start: int = 0) -> tuple[Token, ...]:
+        """Return the tokens so far, from a number on; none of a model that returns text."""
+        return self._run.generated.tokens(start)
 
     @staticmethod
     def _result_of(event: object) -> AgentStep[T_co] | None:

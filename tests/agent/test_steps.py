@@ -118,13 +118,19 @@ def test_async_and_streamed_steps_are_equal() -> None:
 
     async def streamed() -> tuple[list[object], sk.AgentStep[int]]:
         stream = agent().astream_step(ASK)
-        return [event async for event in stream], await stream.result()
+        events: list[object] = [event async for event in stream]
+        step = await stream.result()
+        assert stream.tokens() == step.trace.tokens
+        assert stream.prompt_tokens == step.usage.prompt_tokens > 0
+        return events, step
 
     expected = agent().step(ASK)
     later = asyncio.run(agent().astep(ASK))
     events, last = asyncio.run(streamed())
     with agent().stream_step(ASK) as stream:
         shown = list(stream)
+        assert stream.tokens(2) == stream.result.trace.tokens[2:]
+        assert stream.prompt_tokens == stream.result.usage.prompt_tokens
     assert expected.message == later.message == last.message == stream.result.message
     assert expected.calls == later.calls == last.calls == stream.result.calls
     assert [type(each) for each in shown] == [type(each) for each in events]

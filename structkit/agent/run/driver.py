@@ -258,7 +258,9 @@ class _StepStream:
 
     def __init__(self, driver: _Driver, action: GenerateStep) -> None:
         self._request, self._prepared, self._cached_row = driver.start(action)
-        self._generated = GeneratedTokens()
+        self._generated = driver.run.generated = GeneratedTokens()
+        if not isinstance(self._prepared, Exception):
+            driver.run.prompt_tokens = len(self._prepared.prompt_ids)
         self._view = TextView(self._generated)
         self._emitter = StepEventEmitter(
             self._view, action.target, driver.run.calls_before, action.settings.context

@@ -20,6 +20,7 @@ from structkit.agent.run.state import (
     last_call_number,
 )
 from structkit.agent.tools.context import Context
+from structkit.generate.decode.config import GeneratedTokens
 from structkit.generate.output.result import Usage
 from structkit.generate.schedule.prefix_cache import PrefixCache
 from structkit.messages import Message, Output
@@ -36,6 +37,8 @@ class RunProgress:
     Attributes:
         messages: The conversation so far.
         refused: The outputs that an output function refused, each with the message that the model reads.
+        generated: The tokens of the step that is being streamed.
+        prompt_tokens: The number of tokens of its prompt.
     """
 
     def __init__(
@@ -47,6 +50,8 @@ class RunProgress:
     ) -> None:
         self.messages: list[Message] = list(state.messages)
         self.refused: list[tuple[str, str]] = []
+        self.generated = GeneratedTokens()
+        self.prompt_tokens = 0
         self._config = config
         self._state = state
         self._deps = deps

@@ -14,6 +14,7 @@ from structkit.generate.decode.rejected import RejectedTexts
 from structkit.generate.input.validator import ValidateOutput
 from structkit.generate.output.json_reader import Field, JsonReader, Path
 from structkit.generate.output.result import FinishReason
+from structkit.generate.output.token import Token
 from structkit.generate.output.trace import Trace
 from structkit.generate.sample.step import SampledToken, SampleRequest
 from structkit.rejected import Rejected
@@ -135,6 +136,17 @@ class GeneratedTokens:
             added = bytes(self.text[kept:])
             self.stable_length = kept + len(added)
             return kept, added, self.rejected_path
+
+    def tokens(self, start: int = 0) -> tuple[Token, ...]:
+        """Return the tokens from a number on; while another thread appends one, those before it."""
+        forced = self.is_forced[start:]  # the last of the lists that receives a token
+        each = zip(
+            self.token_ids[start:], self.token_bytes[start:], forced, self.scores[start:], strict=False
+        )
+        return tuple(
+            Token(token_id, text, forced, *score, drafted=number in self.guessed and not forced)
+            for number, (token_id, text, forced, score) in enumerate(each, start)
+        )
 
     def note_guess(self, is_guessed: bool) -> None:
         """Note whether a draft guessed the token that is appended next."""

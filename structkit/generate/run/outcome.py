@@ -67,7 +67,7 @@ def result_of(flow_result: FlowResult[Outcome]) -> Result[object] | Exception:
         return _result(outcome, usage)
     except OutputValidationError as error:  # a repair or an abstention that the settings or the target refuse
         error.usage = usage
-        error.trace = _trace(outcome, error.text, _events(outcome.generated), usage, OutputValidationError)
+        error.trace = _trace(outcome, error.text, outcome.generated.tokens(), usage, OutputValidationError)
         return error
 
 
@@ -92,7 +92,7 @@ def attach_trace(
     text = drafts[-1].text if drafts else display_text(to_text(bytes(generated.text)))
     error.trace = Trace(
         drafts=tuple(drafts),
-        tokens=() if isinstance(request.model, TextModel) else _events(generated),
+        tokens=() if isinstance(request.model, TextModel) else generated.tokens(),
         model=request.model.name,
         target=target.name,
         guarantee="corrected" if isinstance(request.model, TextModel) else "masked",
@@ -125,7 +125,7 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
     text = to_text(bytes(generated.text))
     if outcome.request.own_vocabulary is None:  # an agent reads the control tokens of its format
         text = display_text(text)
-    fields, events = generated.values(is_json=target.is_json), _events(generated)
+    fields, events = generated.values(is_json=target.is_json), generated.tokens()
     settings = outcome.request.settings
     confidence = _confidence(outcome, fields) if settings.confidence else {}
     value, attempts = decoded.value, (*decoded.rejected, text)
@@ -267,7 +267,7 @@ def _failed_trace(outcome: Outcome, usage: Usage) -> Trace:
         text = drafts[-1].text if drafts[-1].attempt == len(decoded.rejected) else ""
     elif text == decoded.rejected[-1]:
         text = ""
-    return _trace(outcome, text, _events(generated) if text else (), usage, OutputValidationError)
+    return _trace(outcome, text, generated.tokens() if text else (), usage, OutputValidationError)
 
 
 def _usage(outcome: Outcome, flow_result: FlowResult[Outcome]) -> Usage:
@@ -286,14 +286,6 @@ def _usage(outcome: Outcome, flow_result: FlowResult[Outcome]) -> Usage:
         mask_seconds=decoded.seconds,
         model_seconds=flow_result.model_seconds,
         compile_seconds=outcome.compiled.seconds,
-    )
-
-
-def _events(generated: GeneratedTokens) -> tuple[Token, ...]:
-    each = zip(generated.token_ids, generated.token_bytes, generated.is_forced, generated.scores, strict=True)
-    return tuple(
-        Token(token_id, text, forced, *score, drafted=number in generated.guessed and not forced)
-        for number, (token_id, text, forced, score) in enumerate(each)
     )
 
 

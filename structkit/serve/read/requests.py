@@ -187,15 +187,13 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     given = read_constraint(body)
     conversation = read_messages(body)
     tools = read_tools(body, conversation)
-    stops = _stops(body, is_free=given is None and tools is None)
+    stops = _stops(body, is_free=given is None)
     limit = body.integer("max_completion_tokens", 1, config.max_tokens)
     options = read_options(body, config, limit)
     top = body.integer("top_logprobs", 0, MAX_TOP_LOGPROBS)
     has_logprobs = body.flag("logprobs", False)
     if top is not None and not has_logprobs:
         raise body.error("top_logprobs", "needs logprobs: true")
-    if has_logprobs and tools is not None:
-        raise body.error("logprobs", "cannot be combined with tools")
     options["include_schema"] = shows_schema(body, given, conversation, tools)
     return Ask(
         kind="chat",

@@ -104,8 +104,6 @@ def read_response(body: Fields, config: ServerConfig) -> Ask:
     conversation = _conversation(body)
     tools = read_tools(body, conversation, is_flat=True)
     top_logprobs = _top_logprobs(body)
-    if top_logprobs is not None and tools is not None:
-        raise body.error("include", f"cannot have {_LOGPROBS} in a request with tools")
     options = read_options(body, config, body.integer("max_output_tokens", 1, config.max_tokens))
     options["include_schema"] = shows_schema(body, given, conversation, tools)
     if (stream_options := body.nested("stream_options")) is not None:

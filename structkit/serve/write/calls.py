@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from structkit.agent.agent import Agent
+from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.events import (
     PartialOutput,
     PreambleDelta,
@@ -22,7 +23,7 @@ from structkit.agent.run.events import (
 from structkit.agent.run.state import AgentStep
 from structkit.agent.tools.tool import Tool
 from structkit.errors import StructkitError
-from structkit.generate.input.options import ValidationOptions
+from structkit.generate.input.options import ResultOptions, ValidationOptions
 from structkit.generate.run.events import TextDelta
 from structkit.lru_cache import LruCache
 from structkit.messages import Calls
@@ -32,13 +33,14 @@ from structkit.serve.bounds.api_error import api_error_of
 from structkit.serve.read.bias import check_bias
 from structkit.serve.read.requests import Ask
 from structkit.serve.read.tools import ToolAsk, ToolSpec
+from structkit.serve.write.logprobs import TokenRecords, TokensFrom, TopRecorder
 from structkit.serve.write.pieces import (
     ArgumentsPiece,
     CallPiece,
+    ContentText,
     EndPiece,
     FinishReason,
     Piece,
-    TextPiece,
 )
 from structkit.serve.write.worker import Put, in_worker
 from structkit.targets.fingerprint import cache_key
@@ -80,13 +82,23 @@ class Agents:
         """The vocabulary of the model."""
         return self._model.vocabulary
 
-    def of(self, ask: Ask, tools: ToolAsk, number: int) -> Agent[object, object]:
+    def of(
+        self, ask: Ask, tools: ToolAsk, number: int, recorder: TopRecorder | None
+    ) -> Agent[object, object]:
         """Return the agent of a request.
+
+        Args:
+            ask: The request.
+            tools: Its tools.
+            number: The number of the answer.
+            recorder: The processor that keeps log-probabilities; an agent with one is not kept.
 
         Raises:
             StructkitError: See `structkit.Agent`.
         """
         options = {name: value for name, value in ask.options.items() if name in _OPTIONS}
+        if recorder is not None:
+            options["processors"] = recorder.processors(cast("ResultOptions", options))
         if number and "seed" in options:
             options["seed"] = (cast("int", options["seed"]) + number) % 2**63
         output = _output_type(ask, tools)
@@ -96,7 +108,7 @@ class Agents:
             output if isinstance(output, type) else cache_key(output),
             repr(sorted(options.items())),
         )
-        agent = self._agents.get(key)
+        agent = self._agents.get(key) if recorder is None else None
         if agent is None:
             agent = Agent(
                 self._model,
@@ -108,7 +120,8 @@ class Agents:
                 on_limit="answer",
                 **cast("ValidationOptions", options),
             )
-            self._agents.put(key, agent)
+            if recorder is None:
+                self._agents.put(key, agent)
         return agent
 
 
@@ -124,14 +137,20 @@ async def call_pieces(
     def work(put: Put, cancelled: threading.Event) -> None:
         try:
             check_bias(ask.options, agents.vocabulary)
-            agent, answer = agents.of(ask, tools, number), _Answer(tools)
+            recorder = None if ask.top_logprobs is None else TopRecorder(ask.top_logprobs)
+            agent, answer = agents.of(ask, tools, number, recorder), None
             with closing(agent.stream_step(tools.messages)) as events:
                 for event in events:
                     if cancelled.is_set():
                         return
-                    pieces = answer.finish(event.step) if isinstance(event, StepEnd) else answer.read(event)
-                    for piece in pieces:
-                        put(piece)
+                    if answer is None:  # the prompt is encoded before the first event
+                        count, vocabulary = events.prompt_tokens, agents.vocabulary
+                        records = None if recorder is None else TokenRecords(recorder, count, vocabulary)
+                        answer = _Answer(tools, put, ContentText(ask.stops, put, records), events.tokens)
+                    if isinstance(event, StepEnd):
+                        answer.finish(event.step)
+                    else:
+                        answer.read(event)
         except StructkitError as error:
             params = replace(ask.params, constraint=_constraint_param(error, ask, tools))
             raise api_error_of(error, params) from error
@@ -160,35 +179,44 @@ def _uri(spec: ToolSpec) -> str:
 class _Answer:
     """Turns the events of a step into pieces.
 
+    The content is the start of what the model writes: text before calls, or a result that is text or JSON.
+
     Attributes:
         tools: The tools of the request.
+        put: Receives the pieces.
+        content: The content.
+        tokens: The tokens so far; see `TokenRecords.until`.
     """
 
     tools: ToolAsk
+    put: Put
+    content: ContentText
+    tokens: TokensFrom
     _ids: dict[str, int] = field(default_factory=dict)
     _sent: dict[str, str] = field(default_factory=dict)
 
-    def read(self, event: SingleStepEvent[object]) -> Iterator[Piece]:
-        """Yield the pieces of an event."""
+    def read(self, event: SingleStepEvent[object]) -> None:
+        """Put the pieces of an event."""
         result = self._result_tools
         match event:
             case PreambleDelta(text) | TextDelta(_, text):
-                yield from self._text(text)
+                self.content.extend(text, self.tokens)
             case ToolCallStart(id, name):
-                yield self._start(id, name)
+                self.content.flush(self.tokens)
+                self._start(id, name)
             case ToolCallDelta(id, text):
-                yield from self._arguments(id, text)
+                self._arguments(id, text)
             case PartialOutput(_, text) if not result:
-                yield from self._text(text)
+                self.content.extend(text, self.tokens)
             case PartialOutput(_, text) if len(result) == 1:
                 if "result" not in self._ids:
-                    yield self._start("result", result[0].name)
-                yield from self._arguments("result", text)
+                    self._start("result", result[0].name)
+                self._arguments("result", text)
             case _:
                 pass
 
-    def finish(self, step: AgentStep[object]) -> Iterator[Piece]:
-        """Yield what has not been sent, and the end."""
+    def finish(self, step: AgentStep[object]) -> None:
+        """Put what has not been sent, and the end."""
         message, result = step.message, self._result_tools
         calls: list[tuple[str, str, str]] = []
         text = message.text
@@ -201,31 +229,27 @@ class _Answer:
         else:
             value = cast("dict[str, object]", step.value)
             calls = [("result", str(value["name"]), json.dumps(value["arguments"], ensure_ascii=False))]
-        yield from self._text(text[len(self._sent.get("", "")) :])
+        if text:
+            self.content.finish(text, self.tokens)
         for id, name, arguments in calls:
             if id not in self._ids:
-                yield self._start(id, name)
-            yield from self._arguments(id, arguments[len(self._sent.get(id, "")) :])
+                self._start(id, name)
+            self._arguments(id, arguments[len(self._sent.get(id, "")) :])
         reason: FinishReason = "length" if step.finish_reason == "budget" else "stop"
-        yield EndPiece("tool_calls" if calls else reason, step.usage)
+        self.put(EndPiece("tool_calls" if calls else reason, step.usage))
 
     @property
     def _result_tools(self) -> tuple[ToolSpec, ...]:
         return self.tools.tools if self.tools.choice == "required" else ()
 
-    def _start(self, id: str, name: str) -> Piece:
+    def _start(self, id: str, name: str) -> None:
         number = self._ids[id] = len(self._ids)
-        return CallPiece(number, f"call_{uuid.uuid4().hex[:24]}", name)
+        self.put(CallPiece(number, f"call_{uuid.uuid4().hex[:24]}", name))
 
-    def _text(self, text: str) -> Iterator[Piece]:
-        if text:
-            self._sent[""] = self._sent.get("", "") + text
-            yield TextPiece(text)
-
-    def _arguments(self, id: str, text: str) -> Iterator[Piece]:
+    def _arguments(self, id: str, text: str) -> None:
         if text:
             self._sent[id] = self._sent.get(id, "") + text
-            yield ArgumentsPiece(self._ids[id], text)
+            self.put(ArgumentsPiece(self._ids[id], text))
 
 
 def _agent_tool(spec: ToolSpec) -> Tool[..., object]:
@@ -241,7 +265,9 @@ def _agent_tool(spec: ToolSpec) -> Tool[..., object]:
 def _output_type(ask: Ask, tools: ToolAsk) -> AnyTarget:
     if tools.choice == "required":
         return _required(tools.tools)
-    return str if ask.constraint.is_free else ask.constraint.target(ask.options["limits"])
+    if ask.constraint.is_free:
+        return TextOutput(stops=ask.stops) if ask.stops else str
+    return ask.constraint.target(ask.options["limits"])
 
 
 def _required(specs: tuple[ToolSpec, ...]) -> JsonSchema:

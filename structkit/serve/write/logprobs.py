@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.generate.output.result import Result
-from structkit.generate.sample.processors import LogitsStep
+from structkit.generate.input.options import ResultOptions
+from structkit.generate.output.token import Token
+from structkit.generate.sample.processors import MASK, AnyProcessor, LogitsStep, Penalty
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["TokenRecord", "TopRecorder"]
+__all__ = ["TokenRecord", "TokenRecords", "TokensFrom", "TopRecorder"]
 
 _LOWEST_LOGPROB = -9999.0
 """The log-probability of a token with the probability 0: JSON has no infinity, and OpenAI writes this number."""
+
+
+TokensFrom: TypeAlias = "Callable[[int], Sequence[Token]]"
 
 
 @dataclass(frozen=True)
@@ -33,48 +38,117 @@ class TokenRecord:
     top: tuple[tuple[bytes, float], ...]
 
 
+@dataclass(frozen=True)
+class _Distribution:
+    """The logits of the allowed tokens at a position, and the logarithm of the sum of their exponentials."""
+
+    position: int
+    row: NDArray[np.float32]
+    total: float
+
+    def logprob(self, token_id: int) -> float:
+        return max(float(self.row[token_id]) - self.total, _LOWEST_LOGPROB)
+
+
 class TopRecorder:
-    """A processor that changes nothing, and keeps the most likely tokens at each position.
+    """A processor that changes nothing, and keeps the log-probabilities of one sequence.
+
+    One thread can read what another one generates.
 
     Args:
-        count: Number of tokens to keep at each position.
+        count: Number of the most likely tokens to keep at each position.
     """
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._tops: dict[int, list[tuple[int, float]]] = {}
+        self._logprobs: dict[int, float] = {}
+        self._last: _Distribution | None = None
+
+    def processors(self, options: ResultOptions) -> list[AnyProcessor]:
+        """Return the processors of a generation with this one.
+
+        The alternatives have the distribution of the model among the allowed tokens, so the repetition penalty, which
+        is taken out of the options, follows this processor.
+        """
+        processors: list[AnyProcessor] = [MASK, self, *options.get("processors", ())]
+        if (penalty := options.pop("repetition_penalty", None)) is not None:
+            processors.append(Penalty(penalty))
+        return processors
 
     def begin(self, vocabulary: Vocabulary) -> LogitsStep:
         """See `structkit.processors.Processor`."""
 
         def step(token_ids: Sequence[int], row: NDArray[np.float32]) -> NDArray[np.float32]:
+            position, last = len(token_ids), self._last
+            if last is not None and last.position < position:
+                self._logprobs[last.position] = last.logprob(token_ids[last.position])
+            logits = row.copy()  # later processors change the row
+            self._last = found = _Distribution(position, logits, _total(logits))
             if self._count:
-                self._tops[len(token_ids)] = _top(row, self._count)
+                self._tops[position] = _top(found, self._count)
             return row
 
         return step
 
-    def records(self, result: Result[object], vocabulary: Vocabulary) -> Iterator[TokenRecord]:
-        """Yield the tokens of a result; a forced token is the only alternative, for it has no logits."""
-        tokens = vocabulary.tokens
-        for position, token in enumerate(result.events, result.usage.prompt_tokens):
-            logprob = max(token.logprob, _LOWEST_LOGPROB)
-            top = [
-                (tokens[id] if id < len(tokens) else b"", value) for id, value in self._tops.get(position, ())
-            ]
-            if token.forced:
-                top = [(token.text, logprob)][: self._count]
-            yield TokenRecord(token.text, logprob, tuple(top))
+    def record(self, position: int, token: Token, vocabulary: Vocabulary) -> TokenRecord:
+        """Return a token at a position of the sequence; a forced one is the only alternative, for it has no logits."""
+        if token.forced:
+            return TokenRecord(token.text, 0.0, ((token.text, 0.0),)[: self._count])
+        tokens, last = vocabulary.tokens, self._last
+        is_last = last is not None and last.position == position
+        logprob = last.logprob(token.token_id) if last is not None and is_last else self._logprobs[position]
+        top = [(tokens[id] if id < len(tokens) else b"", value) for id, value in self._tops.get(position, ())]
+        return TokenRecord(token.text, logprob, tuple(top))
 
 
-def _top(row: NDArray[np.float32], count: int) -> list[tuple[int, float]]:
+class TokenRecords:
+    """The tokens of an answer, each returned once with its log-probabilities.
+
+    Args:
+        recorder: The processor of the generation.
+        prompt_tokens: The length of the prompt.
+        vocabulary: The vocabulary of the model.
+    """
+
+    def __init__(self, recorder: TopRecorder, prompt_tokens: int, vocabulary: Vocabulary) -> None:
+        self._recorder = recorder
+        self._position = prompt_tokens
+        self._vocabulary = vocabulary
+        self._count = self._bytes = 0
+
+    def until(self, length: int, tokens: TokensFrom, *, is_end: bool) -> tuple[TokenRecord, ...]:
+        """Return the further tokens of the first bytes of an answer.
+
+        Args:
+            length: The number of bytes.
+            tokens: Returns the tokens of the answer so far from a number on.
+            is_end: Whether the answer ends there: a token of which it has only a part is then one of them.
+        """
+        found = []
+        for token in tokens(self._count):
+            if (self._bytes if is_end else self._bytes + len(token.text) - 1) >= length:
+                break
+            found.append(self._recorder.record(self._position + self._count, token, self._vocabulary))
+            self._count += 1
+            self._bytes += len(token.text)
+        return tuple(found)
+
+
+def _total(row: NDArray[np.float32]) -> float:
+    allowed = row[np.isfinite(row)].astype(np.float64)
+    if not len(allowed):
+        return 0.0
+    peak = allowed.max()
+    return float(peak + np.log(np.exp(allowed - peak).sum()))
+
+
+def _top(found: _Distribution, count: int) -> list[tuple[int, float]]:
     """Return the most likely of the tokens with a finite logit, most likely first."""
-    allowed = np.flatnonzero(np.isfinite(row))
+    allowed = np.flatnonzero(np.isfinite(found.row))
     if not len(allowed):
         return []
-    logits = row[allowed].astype(np.float64)
-    peak = logits.max()
-    total = peak + np.log(np.exp(logits - peak).sum())
+    logits = found.row[allowed]
     best = np.argpartition(logits, -min(count, len(logits)))[-count:]
     best = best[np.argsort(-logits[best], kind="stable")]
-    return [(int(allowed[each]), max(float(logits[each] - total), _LOWEST_LOGPROB)) for each in best]
+    return [(int(allowed[each]), found.logprob(int(allowed[each]))) for each in best]

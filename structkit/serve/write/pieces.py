@@ -17,20 +17,21 @@ from structkit.generate.input.prompt import Prompt, check_prompt_ids
 from structkit.generate.input.request import Request
 from structkit.generate.input.settings import Settings
 from structkit.generate.output.result import Result, Usage
+from structkit.generate.output.token import Token
 from structkit.generate.run.batch import run_request, run_steps
 from structkit.generate.run.request import Prepared, compile_request, encode_request
-from structkit.generate.sample.processors import MASK, AnyProcessor, Penalty
 from structkit.models.protocols import LogitsModel, SupportsPlainText
 from structkit.serve.bounds.admission import Lease
 from structkit.serve.bounds.api_error import ApiError, for_clients
 from structkit.serve.read.bias import check_bias
 from structkit.serve.read.requests import AnyPrompt, Ask
-from structkit.serve.write.logprobs import TokenRecord, TopRecorder
+from structkit.serve.write.logprobs import TokenRecord, TokenRecords, TokensFrom, TopRecorder
 from structkit.serve.write.worker import Put, in_worker
 
 __all__ = [
     "ArgumentsPiece",
     "CallPiece",
+    "ContentText",
     "EndPiece",
     "FinishReason",
     "Piece",
@@ -44,9 +45,10 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls"]
 
 @dataclass(frozen=True)
 class TextPiece:
-    """Text is added to the content."""
+    """Text is added to the content, with its tokens if the request asks for log-probabilities."""
 
     text: str
+    tokens: tuple[TokenRecord, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,6 @@ class EndPiece:
 
     finish_reason: FinishReason
     usage: Usage
-    tokens: tuple[TokenRecord, ...] | None = None
 
 
 Piece: TypeAlias = "TextPiece | CallPiece | ArgumentsPiece | EndPiece"
@@ -115,20 +116,22 @@ async def answer_pieces(
         check_bias(ask.options, model.vocabulary)
         request = _request(model, ask, prompt, number, recorder)
         prepared = _prepare(request, ask, prompt)
+        count = len(prepared.prompt_ids)
+        records = None if recorder is None else TokenRecords(recorder, count, model.vocabulary)
+        text = ContentText(ask.stops, put, records)
         if ask.is_streamed:
-            _stream(request, prepared, ask.stops, put, cancelled)
+            put(_stream(request, prepared, text, cancelled))
         else:
             result = run_request(request, prepared, None, cancelled)
-            put(result.text[: _end_before_stop(result.text, ask.stops)])
+            text.finish(result.text, _from(result.events))
             put(result)
 
     async with aclosing(in_worker(work, lease)) as items:
         async for item in items:
-            if isinstance(item, str):
-                yield TextPiece(item)
+            if isinstance(item, TextPiece):
+                yield item
             elif isinstance(item, Result):
-                tokens = None if recorder is None else tuple(recorder.records(item, model.vocabulary))
-                yield EndPiece("length" if item.finish_reason == "budget" else "stop", item.usage, tokens)
+                yield EndPiece("length" if item.finish_reason == "budget" else "stop", item.usage)
 
 
 def _request(
@@ -148,12 +151,7 @@ def _request(
 def _settings(ask: Ask, recorder: TopRecorder | None) -> Settings:
     options = cast("ResultOptions", dict(ask.options))
     if recorder is not None:
-        # The alternatives have the distribution of `Token.logprob`: that of the model among the allowed tokens.
-        processors: list[AnyProcessor] = [MASK, recorder, *options.get("processors", ())]
-        if (penalty := options.pop("repetition_penalty", None)) is not None:
-            processors.append(Penalty(penalty))
-        options["processors"] = processors
-        options["confidence"] = True
+        options["processors"] = recorder.processors(options)
     return Settings.read("generate", options, ResultOptions)
 
 
@@ -184,48 +182,71 @@ def _plain_ids(model: LogitsModel, prompt: AnyPrompt) -> Sequence[int]:
 
 
 def _stream(
-    request: Request, prepared: Prepared, stops: Sequence[str], put: Put, cancelled: threading.Event
-) -> None:
-    """Put the text as it is generated, and last the result."""
+    request: Request, prepared: Prepared, text: ContentText, cancelled: threading.Event
+) -> Result[object]:
+    """Put the text as it is generated, and return the result."""
     generated = GeneratedTokens()
-    view, text = TextView(generated), _StreamedText(stops, put)
+    view, read, decoder = TextView(generated), 0, codecs.getincrementaldecoder("utf-8")()
     with closing(run_steps(request, prepared, None, cancelled, generated)) as steps:
         for outcome in steps:
             if isinstance(outcome, Exception):
                 raise outcome
             if outcome is None:
                 view.update()
-                text.extend(bytes(view.text[text.read_bytes :]))
+                text.extend(decoder.decode(bytes(view.text[read:])), generated.tokens)
+                read = len(view.text)
             else:
-                text.finish(outcome.text)
-                put(outcome)
+                text.finish(outcome.text, _from(outcome.events))
+                return outcome
+    raise RuntimeError("the generation ended without a result")
 
 
-class _StreamedText:
-    """Sends text without an incomplete character or what may be the start of a stop sequence."""
+def _from(tokens: Sequence[Token]) -> TokensFrom:
+    return lambda start: tokens[start:]
 
-    def __init__(self, stops: Sequence[str], put: Put) -> None:
-        self.read_bytes = 0
+
+class ContentText:
+    """Sends the content of an answer without what may be the start of a stop sequence, or follows one.
+
+    Args:
+        stops: The stop sequences.
+        put: Receives the pieces.
+        records: The tokens with their log-probabilities; `None` if they are not sent.
+    """
+
+    def __init__(self, stops: Sequence[str], put: Put, records: TokenRecords | None) -> None:
         self._stops = stops
         self._put = put
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._records = records
         self._text = ""
         self._sent = 0
 
-    def extend(self, added: bytes) -> None:
-        """Read bytes, and send what can be sent."""
-        self.read_bytes += len(added)
-        self._text += self._decoder.decode(added)
-        self._send(_end_before_stop(self._text, self._stops, is_complete=False))
+    def extend(self, added: str, tokens: TokensFrom) -> None:
+        """Add text, and send what can be sent.
 
-    def finish(self, text: str) -> None:
+        Args:
+            added: The text.
+            tokens: See `TokenRecords.until`.
+        """
+        self._text += added
+        self._send(_end_before_stop(self._text, self._stops, is_complete=False), tokens, is_end=False)
+
+    def flush(self, tokens: TokensFrom) -> None:
+        """Send the rest of the text: no more is added."""
+        self.finish(self._text, tokens)
+
+    def finish(self, text: str, tokens: TokensFrom) -> None:
         """Send the rest of the complete text."""
         self._text = text
-        self._send(_end_before_stop(text, self._stops))
+        self._send(_end_before_stop(text, self._stops), tokens, is_end=True)
 
-    def _send(self, end: int) -> None:
-        if end > self._sent:
-            self._put(self._text[self._sent : end])
+    def _send(self, end: int, tokens: TokensFrom, *, is_end: bool) -> None:
+        records: tuple[TokenRecord, ...] = ()
+        if self._records is not None and (is_end or end > self._sent):
+            length = len(self._text[:end].encode(errors="replace"))
+            records = self._records.until(length, tokens, is_end=is_end)
+        if end > self._sent or records:
+            self._put(TextPiece(self._text[self._sent : end], records))
             self._sent = end
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 
 from structkit.generate.output.result import Usage
 from structkit.serve.bounds.api_error import ApiError
@@ -29,6 +30,7 @@ class Reply:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._is_chat = ask.kind == "chat"
+        self._offsets: defaultdict[int, _Offsets] = defaultdict(_Offsets)
         self._head: Json = {
             "id": f"{'chatcmpl' if self._is_chat else 'cmpl'}-{uuid.uuid4().hex}",
             "created": int(time.time()),
@@ -64,11 +66,10 @@ class Reply:
 
     def _chunk_of(self, index: int, piece: Piece) -> Json:
         if not self._is_chat:
-            text = piece.text if isinstance(piece, TextPiece) else ""
-            return self._text_chunk(index, text, piece if isinstance(piece, EndPiece) else None)
+            return self._text_chunk(index, piece)
         match piece:
-            case TextPiece(text):
-                return self._chunk(index, {"content": text}, None, None)
+            case TextPiece(text, tokens):
+                return self._chunk(index, {"content": text}, None, tokens)
             case CallPiece(number, id, name):
                 function = {"name": name, "arguments": ""}
                 call = {"index": number, "id": id, "type": "function", "function": function}
@@ -76,8 +77,8 @@ class Reply:
             case ArgumentsPiece(number, text):
                 delta = {"index": number, "function": {"arguments": text}}
                 return self._chunk(index, {"tool_calls": [delta]}, None, None)
-            case EndPiece(reason, _, tokens):
-                return self._chunk(index, {}, reason, tokens)
+            case EndPiece(reason):
+                return self._chunk(index, {}, reason, None)
 
     def usage(self, usages: Sequence[Usage]) -> Json:
         """Return the usage; the answers to one prompt share its tokens."""
@@ -91,11 +92,12 @@ class Reply:
 
     def _choice(self, index: int, pieces: Sequence[Piece]) -> Json:
         end = pieces[-1]
-        text = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
+        texts = [piece for piece in pieces if isinstance(piece, TextPiece)]
+        text = "".join(piece.text for piece in texts)
         reason = end.finish_reason if isinstance(end, EndPiece) else "stop"
-        tokens = end.tokens if isinstance(end, EndPiece) else None
+        tokens = [token for piece in texts for token in piece.tokens]
         if not self._is_chat:
-            logprobs = _text_logprobs(tokens)
+            logprobs = self._text_logprobs(index, tokens)
             return {"index": index, "text": text, "finish_reason": reason, "logprobs": logprobs}
         calls = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
@@ -104,7 +106,7 @@ class Reply:
         message: Json = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
         if calls:
             message["tool_calls"] = calls
-        logprobs = _chat_logprobs(tokens)
+        logprobs = self._chat_logprobs(tokens)
         return {"index": index, "message": message, "finish_reason": reason, "logprobs": logprobs}
 
     def _chunk(
@@ -115,21 +117,49 @@ class Reply:
         tokens: Sequence[TokenRecord] | None,
     ) -> Json:
         if not self._is_chat:
-            return self._text_chunk(index, "", None)
-        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": _chat_logprobs(tokens)}
+            return self._text_chunk(index, None)
+        logprobs = None if tokens is None else self._chat_logprobs(tokens)
+        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": logprobs}
         return {**self._head, "object": "chat.completion.chunk", "choices": [choice]}
 
-    def _text_chunk(self, index: int, text: str, end: EndPiece | None) -> Json:
-        reason = None if end is None else end.finish_reason
-        logprobs = None if end is None else _text_logprobs(end.tokens)
+    def _text_chunk(self, index: int, piece: Piece | None) -> Json:
+        text = piece.text if isinstance(piece, TextPiece) else ""
+        reason = piece.finish_reason if isinstance(piece, EndPiece) else None
+        logprobs = self._text_logprobs(index, piece.tokens) if isinstance(piece, TextPiece) else None
         choice = {"index": index, "text": text, "finish_reason": reason, "logprobs": logprobs}
         return {**self._head, "object": "text_completion", "choices": [choice]}
 
+    def _chat_logprobs(self, tokens: Sequence[TokenRecord]) -> Json | None:
+        if self._ask.top_logprobs is None:
+            return None
+        return {"content": token_logprobs(tokens), "refusal": None}
 
-def _chat_logprobs(tokens: Sequence[TokenRecord] | None) -> Json | None:
-    if tokens is None:
-        return None
-    return {"content": token_logprobs(tokens), "refusal": None}
+    def _text_logprobs(self, index: int, tokens: Sequence[TokenRecord]) -> Json | None:
+        if self._ask.top_logprobs is None:
+            return None
+        offsets = self._offsets[index]
+        return {
+            "tokens": [token.text.decode(errors="replace") for token in tokens],
+            "token_logprobs": [token.logprob for token in tokens],
+            "top_logprobs": [
+                {text.decode(errors="replace"): logprob for text, logprob in token.top} for token in tokens
+            ],
+            "text_offset": [offsets.next(token.text) for token in tokens],
+        }
+
+
+class _Offsets:
+    """Counts the characters before each token of a text."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._count = 0
+
+    def next(self, token: bytes) -> int:
+        """Return the number of complete characters before the next token."""
+        before = self._count
+        self._count += len(self._decoder.decode(token))
+        return before
 
 
 def _calls_of(pieces: Sequence[Piece]) -> list[tuple[CallPiece, str]]:
@@ -154,18 +184,3 @@ def token_logprobs(tokens: Sequence[TokenRecord]) -> list[Json]:
 
 def _token(text: bytes, logprob: float) -> Json:
     return {"token": text.decode(errors="replace"), "bytes": list(text), "logprob": logprob}
-
-
-def _text_logprobs(tokens: Sequence[TokenRecord] | None) -> Json | None:
-    if tokens is None:
-        return None
-    texts = [token.text.decode(errors="replace") for token in tokens]
-    offsets = [0, *accumulate(map(len, texts))][: len(texts)]
-    return {
-        "tokens": texts,
-        "token_logprobs": [token.logprob for token in tokens],
-        "top_logprobs": [
-            {text.decode(errors="replace"): logprob for text, logprob in token.top} for token in tokens
-        ],
-        "text_offset": offsets,
-    }

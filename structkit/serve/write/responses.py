@@ -82,8 +82,8 @@ class ResponseReply:
         item = self._extend(piece)
         events = b"".join(self._added(each) for each in self._items[known:])
         match piece:
-            case TextPiece(text) if item is not None:
-                delta = {"delta": text, "content_index": 0, "logprobs": []}
+            case TextPiece(text, tokens) if item is not None:
+                delta = {"delta": text, "content_index": 0, "logprobs": token_logprobs(tokens)}
                 events += self._event("response.output_text.delta", {**_place(item), **delta})
             case ArgumentsPiece(_, text) if item is not None:
                 delta = {"delta": text}
@@ -114,15 +114,14 @@ class ResponseReply:
                 item = [item for item in self._items if item.is_call][number]
                 item.text += text
                 return item
-            case TextPiece(text):
+            case TextPiece(text, tokens):
                 item = self._message()
                 item.text += text
+                item.logprobs += token_logprobs(tokens)
                 return item
-            case EndPiece(_, _, tokens):
+            case EndPiece():
                 if not self._items:
                     self._message()
-                if tokens is not None:
-                    self._message().logprobs = token_logprobs(tokens)
                 return None
 
     def _message(self) -> _Item:
