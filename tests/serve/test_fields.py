@@ -223,6 +223,58 @@ def test_fields_that_ask_for_what_is_so_anyway_are_accepted(random: Served) -> N
     assert response.status in ("completed", "incomplete")
 
 
+def test_fields_of_other_servers_are_accepted_where_nothing_changes(random: Served) -> None:
+    plain = {
+        "min_tokens": 0,
+        "ignore_eos": False,
+        "stop_token_ids": [],
+        "skip_special_tokens": True,
+        "length_penalty": 1.0,
+        "request_id": "a",
+        "priority": 3,
+        "guided_json": None,
+        "functions": None,
+    }
+    chat = {
+        "add_generation_prompt": True,
+        "continue_final_message": False,
+        "chat_template_kwargs": {"enable_thinking": False},
+        "prediction": {"type": "content", "content": "a"},
+    }
+    constraint = {"structured_outputs": {"choice": ["a"]}}
+    assert answers(random, extra_body={**plain, **chat, **constraint}) == ["a"]
+    client = client_of(random)
+    completion = client.completions.create(
+        model="demo", prompt="x", n=2, best_of=2, extra_body={**plain, **constraint}
+    )
+    assert [choice.text for choice in completion.choices] == ["a", "a"]
+    response = client.responses.create(
+        model="demo", input="x", max_tool_calls=3, extra_body={**plain, **constraint}
+    )
+    assert response.output_text == "a"
+    with pytest.raises(openai.BadRequestError, match="best_of must equal n; write n, and choose"):
+        client.completions.create(model="demo", prompt="x", best_of=2)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("tools", [[], [WEATHER]])
+def test_a_stop_sequence_can_be_shown(stream: bool, tools: list[object]) -> None:
+    with serving(["one END"]) as served:
+        answer = client_of(served).chat.completions.create(
+            model="demo",
+            messages=ANA,
+            stop=["END"],
+            stream=stream,
+            extra_body={"include_stop_str_in_output": True, "tools": tools},
+        )
+        texts = (
+            [each.choices[0].delta.content or "" for each in answer]
+            if stream
+            else [answer.choices[0].message.content]
+        )
+    assert "".join(texts) == "one END"
+
+
 BAD = {
     "type": "function",
     "function": {"name": "bad", "parameters": tool("x", a="strng")["function"]["parameters"]},
@@ -271,6 +323,14 @@ TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "
         ("messages[1].audio", "reads only text", {"messages": [*ANA, {**REPLY, "audio": {"id": "x"}}, *ANA]}),
         ("guided_json", "write structured_outputs: {json: ...}", {"guided_json": {}}),
         ("functions", "write tools: [", {"functions": []}),
+        ("ignore_eos", "is not supported; write structured_outputs", {"ignore_eos": True}),
+        ("stop_token_ids", "write stop", {"stop_token_ids": [2]}),
+        ("continue_final_message", "send the start of the answer", {"continue_final_message": True}),
+        ("chat_template_kwargs", "without thinking", {"chat_template_kwargs": {"enable_thinking": True}}),
+        ("prompt_logprobs", "only the tokens of the answer", {"prompt_logprobs": 1}),
+        ("priority", "must be an integer", {"priority": "high"}),
+        ("prediction", "must be an object", {"prediction": "a"}),
+        ("web_search_options", "searches nothing", {"web_search_options": {}}),
         ("max_token", "write max_tokens", {"max_token": 5}),
         ("min_tokens", "give the schema a minLength", {"min_tokens": 5}),
         ("reasoning_effort", "leave it out", {"reasoning_effort": "low"}),

@@ -78,18 +78,24 @@ class Fields:
         """Return the path of a field."""
         return f"{self.place}.{name}" if self.place else name
 
-    def check_names(self, known: Sequence[str], remedies: Mapping[str, str] = MappingProxyType({})) -> None:
+    def check_names(
+        self,
+        known: Sequence[str],
+        remedies: Mapping[str, str] = MappingProxyType({}),
+        unlisted: Sequence[str] = (),
+    ) -> None:
         """Refuse unknown fields: the caller of an ignored field expects an effect.
 
         Args:
             known: The names of the fields.
             remedies: What to write in place of fields of other servers.
+            unlisted: Further names, which no error lists.
 
         Raises:
             ApiError: There is an unknown field.
         """
-        for name in self.values:
-            if name not in known:
+        for name, value in self.values.items():
+            if value is not None and name not in known and name not in unlisted:
                 near = get_close_matches(name[:80], known, 1, 0.75)
                 remedy = remedies.get(name) or (f"write {near[0]}" if near else "")
                 raise ApiError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
@@ -16,15 +15,19 @@ from structkit.serve.read.constraints import Constraint, free_text, read_constra
 from structkit.serve.read.conversation import Conversation
 from structkit.serve.read.fields import HALF_PAIR, Fields, has_surrogate
 from structkit.serve.read.messages import read_messages
+from structkit.serve.read.neutral import (
+    NEUTRAL,
+    REMEDIES,
+    WITHOUT_EFFECT,
+    check_neutral,
+    check_without_effect,
+)
 from structkit.serve.read.tools import ToolAsk, read_tools
 
 __all__ = [
     "MAX_TOP_LOGPROBS",
-    "WITHOUT_EFFECT",
     "AnyPrompt",
     "Ask",
-    "check_neutral",
-    "check_without_effect",
     "free_constraint",
     "read_chat",
     "read_completion",
@@ -49,6 +52,7 @@ _SAMPLING = (
     "repetition_penalty",
     "seed",
     "stop",
+    "include_stop_str_in_output",
     "n",
     "stream",
     "stream_options",
@@ -56,32 +60,28 @@ _SAMPLING = (
     "presence_penalty",
     "logit_bias",
 )
-WITHOUT_EFFECT = (
-    "user",
-    "metadata",
-    "safety_identifier",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "service_tier",
-)
-"""Fields that change no answer."""
-
-_NEUTRAL: Mapping[str, tuple[object, ...]] = {
-    "store": (False,),
+_NEUTRAL_OF_CHATS: Mapping[str, tuple[object, ...]] = {
+    **NEUTRAL,
     "modalities": (["text"],),
-    "best_of": (1,),
-    "echo": (False,),
-    "suffix": ("",),
     "verbosity": ("medium",),
     "reasoning_effort": ("none",),
+    "add_generation_prompt": (True,),
+    "continue_final_message": (False,),
+    "add_special_tokens": (False,),
+    "chat_template_kwargs": ({}, {"enable_thinking": False}, {"thinking": False}),
+}
+_NEUTRAL_OF_TEXTS: Mapping[str, tuple[object, ...]] = {
+    **NEUTRAL,
+    "suffix": ("",),
+    "add_special_tokens": (True,),
 }
 """Fields that are accepted only with the values that have no effect."""
 
 _REMEDIES: Mapping[str, str] = {
+    **REMEDIES,
     "functions": "write tools: [{type: 'function', function: ...}]",
     "function_call": "write tool_choice",
     "input": "write messages, or send it to /v1/responses",
-    "min_tokens": "give the schema a minLength, or the regex a count",
     "json_schema": "write response_format: {type: 'json_schema', json_schema: {name, schema}}",
     **{
         f"guided_{kind}": f"write structured_outputs: {{{kind}: ...}}"
@@ -102,11 +102,7 @@ _CHAT = (
     "tools",
     "tool_choice",
     "parallel_tool_calls",
-    *WITHOUT_EFFECT,
-    "store",
-    "modalities",
-    "verbosity",
-    "reasoning_effort",
+    "prediction",
 )
 _COMPLETION = (
     "model",
@@ -114,10 +110,7 @@ _COMPLETION = (
     *_SAMPLING,
     "logprobs",
     *_CONSTRAINTS,
-    *WITHOUT_EFFECT,
     "best_of",
-    "echo",
-    "suffix",
 )
 
 _MAX_PROMPTS = 64
@@ -141,6 +134,7 @@ class Ask:
         options: Options of the generation.
         count: Number of answers to each prompt.
         stops: The stop sequences.
+        shows_stop: Whether an answer has the stop sequence that ends it.
         is_streamed: Whether the answers are sent while they are generated.
         sends_usage: Whether the usage ends a stream.
         top_logprobs: Number of alternatives to each token; `None` without log-probabilities.
@@ -156,6 +150,7 @@ class Ask:
     options: ResultOptions
     count: int
     stops: tuple[str, ...]
+    shows_stop: bool = False
     is_streamed: bool
     sends_usage: bool
     top_logprobs: int | None
@@ -167,6 +162,11 @@ class Ask:
     def answers(self) -> int:
         """Number of answers."""
         return self.count * len(self.prompts)
+
+    @property
+    def hidden_stops(self) -> tuple[str, ...]:
+        """The stop sequences that are no part of an answer."""
+        return () if self.shows_stop else self.stops
 
     @property
     def params(self) -> Params:
@@ -181,8 +181,9 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     Raises:
         ApiError: A field is unknown, has the wrong type, or asks for what the server cannot do.
     """
-    body.check_names(_CHAT, _REMEDIES)
-    check_neutral(body, _NEUTRAL)
+    body.check_names(_CHAT, _REMEDIES, (*WITHOUT_EFFECT, *_NEUTRAL_OF_CHATS))
+    check_neutral(body, _NEUTRAL_OF_CHATS)
+    body.nested("prediction")  # its type: it makes answers of other servers faster, and changes none
     check_without_effect(body)
     given = read_constraint(body)
     conversation = read_messages(body)
@@ -202,6 +203,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
         constraint=given or free_constraint(stops),
         options=options,
         stops=stops,
+        shows_stop=body.flag("include_stop_str_in_output", False),
         top_logprobs=(top or 0) if has_logprobs else None,
         limit="max_tokens" if limit is None else "max_completion_tokens",
         tools=tools,
@@ -217,8 +219,8 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
     Raises:
         ApiError: See `read_chat`.
     """
-    body.check_names(_COMPLETION, _REMEDIES)
-    check_neutral(body, _NEUTRAL)
+    body.check_names(_COMPLETION, _REMEDIES, (*WITHOUT_EFFECT, *_NEUTRAL_OF_TEXTS))
+    check_neutral(body, _NEUTRAL_OF_TEXTS)
     check_without_effect(body)
     given = read_constraint(body)
     stops = _stops(body, is_free=given is None)
@@ -226,6 +228,8 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
     options["include_schema"] = False  # the prompt is what the model reads
     prompts = _prompts(body)
     count = body.integer("n", 1, config.answers_of_request) or 1
+    if body.integer("best_of", 1, 1_000) not in (None, count):
+        raise body.error("best_of", f"must equal n; {REMEDIES['best_of']}")
     if len(prompts) * count > config.answers_of_request:
         raise body.error("prompt", f"and n give more than {config.answers_of_request} answers")
     return Ask(
@@ -235,6 +239,7 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
         constraint=given or free_constraint(stops),
         options=options,
         stops=stops,
+        shows_stop=body.flag("include_stop_str_in_output", False),
         top_logprobs=body.integer("logprobs", 0, MAX_TOP_LOGPROBS),
         count=count,
         is_streamed=body.flag("stream", False),
@@ -250,36 +255,6 @@ def shows_schema(
         given is not None and any(turn["role"] == "user" for turn in conversation.turns)
     )
     return body.flag("include_schema", True) and is_possible
-
-
-def check_neutral(body: Fields, neutral: Mapping[str, tuple[object, ...]]) -> None:
-    """Check fields that are accepted only with the values that have no effect.
-
-    Raises:
-        ApiError: One has another value.
-    """
-    for name, values in neutral.items():
-        # 0 equals False in Python, and not in JSON.
-        if body.has(name) and not any(
-            type(body.raw(name)) is type(each) and body.raw(name) == each for each in values
-        ):
-            raise body.error(name, f"is not supported; leave it out, or give {json.dumps(values[0])}")
-
-
-def check_without_effect(body: Fields) -> None:
-    """Check the types of the fields that change no answer: a response repeats some of them.
-
-    Raises:
-        ApiError: One has another type.
-    """
-    for name in WITHOUT_EFFECT:
-        if name != "metadata":
-            body.text(name)
-    metadata = body.nested("metadata")
-    if metadata is not None and any(
-        has_surrogate(name) or metadata.text(name) is None for name in metadata.values
-    ):
-        raise body.error("metadata", "must have texts as its names and values")
 
 
 def read_model(body: Fields) -> str:

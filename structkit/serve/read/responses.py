@@ -11,12 +11,16 @@ from structkit.serve.bounds.config import ServerConfig
 from structkit.serve.read.constraints import read_text_constraint
 from structkit.serve.read.conversation import Conversation, text_of
 from structkit.serve.read.fields import Fields
-from structkit.serve.read.requests import (
-    MAX_TOP_LOGPROBS,
+from structkit.serve.read.neutral import (
+    NEUTRAL,
+    REMEDIES,
     WITHOUT_EFFECT,
-    Ask,
     check_neutral,
     check_without_effect,
+)
+from structkit.serve.read.requests import (
+    MAX_TOP_LOGPROBS,
+    Ask,
     free_constraint,
     read_model,
     read_options,
@@ -53,16 +57,13 @@ _NAMES = (
     "top_logprobs",
     "stream",
     "stream_options",
-    "store",
-    "background",
-    "truncation",
     "reasoning",
-    *(name for name in WITHOUT_EFFECT if name not in _ECHO),
 )
 
 _STATELESS = "send the whole conversation as input: the server keeps no response"
 
 _REMEDIES = {
+    **REMEDIES,
     "messages": "write input, or send it to /v1/chat/completions",
     "response_format": "write text: {format: {type: 'json_schema', name, schema}}",
     "max_tokens": "write max_output_tokens",
@@ -74,7 +75,7 @@ _REMEDIES = {
 """What to write in place of fields of other endpoints, and of what a server keeps."""
 
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
-    "store": (False,),
+    **NEUTRAL,
     "background": (False,),
     "truncation": ("disabled",),
 }
@@ -96,7 +97,8 @@ def read_response(body: Fields, config: ServerConfig) -> Ask:
     Raises:
         ApiError: A field is unknown, has the wrong type, or asks for what the server cannot do.
     """
-    body.check_names(_NAMES, _REMEDIES)
+    body.check_names(_NAMES, _REMEDIES, (*WITHOUT_EFFECT, *_NEUTRAL, "max_tool_calls"))
+    body.integer("max_tool_calls", 1, 2**31)  # its type: it counts calls of tools that OpenAI executes
     check_neutral(body, _NEUTRAL)
     check_without_effect(body)
     _check_reasoning(body)

@@ -146,7 +146,9 @@ async def call_pieces(
                     if answer is None:  # the prompt is encoded before the first event
                         count, vocabulary = events.prompt_tokens, agents.vocabulary
                         records = None if recorder is None else TokenRecords(recorder, count, vocabulary)
-                        answer = _Answer(tools, put, ContentText(ask.stops, put, records), events.tokens)
+                        answer = _Answer(
+                            tools, put, ContentText(ask.hidden_stops, put, records), events.tokens
+                        )
                     if isinstance(event, StepEnd):
                         answer.finish(event.step)
                     else:

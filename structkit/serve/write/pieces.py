@@ -118,7 +118,7 @@ async def answer_pieces(
         prepared = _prepare(request, ask, prompt)
         count = len(prepared.prompt_ids)
         records = None if recorder is None else TokenRecords(recorder, count, model.vocabulary)
-        text = ContentText(ask.stops, put, records)
+        text = ContentText(ask.hidden_stops, put, records)
         if ask.is_streamed:
             put(_stream(request, prepared, text, cancelled))
         else:
