@@ -119,3 +119,30 @@ def test_langchain_streams_and_calls_tools() -> None:
     assert [(call["name"], json.dumps(call["args"])) for call in message.tool_calls] == [
         ("weather", '{"city": "Porto"}')
     ]
+
+
+@pytest.mark.parametrize("kind", ["OpenAIResponsesModel", "OpenAIChatCompletionsModel"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_openai_agents(kind: str, stream: bool) -> None:
+    agents = pytest.importorskip("agents", reason="run sh scripts/test_clients")
+    openai = pytest.importorskip("openai")
+    agents.set_tracing_disabled(True)
+
+    async def run(served: Served) -> object:
+        async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none") as client:
+            model = getattr(agents, kind)(model="demo", openai_client=client)
+            tools = [agents.function_tool(weather)]
+            agent = agents.Agent(
+                name="a", instructions="Be short.", model=model, tools=tools, output_type=Person
+            )
+            if not stream:
+                return (await agents.Runner.run(agent, "How is it in Porto?")).final_output
+            result = agents.Runner.run_streamed(agent, "How is it in Porto?")
+            async for _ in result.stream_events():
+                pass
+            return result.final_output
+
+    with scripted([CALL, VALUE]) as served:
+        assert asyncio.run(run(served)) == Person(name="Ana", age=34)
+        assert isinstance(served.model, ScriptedModel)
+        assert "sun in Porto" in served.model.prompts[1]

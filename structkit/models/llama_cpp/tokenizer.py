@@ -126,7 +126,7 @@ def _compiled(template: str) -> jinja2.Template:
         def __setitem__(self, name: str, value: object) -> None:
             if name.startswith("_"):
                 raise SecurityError(
-                    f"the chat template sets {name!r}; a name must not start with an underscore"
+                    f"the chat template sets {name!r}, and a name must not start with an underscore"
                 )
             super().__setitem__(name, value)
 

@@ -27,6 +27,7 @@ from tests.generate.test_architectures import (
     PROMPTS,
     TARGETS,
     random_model,
+    separate,
     test_a_batch_gives_the_tokens_of_separate_calls,
     test_a_stream_gives_the_tokens_of_generate_for_each_budget,
     test_drafts_and_confidence_do_not_change_the_tokens,
@@ -35,6 +36,7 @@ from tests.generate.test_architectures import (
 )
 
 __all__ = [
+    "separate",
     "test_a_batch_gives_the_tokens_of_separate_calls",
     "test_a_stream_gives_the_tokens_of_generate_for_each_budget",
     "test_drafts_and_confidence_do_not_change_the_tokens",
