@@ -13,16 +13,15 @@ from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
-    CALLS_TOOL,
     MAX_REPLY_TOKENS,
     HostedClient,
     HostedModel,
     HostedOptions,
     HostedSettings,
-    ReplyPart,
     merged,
     split_system,
 )
+from structkit.models.hosted.parts import CALLS_TOOL, ReplyPart
 from structkit.models.native.profiles import ANTHROPIC
 from structkit.models.text.protocol import TextRequest
 from structkit.models.text.render import render_messages
@@ -36,6 +35,10 @@ _KEY = "ANTHROPIC_API_KEY"
 
 _FAULTS = {
     "tool_use": CALLS_TOOL,
+    "pause_turn": (
+        "Anthropic paused the reply while it uses its own tools; leave tools out of options=..., or limit their uses "
+        "with max_uses"
+    ),
     "model_context_window_exceeded": "the prompt and the answer are longer than the context of the model; shorten them",
 }
 """Reasons for the end of a reply without the rest of the answer."""

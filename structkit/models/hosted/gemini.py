@@ -13,15 +13,14 @@ from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
-    CALLS_TOOL,
     HostedClient,
     HostedModel,
     HostedOptions,
     HostedSettings,
-    ReplyPart,
     merged,
     split_system,
 )
+from structkit.models.hosted.parts import CALLS_TOOL, ReplyPart
 from structkit.models.native.profiles import GEMINI
 from structkit.models.text.protocol import TextRequest
 from structkit.models.text.render import render_messages
@@ -171,13 +170,14 @@ class _GeminiClient(HostedClient):
         feedback = event.prompt_feedback
         if feedback is not None and feedback.block_reason is not None:
             return ReplyPart(refusal=f"Gemini blocks the prompt ({_name(feedback.block_reason)})")
-        if not event.candidates:
+        # `candidate_count` can ask for several answers, of which the first is read.
+        candidate = next((each for each in event.candidates or () if not each.index), None)
+        if candidate is None:
             return ReplyPart()
-        candidate = event.candidates[0]
         parts = (candidate.content and candidate.content.parts) or ()
         text = "".join(part.text for part in parts if part.text and not part.thought)
         reason = candidate.finish_reason and _name(candidate.finish_reason)
-        if reason in _TOOL_ENDS:
+        if reason in _TOOL_ENDS or any(part.function_call for part in parts):
             return ReplyPart(text, fault=CALLS_TOOL)
         is_refused = bool(reason) and reason not in _ENDS
         refusal = f"Gemini ended the reply ({reason})" if is_refused else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -11,6 +12,7 @@ from typing import Protocol, TypedDict, cast
 from structkit.arguments.names import check_names
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.hosted.faults import Service, fault_of
+from structkit.models.hosted.parts import ReplyPart
 from structkit.models.native.profiles import SchemaProfile
 from structkit.models.protocols import Message
 from structkit.models.servers.faults import (
@@ -24,16 +26,14 @@ from structkit.models.servers.faults import (
 from structkit.models.servers.lines import shut_down
 from structkit.models.servers.remote import RemoteModel
 from structkit.models.text.protocol import CancellablePieces, TextRequest, check_reply_bounds
-from structkit.models.text.scored import ScoredText, ScoredToken
+from structkit.models.text.scored import ScoredText
 
 __all__ = [
-    "CALLS_TOOL",
     "MAX_REPLY_TOKENS",
     "HostedClient",
     "HostedModel",
     "HostedOptions",
     "HostedSettings",
-    "ReplyPart",
     "client_timeout",
     "merged",
     "split_system",
@@ -42,32 +42,8 @@ __all__ = [
 MAX_REPLY_TOKENS = 4_096
 """Maximum number of tokens of a reply, where a service asks for one. A longer answer takes more replies."""
 
-CALLS_TOOL = (
-    "the model calls a tool and does not answer; leave tools out of options=..., or use structkit.Agent"
-)
-"""The fault of a reply that ends in the call of a tool."""
-
 _TIMEOUT = 120.0
 _MAX_CALLS = 128
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyPart:
-    """What one event of a reply has.
-
-    Attributes:
-        text: The text; empty if the event has none. Reasoning is no part of it.
-        refusal: A part of the words in which the model or a filter refuses to answer; `None` if neither does.
-        fault: Why the reply ends without the rest of an answer, and the remedy; empty if it ends as others do.
-        is_full: Whether the reply ends at its maximum number of tokens.
-        tokens: The tokens of the text with likely others, if the service returns them.
-    """
-
-    text: str = ""
-    refusal: str | None = None
-    fault: str = ""
-    is_full: bool = False
-    tokens: tuple[ScoredToken, ...] = ()
 
 
 class ReplyStream(Protocol):
@@ -198,7 +174,15 @@ class HostedClient(ABC):
 
     @abstractmethod
     def read(self, event: object) -> ReplyPart:
-        """Return what an event of the reply has."""
+        """Return what an event of the reply has.
+
+        Raises:
+            Exception: The reply failed; an attribute `body` has the error of the service.
+        """
+
+    def adapts(self, error: Exception) -> bool:
+        """Whether the service asks for requests of another kind, which are sent from now on."""
+        return False
 
 
 def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:
@@ -257,10 +241,18 @@ class HostedModel(RemoteModel):
         if self._client.is_async:
             return self._async_pieces(request)
         opened: list[object] = []
-        return CancellablePieces(self._pieces(request, opened), lambda: _shut_down(opened))
+        cancelled = threading.Event()
 
-    def _pieces(self, request: TextRequest, opened: list[object]) -> Generator[str, None, None]:
-        """Yield the pieces; `opened` receives the streams."""
+        def cancel() -> bool:
+            cancelled.set()
+            return _shut_down(opened)
+
+        return CancellablePieces(self._pieces(request, opened, cancelled), cancel)
+
+    def _pieces(
+        self, request: TextRequest, opened: list[object], cancelled: threading.Event
+    ) -> Generator[str, None, None]:
+        """Yield the pieces; `opened` receives the streams, each of which ends when `cancelled` is set."""
         reply = _Reply(self.capabilities)
         while True:
             try:
@@ -268,6 +260,8 @@ class HostedModel(RemoteModel):
                 opened.append(sent)
                 with closing(cast("ReplyStream", sent)):
                     for event in sent:
+                        if cancelled.is_set():
+                            return
                         text = self._text(event, reply)
                         if text:
                             yield text
@@ -308,6 +302,8 @@ class HostedModel(RemoteModel):
         Raises:
             ModelError: The request cannot do without it, or the service failed.
         """
+        if not reply.is_adapted and self._client.adapts(error):
+            return _Reply(reply.capabilities, is_reduced=reply.is_reduced, is_adapted=True)
         fault = fault_of(error, self._client.service, self._client.model, self._secrets(request))
         remaining = None
         if isinstance(fault, Refused) and not reply.has_text:
@@ -315,7 +311,7 @@ class HostedModel(RemoteModel):
         if remaining is None:
             # The exception of the client quotes the prompt, so it is no cause.
             raise fault.error(self.name) from None
-        return _Reply(remaining, is_reduced=True)
+        return _Reply(remaining, is_reduced=True, is_adapted=reply.is_adapted)
 
     def _secrets(self, request: TextRequest) -> tuple[str, ...]:
         return (*self._client.secrets(), *texts_of(request))
@@ -336,6 +332,7 @@ class _Reply:
 
     capabilities: Capabilities
     is_reduced: bool = False
+    is_adapted: bool = False
     has_text: bool = False
     refusals: list[str] = field(default_factory=list)
     fault: str = ""

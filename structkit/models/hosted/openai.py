@@ -14,18 +14,19 @@ from structkit.errors import MissingExtra, ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.hosted.faults import Service
 from structkit.models.hosted.model import (
-    CALLS_TOOL,
     MAX_REPLY_TOKENS,
     HostedClient,
     HostedModel,
     HostedOptions,
     HostedSettings,
-    ReplyPart,
     merged,
 )
+from structkit.models.hosted.parts import CALLS_TOOL, ReplyPart
+from structkit.models.hosted.responses import is_response_event, read_response_event, response_fields
 from structkit.models.native.profiles import OPENAI_STRICT
 from structkit.models.servers.chunks import joined_text
 from structkit.models.servers.dialects import Dialect, recognize
+from structkit.models.servers.faults import message_of
 from structkit.models.servers.ranked import scored_tokens
 from structkit.models.text.protocol import TextRequest
 from structkit.models.text.render import render_messages
@@ -57,7 +58,8 @@ def from_openai(
         client: `openai.OpenAI()`, `AsyncOpenAI()`, `AzureOpenAI()` or `AsyncAzureOpenAI()`.
         model: The name of the model, or of the deployment on Azure.
         options: See `HostedOptions`; `options` are arguments of each `client.chat.completions.create`, such as
-            `{"reasoning_effort": "low"}`. With `{"logprobs": True, "top_logprobs": 20}` a correction takes the most
+            `{"reasoning_effort": "low"}`; a model that answers only at `/v1/responses` gets them in the spelling of
+            that API. With `{"logprobs": True, "top_logprobs": 20}` a correction takes the most
             likely token that can follow; models that reason refuse them.
 
     Raises:
@@ -144,6 +146,7 @@ class _OpenAIClient(HostedClient):
         super().__init__(service, model, settings, is_async=is_async)
         self._client: Any = client
         self._dialect = dialect
+        self._sends_responses = False
 
     def secrets(self) -> Iterable[str]:
         """Return the key."""
@@ -168,10 +171,22 @@ class _OpenAIClient(HostedClient):
         timeout = self.timeout(request, self._client.timeout)
         if timeout is not None:
             fields["timeout"] = timeout
-        return self._client.chat.completions.create(**merged(fields, self.settings.options))
+        fields = merged(fields, self.settings.options)
+        if self._sends_responses:
+            return self._client.responses.create(**response_fields(fields))
+        return self._client.chat.completions.create(**fields)
+
+    def adapts(self, error: Exception) -> bool:
+        """Whether the model answers only at `/v1/responses`, as the largest of OpenAI do; see `HostedClient.adapts`."""
+        if "v1/responses" not in message_of(getattr(error, "body", None)):
+            return False
+        self._sends_responses = True
+        return True
 
     def read(self, event: Any) -> ReplyPart:
         """Return what a chunk has; see `HostedClient.read`."""
+        if is_response_event(event):
+            return read_response_event(event)
         # Other servers leave out fields that are never missing at OpenAI.
         choices = getattr(event, "choices", None)
         if not choices or getattr(choices[0], "index", None):  # of several answers the first is read

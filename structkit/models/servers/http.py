@@ -359,6 +359,8 @@ def _remedy(status: int, reply: str) -> str:
         return "see its log"
     if status == 413 or re.search(ABOUT_LENGTH, reply, re.IGNORECASE):
         return "shorten the prompt, or start the server with a longer context"
+    if "v1/responses" in reply:
+        return "pass an openai.OpenAI() to structkit.from_openai, which sends it there"
     if re.search(r"chat.?template|not .{0,30}\bchat\b", reply, re.IGNORECASE):
         return "pass chat=False for a base model, or start the server with a template"
     if status in (404, 405):

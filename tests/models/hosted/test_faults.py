@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import socket
+import threading
 import time
 import traceback
+from collections.abc import Iterator
 
 import pytest
 from pydantic import BaseModel
 
 import structkit as sk
 from structkit.errors import ModelError
-from tests.models.hosted.services import KEY, Kind, each_kind
+from tests.models.hosted.services import KEY, KINDS, Kind, each_kind
 from tests.models.servers.fake import Say, error
 
 WHOLE = '{"a": 1}'
@@ -103,6 +105,33 @@ def test_a_server_that_hangs(kind: Kind) -> None:
         with pytest.raises(ModelError, match=r"did not (reply|answer) within"):
             sk.extract(model, "one", Target)
         assert time.monotonic() - started < 5
+
+
+EMPTY = {
+    "openai": b'data: {"choices": []}\n\n',
+    "anthropic": b'event: ping\ndata: {"type": "ping"}\n\n',
+    "google.genai": b'data: {"candidates": []}\n\n',
+}
+
+
+@pytest.mark.parametrize("kind", KINDS[::2], ids=lambda kind: kind.name)
+def test_the_thread_of_a_reply_that_nobody_waits_for_ends(kind: Kind) -> None:
+    """Events without text go on, so that no timeout of the client ends the stream."""
+    released = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        while not released.wait(0.02):
+            yield EMPTY[kind.package]
+
+    before = {*threading.enumerate()}
+    with kind.serving(Say(pieces()), timeout=0.3) as (model, _):
+        with pytest.raises(ModelError, match=r"did not (reply|answer) within"):
+            sk.extract(model, "one", Target)
+        deadline = time.monotonic() + 20
+        while any("structkit" in each.name for each in {*threading.enumerate()} - before):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        released.set()
 
 
 @each_kind

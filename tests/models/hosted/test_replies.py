@@ -321,6 +321,26 @@ def test_a_call_of_a_tool_is_no_answer(kind: Kind) -> None:
         assert len(server.requests) == 1
 
 
+def test_a_call_of_gemini_has_no_reason_of_its_own() -> None:
+    kind = KINDS[-1]
+    call = (
+        '{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f"}}]}, "finishReason": "STOP"}]}'
+    )
+    with kind.serving(events(kind, [call])) as (model, server):
+        with pytest.raises(ModelError, match="calls a tool and does not answer"):
+            sk.extract(model, "Ana, 34", Person)
+        assert len(server.requests) == 1
+
+
+def test_a_paused_turn_of_anthropic_is_not_asked_for_again() -> None:
+    kind = next(kind for kind in KINDS if kind.name == "anthropic")
+    end = '{"type": "message_delta", "delta": {"stop_reason": "pause_turn"}, "usage": {"output_tokens": 1}}'
+    with kind.serving(events(kind, [end])) as (model, server):
+        with pytest.raises(ModelError, match=r"uses its own tools\n  leave tools out of options"):
+            sk.extract(model, "Ana, 34", Person)
+        assert len(server.requests) == 1
+
+
 def test_a_full_context_of_anthropic() -> None:
     kind = next(kind for kind in KINDS if kind.name == "anthropic")
     end = '{"type": "message_delta", "delta": {"stop_reason": "model_context_window_exceeded"}, "usage": {}}'
@@ -371,14 +391,16 @@ def test_likely_tokens_of_openai_are_taken(kind: Kind) -> None:
         assert server.requests[1]["top_logprobs"] == 20
 
 
-@pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*KINDS[:2], KINDS[-1]], ids=lambda kind: kind.name)
 def test_only_the_first_of_several_answers_is_read(kind: Kind) -> None:
-    both = [
-        f'{{"choices": [{{"index": {index}, "delta": {{"content": {json.dumps(text)}}}}}]}}'
-        for text in (WHOLE[:9], WHOLE[9:])
-        for index in (1, 0)
-    ]
-    with kind.serving(events(kind, both), options={"n": 2}) as (model, _):
+    def piece(index: int, text: str) -> str:
+        if kind.package == "openai":
+            return json.dumps({"choices": [{"index": index, "delta": {"content": text}}]})
+        return json.dumps({"candidates": [{"index": index, "content": {"parts": [{"text": text}]}}]})
+
+    both = [piece(index, text) for text in (WHOLE[:9], WHOLE[9:]) for index in (1, 0)]
+    options = {"n": 2} if kind.package == "openai" else {"candidate_count": 2}
+    with kind.serving(events(kind, both), options=options) as (model, _):
         assert sk.generate(model, "Ana, 34", Person).guarantee == "constrained"
 
 
