@@ -43,7 +43,8 @@ class Dialect:
     """What the server enforces of a JSON Schema."""
 
     length_field: str = "max_tokens"
-    """The field of the maximum number of tokens; empty if the server fills the rest of the context by itself."""
+    """The field of the maximum number of tokens; empty if none is sent, since the server fills the rest of the context
+    by itself."""
 
     completes: bool = True
     """Whether `completions` continues a text as it is, outside of the template of the model."""
@@ -135,7 +136,7 @@ _HOSTS = {
         name="OpenAI",
         constraint_fields=_BY_SCHEMA,
         schema_profile=OPENAI_STRICT,
-        length_field="max_completion_tokens",
+        length_field="",  # a limit would count the reasoning, too, and end it before the answer
         is_local=False,
     ),
     "api.deepseek.com/beta": Dialect(name="DeepSeek", continues=True, prefix_field="prefix", is_local=False),

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 import structkit as sk
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
+from structkit.models.servers import dialects
 from structkit.models.servers.remote import KnownCapabilities
 from tests.models.servers.fake import Say, error, serve
 
@@ -305,3 +306,12 @@ def test_lines_can_end_otherwise_and_media_types_be_upper_case(end: bytes) -> No
     said = events({"delta": {"content": WHOLE}}, end=end)
     with serve(replace(said, headers=(("content-type", "Text/Event-Stream"),))) as server:
         assert sk.extract(sk.connect(server.url), "Ana, 34", Person) == ANA
+
+
+def test_openai_gets_no_maximum_number_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reasoning counts, too; the answer is cut at the maximum where it is read."""
+    monkeypatch.setitem(dialects._HOSTS, "127.0.0.1", dialects._HOSTS["api.openai.com"])
+    with serve('{"name": "Ana", "age": 34}') as server:
+        model = sk.connect(server.url, model="demo")
+        assert sk.extract(model, "Ana, 34", Person, max_tokens=60) == Person(name="Ana", age=34)
+        assert not {"max_tokens", "max_completion_tokens"} & server.requests[0].keys()
