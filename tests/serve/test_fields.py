@@ -223,6 +223,21 @@ def test_fields_that_ask_for_what_is_so_anyway_are_accepted(random: Served) -> N
     assert response.status in ("completed", "incomplete")
 
 
+@pytest.mark.parametrize("own", [{}, {"description": "Of a nurse."}])
+def test_the_model_reads_the_description_of_a_format(own: dict[str, str]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], **own}
+    named = {"name": "x", "description": "Years since birth.", "schema": schema}
+    with serving(['{"a": 3}'] * 2) as served:
+        answers(served, response_format={"type": "json_schema", "json_schema": named})
+        client_of(served).responses.create(
+            model="demo", input="Ana", text={"format": {"type": "json_schema", **named}}
+        )
+        assert isinstance(served.model, ScriptedModel)
+        for prompt in served.model.prompts:
+            assert "Years since birth." in prompt
+            assert all(text in prompt for text in own.values())
+
+
 def test_fields_of_other_servers_are_accepted_where_nothing_changes(random: Served) -> None:
     plain = {
         "min_tokens": 0,

@@ -145,15 +145,24 @@ def _format(given: Fields, named: Fields | None) -> Iterator[Constraint]:
                 raise given.error("json_schema", "is required: {name, schema}")
             if named is not given:
                 named.check_names(_NAMED)
-            named.text("name"), named.text("description"), named.flag("strict", False)  # their types
+            named.text("name"), named.flag("strict", False)  # their types
             schema = named.nested("schema")
             if schema is None:
                 raise named.error("schema", "is required")
-            yield _of(json_schema(schema), schema.place)
+            yield _of(json_schema(_described(schema, named.text("description"))), schema.place)
         case _:
             raise given.error(
                 "type", "must be 'text', 'json_object' or 'json_schema'; structured_outputs has the others"
             )
+
+
+def _described(schema: Fields, description: str | None) -> Fields:
+    """Return a schema with the description of its format, which the model reads before its own."""
+    own = schema.raw("description")
+    if not description or (own is not None and not isinstance(own, str)):
+        return schema
+    both = "\n".join(filter(None, (description, own)))
+    return Fields({**schema.values, "description": both}, schema.place)
 
 
 def _structured_outputs(body: Fields) -> Iterator[Constraint]:
