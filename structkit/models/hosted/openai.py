@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["from_openai", "openai_from_environment"]
 
 _KEY = "OPENAI_API_KEY"
+
+_ONLY_RESPONSES = r"v1/responses|chatCompletion operation does not work"
+"""Words of OpenAI, and of Azure, about a model that has no chat completions."""
 
 
 @names_arguments
@@ -178,7 +182,7 @@ class _OpenAIClient(HostedClient):
 
     def adapts(self, error: Exception) -> bool:
         """Whether the model answers only at `/v1/responses`, as the largest of OpenAI do; see `HostedClient.adapts`."""
-        if "v1/responses" not in message_of(getattr(error, "body", None)):
+        if not re.search(_ONLY_RESPONSES, message_of(getattr(error, "body", None))):
             return False
         self._sends_responses = True
         return True

@@ -15,6 +15,7 @@ from tests.models.hosted.services import KINDS, Kind
 from tests.models.servers.fake import Say, Wire, error, serve
 
 ONLY = "This model is only supported in v1/responses and not in v1/chat/completions."
+AZURE = "The chatCompletion operation does not work with the specified model, gpt-5-pro. Please choose different model."
 WHOLE = '{"name": "Ana", "age": 34}'
 
 
@@ -46,13 +47,13 @@ each_client = pytest.mark.parametrize(
 )
 
 
-def only_responses(*replies: str | Say) -> Any:
+def only_responses(*replies: str | Say, refusal: Say = error(404, ONLY)) -> Any:  # noqa: B008
     """A reply that refuses chat completions, and gives the others in order."""
     rest = list(replies)
 
     def reply(body: dict[str, object]) -> str | Say:
         if body["path"] != "/v1/responses":
-            return error(404, ONLY)
+            return refusal
         return rest.pop(0) if len(rest) > 1 else rest[0]
 
     return reply
@@ -74,6 +75,12 @@ def test_requests_are_sent_to_responses_from_then_on(kind: Kind) -> None:
     assert sent["text"]["format"]["schema"]["required"] == ["name", "age"]
     assert (sent["text"]["verbosity"], sent["reasoning"]) == ("low", {"effort": "low"})
     assert (sent["max_output_tokens"], sent["store"], sent["stream"]) == (99, False, True)
+
+
+@each_client
+def test_azure_says_it_otherwise(kind: Kind) -> None:
+    with kind.serving(only_responses(WHOLE, refusal=error(400, AZURE))) as (model, _):
+        assert sk.generate(model, "Ana, 34", Person).guarantee == "constrained"
 
 
 @each_client
