@@ -44,10 +44,12 @@ __all__ = [
     "text_schema",
     "unenforceable_reason",
     "unwritable",
+    "with_both_bounds",
     "without_unknown_format",
 ]
 
 _K = TypeVar("_K")
+CoreT = TypeVar("CoreT", bound=Mapping[str, Any])
 
 _LENGTHS = frozenset({"min_length", "max_length"})
 _RANGES = frozenset({"ge", "gt", "le", "lt"})
@@ -476,3 +478,23 @@ def without_unknown_format(schema: Core, json_schema: JsonObject) -> JsonObject:
         return json_schema
     report_format(name)
     return {**{key: value for key, value in json_schema.items() if key != "format"}, IGNORED_FORMAT: name}
+
+
+_LIMITS = frozenset("maxItems maxLength maxProperties minItems minLength minProperties".split())
+_RESTRICTIONS = _LIMITS | {*_KEYWORDS.values(), "const", "enum", "pattern"}
+
+
+def with_both_bounds(schema: CoreT) -> CoreT:
+    """Return a core schema whose `json_schema_extra` does not replace the restrictions of the type: both hold."""
+    extra = schema.get("metadata", {}).get("pydantic_js_extra")
+    if not isinstance(extra, dict) or _RESTRICTIONS.isdisjoint(extra):
+        return schema
+    added: JsonObject = to_jsonable_python(extra)
+
+    def add(json_schema: JsonObject) -> None:
+        known = {key: json_schema[key] for key in added if key in json_schema and key in _RESTRICTIONS}
+        if own := {key: value for key, value in known.items() if value != added[key]}:
+            json_schema["allOf"] = [*cast("list[object]", json_schema.get("allOf", [])), own]
+        json_schema.update(added)
+
+    return cast("CoreT", {**schema, "metadata": {**schema["metadata"], "pydantic_js_extra": add}})

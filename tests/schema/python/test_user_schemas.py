@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import uuid
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -215,3 +215,35 @@ def test_a_format_that_cannot_be_added_is_refused(kind: Any, name: str, message:
         sk.to_regex(model)
     assert caught.value.place == "$.x"
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("field", "yes", "no"),
+    [
+        (Annotated[int, Field(ge=5, json_schema_extra={"minimum": 3})], ["5"], ["3", "4"]),
+        (Annotated[int, Field(ge=5, json_schema_extra={"minimum": 7})], ["7"], ["5", "6"]),
+        (Annotated[int, Field(le=5, json_schema_extra={"maximum": 9, "exclusiveMaximum": 20})], ["5"], ["6"]),
+        (Annotated[float, Field(multiple_of=2, json_schema_extra={"multipleOf": 3})], ["6"], ["2", "3"]),
+        (Annotated[str, Field(min_length=3, json_schema_extra={"minLength": 1})], ['"abc"'], ['"ab"']),
+        (Annotated[str, Field(pattern="^a", json_schema_extra={"pattern": "b$"})], ['"ab"'], ['"a"', '"b"']),
+        (Annotated[list[int], Field(min_length=2, json_schema_extra={"minItems": 1})], ["[1, 2]"], ["[1]"]),
+        (Annotated[dict[str, int], Field(max_length=1, json_schema_extra={"maxProperties": 3})], ["{}"], []),
+        (Annotated[Literal[1, 2], Field(json_schema_extra={"enum": [2, 3]})], ["2"], ["1", "3"]),
+    ],
+)
+def test_a_restriction_that_a_user_adds_does_not_replace_that_of_the_type(
+    field: Any, yes: list[str], no: list[str]
+) -> None:
+    model = create_model("Outer", value=(field, ...))
+    for text in yes + no:
+        cursor = sk.compile(model, byte_vocabulary()).cursor()
+        accepted = all(_advanced(cursor, byte) for byte in f'{{"value": {text}}}'.encode())
+        assert (accepted and cursor.is_accepting) == (text in yes)
+
+
+def _advanced(cursor: sk.Cursor, byte: int) -> bool:
+    try:
+        cursor.advance(byte)
+    except sk.TokenRejected:
+        return False
+    return True
