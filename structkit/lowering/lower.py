@@ -106,8 +106,7 @@ def lower(
 
     Raises:
         UnsatisfiableSchema: No value satisfies the schema.
-        UnsupportedKeyword: A keyword, or its value, cannot be enforced.
-        PatternError: A pattern cannot be parsed.
+        UnsupportedKeyword, PatternError: A keyword, its value or a pattern cannot be enforced.
         LimitExceeded: The schema is too large or too deep.
     """
     if document_keys and order != "any":
@@ -130,7 +129,8 @@ def lower(
             unlisted = None
         parts = lowering.rules, lowering.deferred, lowering.examples, lowering.lower_deferred
         rules = LazyRules(*parts, unlisted=unlisted, formats=lowering.formats)
-    return Rules(start, rules, (*document.unenforced, *dict.fromkeys(lowering.unenforced)), lowering.lazy)
+    unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
+    return Rules(start, rules, unenforced, lowering.lazy, document.narrowed)
 
 
 class _Lowering:

@@ -267,8 +267,8 @@ class Rules:
         unenforced: The keywords and validators that are checked after decoding.
         lazy: Rules with provably small automata, which are therefore built on their first call. With `LazyRules` the
             set grows during decoding.
-        narrowed: The terminals of a grammar of which texts are left out, because the rules would be too large with
-            them.
+        narrowed: The terminals of a grammar, or the places of a schema, of which texts are left out, because the rules
+            would be too large with them.
     """
 
     start: Node

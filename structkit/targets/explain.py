@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -176,6 +176,7 @@ def explain_target(
         target = replace(target, strict=False)
     name, cost = getattr(target, "__name__", repr(target)), None
     unenforced: tuple[Unenforced, ...] = ()
+    narrowed: tuple[str, ...] = ()
     ignored: Set[str] = frozenset()
     try:
         parsed = read_target(target, policy=style, limits=limits)
@@ -184,6 +185,7 @@ def explain_target(
         start_time = time.perf_counter()
         rules = parsed.rules(whitespace=whitespace, order=order, source=source, limits=limits)
         cost, part = _cost(rules, limits, start_time), parsed.validators()
+        narrowed = rules.narrowed
         unenforced = (*rules.unenforced, *(part.own_functions if part is not None else ()))
     except (UnsupportedKeyword, PatternError) as error:
         unenforced = (Unenforced(error.place or "$", keyword_of(error), error.message),)
@@ -194,6 +196,7 @@ def explain_target(
     rows = tuple(
         _rows(schema, unenforced, unenforced_status, refused, ignored, is_json_schema=is_json_schema)
     )
+    rows = tuple([_with_narrowing(row, narrowed) for row in rows])
     findings: tuple[GrammarFinding, ...] = ()
     if isinstance(target, Grammar):
         findings = target.source.findings
@@ -259,6 +262,15 @@ def _rows(
         if one.reason not in reported:
             yield KeywordRow(one.path, one.keyword, fallback, one.reason)
 
+
+def _with_narrowing(row: KeywordRow, narrowed: Collection[str]) -> KeywordRow:
+    """Return the row of a `oneOf` with what is left out of it."""
+    if row.keyword != "oneOf" or row.how != "enforced" or row.path not in narrowed:
+        return row
+    return replace(row, reason=_NARROWED)
+
+
+_NARROWED = "too many combinations: only objects are written that one key tells apart from other alternatives"
 
 _REASONS: Mapping[KeywordStatus, str] = {
     "unknown": "the specification says that unknown keywords are ignored"

@@ -36,11 +36,13 @@ class Definitions:
         self._uses: dict[str, int] = {}
         self._narrowed: dict[str, tuple[Schema, Ref]] = {}
         self._derived: set[str] = set()
+        self.narrowed_paths: dict[str, None] = {}
 
-    def narrow(self, key: Hashable, stem: str, node: Schema, superset: Schema, exact: Ref) -> Ref:
+    def narrow(self, path: str, key: Hashable, stem: str, node: Schema, superset: Schema, exact: Ref) -> Ref:
         """Return a reference to a definition in place of one with more values.
 
         Args:
+            path: The place in the schema, which is added to `narrowed_paths`.
             key: The key of the definition.
             stem: The beginning of its name.
             node: The definition.
@@ -49,6 +51,7 @@ class Definitions:
         """
         found = self.reference(key, stem, lambda: node)
         self._narrowed[found.name] = superset, exact
+        self.narrowed_paths[path] = None
         return found
 
     def derive(self, name: str, nodes: Iterable[Schema]) -> None:

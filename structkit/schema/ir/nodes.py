@@ -402,6 +402,8 @@ class Document:
         bounded_numbers: Whether the numbers of a JSON Schema are bounded, too.
         unenforced: The keywords and validators that are checked after decoding.
         integral_floats: Whether an integer of a JSON Schema can also be written as 1.0, which draft 4 does not allow.
+        narrowed: The places of each `oneOf` of which objects are left out, because they would have too many
+            combinations.
     """
 
     root: Schema
@@ -410,3 +412,4 @@ class Document:
     unenforced: tuple[Unenforced, ...] = ()
     bounded_numbers: bool = False
     integral_floats: bool = True
+    narrowed: tuple[str, ...] = ()

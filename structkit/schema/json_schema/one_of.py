@@ -154,7 +154,8 @@ class _Choice:
             return None
         key, stem = (self.path.text, tuple(parts)), str(self.path.part or "oneOf")
         exact = intersector.definitions.reference(("exact", *key), stem, lambda: self.exclude(parts))
-        return intersector.definitions.narrow(("narrowed", *key), stem, union_, union(parts), exact)
+        narrow = intersector.definitions.narrow
+        return narrow(self.path.text, ("narrowed", *key), stem, union_, union(parts), exact)
 
     def _objects(self, node: Schema, find: Callable[[str], Schema | None]) -> list[Object] | None:
         """Return the objects of which a node is the union; `None` if it has other parts, or is not known."""

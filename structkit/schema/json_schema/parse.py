@@ -6,6 +6,7 @@ keywords.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -62,6 +63,8 @@ from structkit.schema.product.tabulate import tabulate_all
 from structkit.unenforced import Unenforced
 
 __all__ = ["parse_schema"]
+
+_log = logging.getLogger("structkit")
 
 
 def parse_schema(
@@ -134,9 +137,14 @@ def parse_schema(
         document = prune(root.name, definitions, order, python=python, closed=closed or python)
         unenforced = (*(relaxation.dropped if relaxation is not None else ()), *parser.checked)
         integral_floats = allow_integral_floats(schema, resources.values())
-        if not unenforced and integral_floats:
+        if narrowed := parser.narrowed:
+            places = ", ".join(narrowed)
+            _log.warning(
+                "some objects are left out of the oneOf at %s; structkit.explain shows which", places
+            )
+        if not unenforced and integral_floats and not narrowed:
             return document
-        return replace(document, unenforced=unenforced, integral_floats=integral_floats)
+        return replace(document, unenforced=unenforced, integral_floats=integral_floats, narrowed=narrowed)
     except RecursionError:
         raise LimitExceeded("schema_depth", limits.schema_depth, "the nesting", place="$") from None
 
@@ -180,6 +188,11 @@ class _Parser:
         """Return the values in the given number of the parts; `None` if combinations are multiplied out."""
         count = self.intersector.combine
         return None if count is None else count(parts, min_count, max_count, self.intersector, path)
+
+    @property
+    def narrowed(self) -> tuple[str, ...]:
+        """The places of each `oneOf` of which objects are left out."""
+        return tuple(self._definitions.narrowed_paths)
 
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
         """Return the root, all definitions and their order; sets `overlapping_paths`, where `oneOf` is not `anyOf`."""

@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 from jsonschema import Draft202012Validator
 
+import structkit as sk
 from structkit.limits import Limits
 from structkit.schema.ir.nodes import Const, Union
 from tests.schema.reading import read
@@ -107,7 +108,7 @@ def test_alternatives_for_the_values_of_an_enum_are_few() -> None:
     assert not holds(document, {"task": "Task7@1", "inputs": {"a": "Task8@1"}})
 
 
-def test_alternatives_with_an_optional_tag_are_narrowed() -> None:
+def test_alternatives_with_an_optional_tag_are_narrowed(caplog: pytest.LogCaptureFixture) -> None:
     def alternative(number: int) -> dict[str, object]:
         spec = {f"{part}{number}": {"type": "string"} for part in "abcde"} | {"token": {"type": "string"}}
         return {
@@ -120,7 +121,13 @@ def test_alternatives_with_an_optional_tag_are_narrowed() -> None:
             "additionalProperties": False,
         }
 
-    document = read({"oneOf": [alternative(number) for number in range(1, 20)]})
+    schema = {"oneOf": [alternative(number) for number in range(1, 20)]}
+    with caplog.at_level("WARNING", logger="structkit"):
+        document = read(schema)
+    assert document.narrowed == ("$",) and "left out of the oneOf at $" in caplog.text
+    rows = [row for row in sk.explain(schema).rows if row.reason]
+    assert [(row.path, row.keyword, row.how) for row in rows] == [("$", "oneOf", "enforced")]
+    assert "only objects are written that one key tells apart" in rows[0].reason
     assert holds(document, {"kind": "kind3", "spec": {"a3": "x"}, "others": {"z": [1]}})
     assert not holds(document, {"kind": "kind3", "spec": {"a4": "x"}})
     assert not holds(document, {"spec": {"token": "x"}})
