@@ -388,7 +388,8 @@ def _read_or_none(schema: object) -> Document | None:
     except UnsatisfiableSchema:
         return None
     except SchemaError as error:
-        if getattr(error, "keyword", None) in _PARTLY_SUPPORTED or "itself" in error.message:
+        is_circular = "only to itself" in error.message or "leads back" in error.message
+        if is_circular or getattr(error, "keyword", None) in _PARTLY_SUPPORTED:
             reject()
         raise
     except LimitExceeded:  # self-references can multiply before they are detected
