@@ -49,7 +49,7 @@ class RunProgress:
         usage_limits: UsageLimits = UsageLimits(),  # noqa: B008
     ) -> None:
         self.messages: list[Message] = list(state.messages)
-        self.refused: list[tuple[str, str]] = []
+        self.refused: list[tuple[str, str]] = list(state.refused)
         self.generated = GeneratedTokens()
         self.prompt_tokens = 0
         self._config = config

@@ -368,5 +368,6 @@ class Run(RunProgress):
             usage=self.usage,
             step_usage=tuple(self._budget.step_usage),
             elapsed_seconds=self._budget.elapsed_seconds,
+            refused=tuple(self.refused),
         )
         return suspended(state)

@@ -129,6 +129,9 @@ class RunState:
     elapsed_seconds: float = 0.0
     """How long the run was active, without the time it was suspended."""
 
+    refused: tuple[tuple[str, str], ...] = ()
+    """The outputs that an output function refused, each with the message that the model reads."""
+
     @property
     def first_message(self) -> int:
         """The index of the first message of this run: the last message of the user."""

@@ -218,15 +218,17 @@ def test_refusals_are_bounded_by_steps() -> None:
         agent.run("x")
 
 
-def test_a_resumed_run_counts_steps_with_a_refused_output() -> None:
+def test_a_resumed_run_keeps_its_refused_outputs() -> None:
     call = '{"name": "stock", "arguments": {"title": "Salt"}}'
-    agent = sk.Agent(
-        ScriptedModel([REFUSED, call, SOLD]), tools=[sk.require_approval(stock)], output_type=sell
-    )
+    model = ScriptedModel([REFUSED, call, SOLD])
+    agent = sk.Agent(model, tools=[sk.require_approval(stock)], output_type=sell)
     with pytest.raises(sk.RunSuspended) as paused:
         agent.run("x")
-    assert paused.value.state.steps == 2
-    assert agent.resume(paused.value.state, approvals=True).steps == 3
+    state = paused.value.state
+    assert state.steps == 2
+    assert state.refused == ((REFUSED, "there are 3 copies of Salt"),)
+    assert agent.resume(sk.RunState.loads(state.dumps()), approvals=True).steps == 3
+    assert "is wrong: there are 3 copies of Salt. Give another." in model.prompts[2]
 
 
 def test_a_long_refusal_is_shortened() -> None:
