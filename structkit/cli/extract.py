@@ -40,7 +40,7 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tup
     value = value_of(result)
     if isinstance(target, (Choice, Grammar, Regex)):
         return (json.dumps(result.text, ensure_ascii=False) if arguments.json else result.text), 0
-    return (result.text if arguments.json else repr(value)), 0
+    return (result.text if arguments.json or arguments.schema else repr(value)), 0
 
 
 def _target(arguments: argparse.Namespace) -> AnyTarget:

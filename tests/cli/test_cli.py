@@ -153,15 +153,15 @@ def test_extract_by_a_json_schema(
     path = tmp_path / "schema.json"
     path.write_text('{"type": "object", "properties": {"name": {"const": "Ana"}}, "required": ["name"]}')
     assert main(["extract", "x", "--schema", str(path), "--temperature", "0.5"]) == 0
-    assert capsys.readouterr().out.startswith("{'name': 'Ana'")
+    assert json.loads(capsys.readouterr().out)["name"] == "Ana"
 
 
 @pytest.mark.parametrize(
     ("order", "printed"),
     [
-        ([], "{'a': 1, 'b': 2}"),
-        (["--order", "declared"], "{'a': 1, 'b': 2}"),
-        (["--order", "any"], "{'b': 2, 'a': 1}"),
+        ([], '{"a": 1, "b": 2}'),
+        (["--order", "declared"], '{"a": 1, "b": 2}'),
+        (["--order", "any"], '{"b": 2, "a": 1}'),
     ],
 )
 def test_the_order_of_keys(
@@ -447,6 +447,7 @@ def test_lines_of_standard_input_are_answered_on_standard_output(
         (["--regex", "[a-z]{2}", "--json"], "ab", '"ab"'),
         (["--choice", "red wine", "--choice", "beer"], "beer", "beer"),
         (["--schema", '{"type": "integer"}'], "12", "12"),
+        (["--schema", '{"type": "boolean"}'], "true", "true"),
     ],
 )
 def test_targets_without_a_file(
