@@ -12,6 +12,7 @@ from structkit.automaton.link import link
 from structkit.errors import UnsatisfiableSchema
 from structkit.grammar.rules.cfg import Cfg, Terminal
 from structkit.grammar.rules.network import rules_of
+from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.regex.nodes import LiteralText
 
 TERMINALS = [Terminal(text, LiteralText(text)) for text in ("a", "b", "ab", "c")]
@@ -89,6 +90,15 @@ def test_ambiguity_takes_a_constant_number_of_frames() -> None:
     for _ in range(2_000):
         frames = automaton.step(frames, ord("a"))
     assert len(frames) <= 2
+
+
+def test_rules_that_derive_each_other_alone_are_one_rule() -> None:
+    grammar = 'root ::= a "x"\na ::= b*\nb ::= "x"? d "y"* | a* a "y" | "x" | ""\nd ::= b+ d* b*'
+    automaton = link(rules_of(read_gbnf(grammar)))
+    frames = automaton.start_frames()
+    for byte in b"yyyxxxyyxyxyyxyxxxxxyxy" * 3:  # of three rules, 60 bytes have too many parses
+        frames = automaton.step(frames, byte)
+        assert frames
 
 
 def test_right_recursion_takes_a_constant_stack() -> None:

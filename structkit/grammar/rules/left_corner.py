@@ -5,11 +5,14 @@ read. In the strongly connected components of "begins with", the automaton of a 
 corner upwards (Rosenkrantz and Lewis 1970): it starts with the first symbol from outside the component, and when a rule
 of the component is complete, it continues in each production that begins with this rule. Within a component this is
 regular: `E: E "+" T | T` gives `T ("+" T)*`.
+
+Rules that derive each other alone, as in `A: B | "x"` and `B: C? A`, are one rule before that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Cfg, Guard, Production, Symbol, Terminal
@@ -17,7 +20,7 @@ from structkit.grammar.rules.graph import Graph
 from structkit.limits import Limits
 from structkit.regex.walk import components
 
-__all__ = ["GuardedRecursion", "left_corner_graphs", "production_graphs"]
+__all__ = ["GuardedRecursion", "left_corner_graphs", "production_graphs", "without_unit_cycles"]
 
 _MAX_STARTS = 64
 """Maximum number of ways to leave out the first symbols of a production."""
@@ -51,6 +54,47 @@ def left_corner_graphs(cfg: Cfg, max_moves: int = Limits().nfa_states // 8) -> d
                 )
             pending += [symbol for _, symbol, _ in graphs[rule].moves if isinstance(symbol, str)]
     return graphs
+
+
+def without_unit_cycles(cfg: Cfg) -> Cfg:
+    """Return the grammar with one rule in place of rules that derive each other alone, beside rules that are empty.
+
+    Such rules have the same texts. Each would be an automaton of all of them, and there would be as many ways to read a
+    text as there are rules.
+
+    >>> from structkit.regex.nodes import LiteralText
+    >>> a = Terminal("A", LiteralText("a"))
+    >>> cfg = Cfg("s", {"s": (("t",), ("t", "t")), "t": (("u", "s"), (a,)), "u": ((a,), ())})
+    >>> [*without_unit_cycles(cfg).rules]
+    ['s', 'u']
+    """
+    edges: dict[str, dict[str, None]] = {rule: {} for rule in cfg.rules}
+    for rule, production in cfg.productions():
+        if all(symbol in cfg.productive for symbol in production):
+            edges[rule].update(dict.fromkeys(_alone(cfg, production)))
+    found: dict[str, str] = {}
+    for group in components(edges):
+        first = cfg.start if cfg.start in group else min(group)
+        # A rule that an indent begins is known by its name.
+        found.update((rule, rule if cfg.blocks.intersection(group) else first) for rule in group)
+    if all(rule == first for rule, first in found.items()):
+        return cfg
+    rules: dict[str, dict[Production, None]] = {}
+    for rule, productions in cfg.rules.items():
+        own = rules.setdefault(found[rule], {})
+        for production in productions:
+            named = tuple(found[symbol] if isinstance(symbol, str) else symbol for symbol in production)
+            if named != (found[rule],):
+                own[named] = None
+    return replace(cfg, rules={rule: tuple(productions) for rule, productions in rules.items()})
+
+
+def _alone(cfg: Cfg, production: Production) -> Iterable[str]:
+    """Return the rules that a production of rules may consist of, with all others empty and nothing forbidden."""
+    needed = [symbol for symbol in production if Guard(frozenset()) not in cfg.guards.get(str(symbol), ())]
+    if len(needed) > 1:
+        return []
+    return [str(symbol) for symbol in needed or production if symbol in cfg.nonempty]
 
 
 def production_graphs(cfg: Cfg) -> dict[str, Graph]:

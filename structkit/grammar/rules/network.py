@@ -15,7 +15,7 @@ from structkit.grammar.rules.cfg import Cfg, Symbol, Terminal
 from structkit.grammar.rules.constrain import constrain, constrain_tokens
 from structkit.grammar.rules.graph import Graph, allow_ignored, called_rules, loop_back, trim
 from structkit.grammar.rules.inlining import flattened, kept_rules, small_graphs
-from structkit.grammar.rules.left_corner import left_corner_graphs
+from structkit.grammar.rules.left_corner import left_corner_graphs, without_unit_cycles
 from structkit.grammar.rules.variants import Variants
 from structkit.limits import Limits, Work
 from structkit.regex.lazy_rules import LazyRules
@@ -87,6 +87,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
     """
     if cfg.start not in cfg.productive:
         return Rules(NEVER, {})
+    cfg = without_unit_cycles(cfg)
     if cfg.lexing is not None:
         return _lexed_rules(cfg, limits)
     graphs = left_corner_graphs(cfg, limits.nfa_states // 8)
