@@ -15,7 +15,7 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.stack import Frame
 from structkit.grammar.read import GrammarSource
-from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
+from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser
 from tests.shared import cases
 
 PATTERNS = [
@@ -115,6 +115,38 @@ def test_random_grammars(seed: int, lexer: Lexer) -> None:
             assert accepts(automaton, each) == lark_accepts(lark, each), (text, each)
     except sk.LimitExceeded:
         pytest.skip("a very ambiguous grammar has too many ways to read a text")
+
+
+@pytest.mark.parametrize(
+    ("parser", "lexer"),
+    [("earley", "dynamic"), ("earley", "dynamic_complete"), ("lalr", "contextual"), ("lalr", "basic")],
+)
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        "start: (QUOTED | /a+/)+\nQUOTED: /(?P<n>[bc])(?:(?!(?P=n)).)*?(?P=n)/",
+        "start: A? B\nA: /(?P<n>a|ab)c?/\nB: /(?P<m>b|c| )a*(?P=m)+/",
+        'start: "a" DOC "b"*\nDOC: /<<(?P<n>a|ab|b)>.*?(?P=n)>/\n',
+    ],
+)
+def test_back_references(grammar: str, parser: Parser, lexer: Lexer) -> None:
+    lark = Lark(grammar, parser=parser, lexer=lexer)
+    automaton = link(GrammarSource(grammar, options=LarkOptions(parser=parser, lexer=lexer)).rules)
+    documents = [f"a<<{name}>{text}>b" for name in ("a", "ab", "b") for text in TEXTS[:400]]
+    for text in TEXTS + documents * ("DOC" in grammar):
+        assert accepts(automaton, text) == lark_accepts(lark, text), text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [(r"(a|b)\1", r"write `\(\?P<name>"), ("(?P<n>a|b)(?P=n)", "write another name")],
+)
+def test_lark_joins_the_patterns_of_a_lexer(pattern: str, message: str) -> None:
+    """Its `re.error` at a text is an error of the grammar."""
+    grammar = f"start: A B\nA: /{pattern}/\nB: /(?P<n>a|b)c/"
+    assert sk.Grammar(grammar)
+    with pytest.raises(sk.GrammarError, match=message):
+        sk.Grammar(grammar, parser="lalr")
 
 
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])

@@ -30,6 +30,7 @@ from structkit.grammar.syntax.lalr import NamedProduction, ParserTable, Token, b
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import EMPTY, CharClass
+from structkit.regex.pattern.back_references import fault_beside, first_reference
 from structkit.regex.pattern.parse import parse
 from structkit.regex.pattern.program import prefers_longer, read_pattern
 from structkit.regex.pattern.threads import build_terminal
@@ -363,6 +364,7 @@ class LarkGrammar:
     def _terminal(self, definition: Any, max_steps: int) -> Terminal:
         pattern, flags = definition.pattern.to_regexp(), self.options.g_regex_flags
         try:
+            self._check_references(definition, pattern)
             automaton = build_terminal(read_pattern(pattern, flags), max_steps)
         except PatternError as error:
             name, raw = definition.name, definition.pattern.raw
@@ -379,6 +381,12 @@ class LarkGrammar:
                 raise LimitExceeded(error.limit, error.value, what, place=place, is_fixed=True) from None
             return counted
         return Terminal(definition.name, automaton.node, automaton)
+
+    def _check_references(self, definition: Any, pattern: str) -> None:
+        """Check that Lark's lexer, which joins the terminals in one pattern, reads back-references as written."""
+        others = (each.pattern.to_regexp() for each in self.lark.terminals if each is not definition)
+        if self.lark.options.lexer in ("basic", "contextual") and (fault := fault_beside(pattern, others)):
+            raise PatternError(fault, pattern=pattern, column=first_reference(pattern))
 
     @cached_property
     def _parser(self) -> Lark:

@@ -16,6 +16,7 @@ from interegular.patterns import Pattern, _CharGroup, _Concatenation, _NonCaptur
 from structkit.errors import LimitExceeded, PatternError
 from structkit.limits import Limits
 from structkit.regex.nodes import EMPTY, Choice, LiteralText, Node, Repeat, Seq, choice, seq
+from structkit.regex.pattern.back_references import first_reference, without_references
 from structkit.regex.pattern.match_network import match_network
 from structkit.regex.pattern.program import read_pattern
 from structkit.regex.pattern.resolve import (
@@ -72,13 +73,15 @@ def parse(
     syntax: Syntax = dialect if dialect != "rust" else engine or "shared"
     if len(pattern) > limits.pattern_length:
         raise LimitExceeded("pattern_length", limits.pattern_length, "a pattern", place=path)
+    plain = without_references(pattern, syntax) if syntax in ("python", "ecma") else pattern
     try:
-        node = _parse(pattern, search, dialect, syntax)
+        node = _parse(plain, search, dialect, syntax)
         if dialect == "python":
             check_syntax(pattern)
         return node
     except PatternError as error:
-        raise PatternError(error.message, pattern=pattern, column=error.column, place=path) from None
+        column = error.column if plain == pattern else first_reference(pattern)
+        raise PatternError(error.message, pattern=pattern, column=column, place=path) from None
 
 
 def compose(pattern: str, /, **parts: Node) -> Node:

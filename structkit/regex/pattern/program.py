@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from structkit.errors import LimitExceeded, PatternError
 from structkit.regex.charset import ANY, char_class, complement, intersection, single_char, union
 from structkit.regex.nodes import CharClass
-from structkit.regex.pattern.syntax import parse_syntax
+from structkit.regex.pattern.back_references import without_references
+from structkit.regex.pattern.syntax import UNSUPPORTED_REFERENCE, parse_syntax
 from structkit.regex.pattern.unicode import Dialect, UncertainClass, shorthand
 
 if TYPE_CHECKING or sys.version_info < (3, 11):
@@ -126,11 +127,11 @@ def read_pattern(
         search: Whether any text may come before and after the match.
 
     Raises:
-        PatternError: `re` rejects the pattern, or the pattern is not regular (back-references, conditionals, atomic
-            groups and possessive quantifiers), or it looks behind inside a lookaround.
+        PatternError: `re` rejects the pattern, or the pattern is not regular (some back-references, conditionals,
+            atomic groups and possessive quantifiers), or it looks behind inside a lookaround.
         LimitExceeded: The pattern is too large.
     """
-    parsed = parse_syntax(pattern, flags)
+    parsed = parse_syntax(without_references(pattern, dialect, flags), flags)
     reader = _Reader(pattern, dialect, strict_end=strict_end)
     flags = parsed.state.flags
     end = reader.anything(0) if search else 0
@@ -207,7 +208,7 @@ class _Reader:
             case "AT", where:
                 return self.at(str(where), flags, after)
             case (("GROUPREF" | "GROUPREF_EXISTS"), _):
-                self.fail("a back-reference is not regular; repeat the content of the group")
+                self.fail(UNSUPPORTED_REFERENCE)
             case (("ATOMIC_GROUP" | "POSSESSIVE_REPEAT"), _):
                 self.fail("atomic groups and possessive quantifiers are not supported; write a plain group")
             case _:

@@ -23,7 +23,12 @@ from structkit.regex.pattern.resolve import (
     anchored_repeat,
     anchored_seq,
 )
-from structkit.regex.pattern.syntax import Syntax, match_quantifier, unsupported_group_message
+from structkit.regex.pattern.syntax import (
+    UNSUPPORTED_REFERENCE,
+    Syntax,
+    match_quantifier,
+    unsupported_group_message,
+)
 from structkit.regex.pattern.unicode import Dialect, UncertainClass, property_class, shorthand
 
 __all__ = ["LookaroundMarker", "Part", "Scan", "scan"]
@@ -325,7 +330,7 @@ class _Scanner:
                 column,
             )
         elif letter in ("k", "g") or (letter in "123456789" and letter and not self.is_octal()):
-            self.fail("a backreference is not regular; repeat the content of the group", column)
+            self.fail(UNSUPPORTED_REFERENCE, column)
         else:
             self.add(self.side(self.fold(self.escaped())))
 

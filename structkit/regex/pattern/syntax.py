@@ -14,10 +14,23 @@ if TYPE_CHECKING or sys.version_info < (3, 11):
 else:
     from re import _parser as sre_parse
 
-__all__ = ["Syntax", "check_syntax", "match_quantifier", "parse_syntax", "unsupported_group_message"]
+__all__ = [
+    "UNSUPPORTED_REFERENCE",
+    "Syntax",
+    "check_syntax",
+    "match_quantifier",
+    "parse_syntax",
+    "unsupported_group_message",
+]
 
 Syntax: TypeAlias = Literal["python", "ecma", "rust", "shared"]
 """The engine that reads a pattern; `shared` refuses what `re` and Rust's `regex` read differently."""
+
+UNSUPPORTED_REFERENCE = (
+    "a back-reference is not regular, unless its group has at most 64 texts and no quantifier, and the reference is "
+    "behind it in the same alternative; repeat the content of the group"
+)
+"""Why a back-reference is refused."""
 
 _QUANTIFIER = re.compile(r"[*+?]|\{([0-9]*)(,?)([0-9]*)\}")
 _QUANTIFIER_OF_RUST = re.compile(r"[*+?]|\{\s*([0-9]+)\s*(,?)\s*([0-9]*)\s*\}")
@@ -93,7 +106,7 @@ def unsupported_group_message(opening: str) -> str:
     if opening.startswith("(?>"):
         return "an atomic group is not regular; write `(?:` instead"
     if opening.startswith("(?P="):
-        return "a backreference is not regular; repeat the content of the group"
+        return UNSUPPORTED_REFERENCE
     if opening.startswith("(?("):
         return "a conditional is not regular; write both cases as alternatives"
     return "this kind of group is not supported"

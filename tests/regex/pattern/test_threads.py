@@ -126,8 +126,8 @@ def test_case_is_ignored_as_in_re(letter: str, form: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        r"(a)\1",
-        "(?P<x>a)(?P=x)",
+        r"(a+)\1",
+        "(?P<x>a+)(?P=x)",
         "(a)?(?(1)b|c)",
         "(?=a(?<=b))",
         "(?<=a(?=b))",
