@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from structkit.errors import GrammarError, LimitExceeded
+from structkit.grammar.collection import collection_paused
 from structkit.grammar.findings.finding import GrammarFinding
 from structkit.grammar.findings.search import NARROWED, findings_of
 from structkit.grammar.rules.cfg import Cfg
@@ -78,7 +79,8 @@ class GrammarSource:
             LimitExceeded: The grammar is too large.
         """
         try:
-            rules = rules_of(self.cfg, self.limits)
+            with collection_paused():
+                rules = rules_of(self.cfg, self.limits)
         except (UnseparatedTerminals, GuardedRecursion, UnbalancedIndent) as error:
             raise self.error(str(error)) from None
         except LimitExceeded as error:

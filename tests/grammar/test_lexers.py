@@ -7,19 +7,22 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from lark import Lark
+from lark.common import ParserConf
 from lark.exceptions import LarkError
+from lark.parsers.lalr_analysis import LALR_Analyzer
 
 import structkit as sk
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.errors import LimitExceeded
 from structkit.grammar.read import GrammarSource
+from structkit.grammar.syntax import lalr
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.grammar.test_against_lark import IGNORED, PATTERNS, accepts, lark_accepts, shortest_rest
@@ -232,6 +235,29 @@ def test_random_grammars(seed: int, parser: Any, lexer: Any, monkeypatch: pytest
             if rest is None:  # a long one
                 rest = completion(sk.Grammar(text, parser=parser, lexer=lexer), each)
             assert lark_accepts(lark, each + rest), (text, each, rest)
+
+
+def lookaheads(analyzer: Any) -> dict[frozenset[str], dict[str, set[str]]]:
+    """Return the rules that end before each terminal, for each state of the parser."""
+    return {
+        frozenset(map(str, state.closure)): {
+            symbol.name: set(map(str, rules)) for symbol, rules in state.lookaheads.items()
+        }
+        for state in analyzer.lr0_itemsets
+    }
+
+
+def test_the_analysis_of_an_lalr_grammar_is_that_of_lark() -> None:
+    python = "%import python (file_input)\nstart: file_input\n%declare _INDENT _DEDENT"
+    for text in [python, *(random_grammar(random.Random(seed)) for seed in range(100))]:
+        rules = Lark(text).rules
+        expected = LALR_Analyzer(ParserConf(rules, {}, ["start"]))
+        try:
+            expected.compute_lalr()
+        except LarkError:
+            continue
+        analyzer = lalr._analyzed(SimpleNamespace(rules=rules), "start")
+        assert lookaheads(analyzer) == lookaheads(expected), text
 
 
 def test_a_rule_that_ends_with_itself_excludes_what_would_continue_it() -> None:

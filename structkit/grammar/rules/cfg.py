@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from structkit.errors import LimitExceeded
+from structkit.frozen import CachedHash, cached_hash, frozen
 from structkit.grammar.rules.lexing import Indenting, Lexing
 from structkit.regex.charset import ANY
 from structkit.regex.nodes import CharClass, Node
@@ -20,8 +21,9 @@ _MAX_GUARDS = 64
 """Maximum number of different guards of the empty texts of a rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+@cached_hash
+@frozen
+class Terminal(CachedHash):
     """A terminal.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from structkit.grammar.rules.cfg import Guard, Symbol, Terminal
@@ -59,6 +59,7 @@ class Following:
         self._follow: dict[Terminal, int] = {}
         self._known: dict[tuple[str, int], tuple[int, bool]] = {}
         self._sets: dict[int, frozenset[Terminal | None]] = {}
+        self._united: dict[frozenset[Terminal | None], CharClass] = {}
         self._breakable: dict[tuple[Running, frozenset[Terminal | None]], bool] = {}
         self._matching: dict[_Place, bool] = {}
         self._find_first(graphs)
@@ -103,9 +104,11 @@ class Following:
                         self._after[symbol] |= coming
         self._follow = {terminal: follow.get(bit, 0) for terminal, bit in self._bits.items()}
 
-    def class_of(self, terminals: Iterable[Terminal | None]) -> CharClass:
+    def class_of(self, terminals: frozenset[Terminal | None]) -> CharClass:
         """Return the characters that terminals begin with."""
-        return union({self._classes[each] for each in terminals if each is not None})
+        if terminals not in self._united:
+            self._united[terminals] = union({self._classes[each] for each in terminals if each is not None})
+        return self._united[terminals]
 
     def at(self, name: str, state: int) -> frozenset[Terminal | None]:
         """Return the terminals that can come next; `None` is the end of the text."""

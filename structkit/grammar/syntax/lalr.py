@@ -7,7 +7,7 @@ which terminals the contextual lexer tries, and which reductions a conflict forb
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
@@ -221,12 +221,48 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
                 raise LimitExceeded("states", _MAX_EXPANDED, "the LALR parser of a grammar", is_fixed=True)
             return super().expand_rule(*arguments)
 
+        def compute_includes_lookback(self) -> None:
+            """Do what Lark does, for each symbol with the rules of this symbol and not with all of a state."""
+            nullable_from = {
+                rule: _nullable_from(rule.expansion, self.NULLABLE)
+                for rules in self.lr0_rules_by_origin.values()
+                for rule in rules
+            }
+            complete = {
+                state: {item.rule: item.rule for item in state.closure if item.is_satisfied}
+                for state in self.lr0_itemsets
+            }
+            by_origin: dict[Any, dict[Any, list[Any]]] = {}
+            for place in self.nonterminal_transitions:
+                state, symbol = place
+                if state not in by_origin:
+                    found = by_origin[state] = {}
+                    for item in state.closure:
+                        found.setdefault(item.rule.origin, []).append(item)
+                for item in by_origin[state].get(symbol, ()):
+                    at, rule = state, item.rule
+                    for position in range(item.index, len(rule.expansion)):
+                        inner = at, rule.expansion[position]
+                        at = at.transitions[rule.expansion[position]]
+                        if position + 1 >= nullable_from[rule] and inner in self.reads:
+                            self.includes[inner].add(place)
+                    if item.index == 0 and rule in complete[at]:
+                        self.lookback[place].add((at, complete[at][rule]))
+
     analyzer = BoundedAnalyzer(ParserConf(lark.rules, {}, [start]))
     if lookaheads:
         analyzer.compute_lalr()  # type: ignore[no-untyped-call]
     else:
         analyzer.compute_lr0_states()
     return analyzer
+
+
+def _nullable_from(expansion: Sequence[Any], nullable: Set[Any]) -> int:
+    """Return the first position of a production from which on all symbols may be empty."""
+    position = len(expansion)
+    while position and expansion[position - 1] in nullable:
+        position -= 1
+    return position
 
 
 def _coarsest(pairs: Mapping[Call, tuple[_Production, ...]]) -> dict[Call, int]:

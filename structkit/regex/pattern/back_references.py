@@ -79,7 +79,7 @@ def first_reference(pattern: str) -> int:
     >>> first_reference(r"[\1]\\1(a)\1"), first_reference(r"\01")
     (10, -1)
     """
-    position = 0
+    position = 0 if _REFERENCE.search(pattern) else len(pattern)
     while position < len(pattern):
         if _REFERENCE.match(pattern, position) and not re.match(r"\\[1-3][0-7]{2}", pattern[position:]):
             return position
