@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from structkit.errors import GrammarError, LimitExceeded
 from structkit.grammar.collection import collection_paused
-from structkit.grammar.findings.finding import GrammarFinding
+from structkit.grammar.findings.finding import FindingKind, GrammarFinding
 from structkit.grammar.findings.search import NARROWED, findings_of
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.rules.constrain import UnseparatedTerminals
@@ -30,6 +30,12 @@ _log = logging.getLogger("structkit")
 
 Syntax: TypeAlias = Literal["lark", "gbnf", "kbnf"]
 """The language in which a grammar is written."""
+
+_REMEDIES: dict[FindingKind, str] = {
+    "conflict": "use parser='earley', or write the rules so that the next terminal decides",
+    "hidden terminal": "give it a higher priority, as in `NAME.1: ...`, or use lexer='contextual' or lexer='dynamic'",
+}
+"""What to do about findings without which a grammar may have texts."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class GrammarSource:
             error.place = self._line(error.place or self.options.start)
             raise
         if rules.start is NEVER:
-            raise self.error("no text is in the language")
+            raise self._without_texts()
         if rules.narrowed:
             _log.warning(
                 "some texts of the terminals %s of a grammar are left out: %s",
@@ -104,6 +110,24 @@ class GrammarSource:
     def error(self, message: str) -> GrammarError:
         """Return an error at the first rule."""
         return self.lark.error(message, self.options.start)
+
+    def _without_texts(self) -> GrammarError:
+        """Return the error of a grammar without texts, at what loses a text of its rules, if that is found."""
+        message = "no text is in the language"
+        found = () if self.syntax != "lark" or self.lark.is_dynamic else findings_of(self.lark, ())
+        for each in found:
+            if each.example is not None and each.line and each.column and each.kind in _REMEDIES:
+                reason = each.reason.replace("; ", ", ")
+                text = f"{message}: {each.kind} {each.name}: {reason}, as in {each.example!r}"
+                source = self.text.splitlines()[each.line - 1]
+                return GrammarError(
+                    f"{text}; {_REMEDIES[each.kind]}",
+                    line=each.line,
+                    column=each.column,
+                    source=source,
+                    place=self.path,
+                )
+        return self.error(f"{message}; check that each terminal leaves characters to those behind it")
 
     def _line(self, rule: str) -> str | None:
         """Return the line that defines a rule, with the file; the place as it is if no line of this text does.

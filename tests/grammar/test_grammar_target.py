@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, RootModel, TypeAdapter, field_validator
 
 import structkit as sk
 from structkit.cli import main
+from structkit.grammar.syntax.lark_grammar import Lexer
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.shared import SHARED
 
@@ -118,7 +119,9 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ("start: foo", 1, 8, "'foo' used but not defined"),
         ('start: "a"\nfoo: (', 2, 7, "Expecting a value"),
         ('start: A\nA: ""', 2, 4, "Empty terminals"),
-        ("start: A\nA: /a*/", 2, 1, "zero-width"),
+        ("start: A\nA: /a*/", 2, 1, "the terminal A matches the empty text"),
+        ('start: n A\nn: "n"\nA: /(b|\\n)*/i', 3, 1, "the terminal A matches the empty text"),
+        ('start: /b+/ ("-" /[^-\\n]*/ "-")?', 1, 18, "this pattern matches the empty text"),
         (r"start: A" "\n" r"A: /(a+)\1/", 2, 1, "back-reference"),
         (r'start: "b" x' "\n" r"x: /<<(?P<n>a+)\n(?P=n)/", 2, 4, r"pattern /<<.*back-reference"),
         ('start: "a" start', 1, 1, "no text ends"),
@@ -136,6 +139,35 @@ def test_errors_have_a_place(text: str, line: int, column: int, message: str) ->
     with pytest.raises(sk.GrammarError, match=message) as caught:
         sk.Grammar(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "place", "message"),
+    [
+        (
+            'start: A " " B\nA: /[a-z]/\nB: /[b-z]/',
+            {"parser": "lalr", "lexer": "basic"},
+            (3, 1),
+            "B: .*priority",
+        ),
+        ('start: "a" b "c"\nb: x*\nx: "a" | "c"', {"parser": "lalr"}, (2, 1), "conflict b: .*'ac'"),
+        ('start: A "a"\nA: /a+/', {}, (1, 1), "leaves characters"),
+    ],
+)
+def test_what_a_grammar_without_texts_loses(
+    text: str, options: dict[str, Any], place: tuple[int, int], message: str
+) -> None:
+    with pytest.raises(sk.GrammarError, match=f"(?s)no text is in the language.*{message}") as caught:
+        sk.Grammar(text, **options)
+    assert (caught.value.line, caught.value.column) == place
+
+
+@pytest.mark.parametrize("lexer", ["contextual", "basic"])
+def test_a_terminal_that_matches_the_empty_text_has_a_place(lexer: Lexer) -> None:
+    for terminal, place in [("A\nA: /(b|\\n)*/", 3), ("/(b|\\n)*/", 2)]:
+        with pytest.raises(sk.GrammarError, match="matches the empty text") as caught:
+            sk.Grammar(f'start: "n" n\nn: "n" {terminal}', parser="lalr", lexer=lexer)
+        assert caught.value.line == place
 
 
 @pytest.mark.parametrize(

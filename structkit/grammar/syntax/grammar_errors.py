@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from structkit.errors import GrammarError
+from structkit.regex.pattern.syntax import parse_syntax
 
 __all__ = ["GrammarErrors"]
+
+
+_EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)")
+"""The message of Lark about a terminal that matches the empty text."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ class GrammarErrors:
             return self.at("the grammar is nested too deeply", 1, 1)
         if "Using an undefined rule: NonTerminal" in message:
             return self.without_text(self.start, is_defined=self.start in self._names())
+        if (empty := _EMPTY.search(message)) is not None:
+            return self._of_empty(empty[1] or empty[2])
         undefined = re.search(r"'(\w+)' used but not defined", message)
         if undefined is not None:
             close = get_close_matches(undefined[1], self._names(), 1)
@@ -90,7 +97,7 @@ class GrammarErrors:
         if (
             isinstance(error, re.error) or type(error).__name__ == "error"
         ):  # of `re` or of the package `regex`
-            return self._in(message, self._bad_pattern())
+            return self._in(message, self._pattern(is_valid=False))
         if "Empty terminals" in message and '""' in self.text:
             return self._in(message, self.text.index('""'))
         names = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", message)
@@ -99,11 +106,24 @@ class GrammarErrors:
         name = (quoted or known[-1:] or [self.start])[0]
         return self.at_name(message, name, last="more than once" in message)
 
-    def _bad_pattern(self) -> int:
-        """Return the place of the first pattern that `re` rejects."""
+    def _of_empty(self, name: str) -> GrammarError:
+        """Return the error of a terminal that matches the empty text."""
+        is_named = not name.startswith("__ANON")
+        what = f"the terminal {name}" if is_named else "this pattern"
+        message = (
+            f"{what} matches the empty text, and Lark allows no zero-width terminals; let it match at least one "
+            "character, and make it optional where it is used"
+        )
+        return self.at_name(message, name) if is_named else self._in(message, self._pattern(is_valid=True))
+
+    def _pattern(self, *, is_valid: bool) -> int:
+        """Return the place of the first pattern that matches the empty text, or that `re` rejects."""
         for found in re.finditer(r"/((?:\\.|[^/\\\n])+)/[imslux]*", self.text):
             try:
                 re.compile(found[1])
+                if is_valid and parse_syntax(found[1]).getwidth()[0] == 0:
+                    return found.start()
             except re.error:
-                return found.start()
+                if not is_valid:
+                    return found.start()
         return 0
