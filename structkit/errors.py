@@ -202,7 +202,8 @@ class GrammarError(StructkitError):
 def _window(text: str, column: int) -> tuple[str, str]:
     """Return about 100 characters of `text` around `column`, and a line with a caret below it."""
     start = max(0, column - 50)
-    cut = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[start : start + 100])
+    shown = text[start : start + 100].replace("\t", " ")
+    cut = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
     return cut, f"{' ' * (column - start)}^"
 
 

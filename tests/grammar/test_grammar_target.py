@@ -118,6 +118,16 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         ("start: foo", 1, 8, "'foo' used but not defined"),
         ('start: "a"\nfoo: (', 2, 7, "Expecting a value"),
+        ('start: aB\naB: "a"', 2, 1, "(?s)aB mixes cases.*upper case"),
+        ('Start: "a"', 1, 1, "(?s)Start mixes cases"),
+        ('start: "a")', 1, 11, "(?s)Unexpected `\\)`.*remove it"),
+        ('start = "a"', 1, 7, "(?s)Unexpected input.*`name: ...`"),
+        ('start: "a" ;', 1, 12, "remove the `;`"),
+        ('start: <b>\nb: "b"', 1, 8, "without `<` and `>`"),
+        ("start: 'a'", 1, 8, "double quotation marks"),
+        ("start: [a-z]+", 1, 10, "as a pattern"),
+        ("start: a-b", 1, 9, "`_` in place of `-`"),
+        ("// foo bar\nstart: bar", 2, 8, "'bar' used but not defined"),
         ('start: A\nA: ""', 2, 4, "Empty terminals"),
         ("start: A\nA: /a*/", 2, 1, "the terminal A matches the empty text"),
         ('start: n A\nn: "n"\nA: /(b|\\n)*/i', 3, 1, "the terminal A matches the empty text"),
@@ -160,6 +170,11 @@ def test_what_a_grammar_without_texts_loses(
     with pytest.raises(sk.GrammarError, match=f"(?s)no text is in the language.*{message}") as caught:
         sk.Grammar(text, **options)
     assert (caught.value.line, caught.value.column) == place
+
+
+def test_a_tab_is_shown_as_a_blank() -> None:
+    with pytest.raises(sk.GrammarError, match=r"\n  start : \"a\" x\n              \^\n"):
+        sk.Grammar('start\t:\t"a" x')
 
 
 @pytest.mark.parametrize("lexer", ["contextual", "basic"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from string import ascii_letters, digits
 
 from structkit.errors import GrammarError
 from structkit.regex.pattern.syntax import parse_syntax
@@ -14,6 +15,25 @@ __all__ = ["GrammarErrors"]
 
 _EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)")
 """The message of Lark about a terminal that matches the empty text."""
+
+_NEAR = 100
+"""Characters on each side of a place that are examined."""
+
+_LETTERS = ascii_letters + digits + "_"
+
+_NOTATIONS = [
+    (re.compile(before), re.compile(after), remedy)
+    for before, after, remedy in [
+        ("", "'", 'write texts in double quotation marks, "..."'),
+        (r"\[\^?[^\]\s]*$", r"[-^\\]|\S*\]", "write a class of characters as a pattern, such as /[a-z]/"),
+        (r"\w$", r"-\w", "write `_` in place of `-` in a name"),
+        (r"^\s*\w+\s*$", r":?=|->|→", "write a rule as `name: ...`"),
+        ("", ";", "remove the `;`; a rule ends with its line"),
+        ("", "<", "write the name of a rule without `<` and `>`"),
+        ("", "", "close a quotation mark or a pattern before it, or write this in quotation marks"),
+    ]
+]
+"""What stands before and at unexpected input, and what to do; the first one applies."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +59,15 @@ class GrammarErrors:
         if not found:
             found = list(re.finditer(rf"^(?P<name>[?!]*{written})(?=[\s.:{{])", self.text, re.MULTILINE))
         if not found:
-            found = list(re.finditer(rf"(?<!\w)(?P<name>{written})(?!\w)", self.text))[:1]
+            uses = re.finditer(rf"(?<!\w)(?P<name>{written})(?!\w)", self.text)
+            first = next((use for use in uses if not self._is_comment(use.start())), None)
+            found = [] if first is None else [first]
         place = found[-1 if last else 0].start("name") if found else 0
         return self._in(message, place)
+
+    def _is_comment(self, place: int) -> bool:
+        """Return whether a place is in a comment, or behind a text with `//`."""
+        return self.text.find("//", self.text.rfind("\n", 0, place) + 1, place) >= 0
 
     def without_text(self, start: str, *, is_defined: bool) -> GrammarError:
         """Return the error of a first rule that no text ends, or that does not exist."""
@@ -87,10 +113,7 @@ class GrammarErrors:
             message = f"{message}; {f'write {close[0]}' if close else 'define it'}"
         place = re.search(r",? (?:at|in) line (\d+),? (?:col|column) (\d+)", message)
         if place:
-            message = message[: place.start()].strip()
-            if message == "Unexpected input":
-                message += "; close a quotation mark or a pattern before it, or write this in quotation marks"
-            return self.at(message, int(place[1]), int(place[2]))
+            return self._of_syntax(message[: place.start()].strip(), int(place[1]), int(place[2]))
         if isinstance(error, FileNotFoundError):
             message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"
             return self.at_name(message, "%import")
@@ -105,6 +128,23 @@ class GrammarErrors:
         quoted = [name for name in known if re.search(rf"[('`]{re.escape(name)}[)'`]", message)]
         name = (quoted or known[-1:] or [self.start])[0]
         return self.at_name(message, name, last="more than once" in message)
+
+    def _of_syntax(self, message: str, line: int, column: int) -> GrammarError:
+        """Return the error of a text that is no grammar, with what other notations have at such a place."""
+        lines = self.text.splitlines()
+        source = lines[line - 1] if line <= len(lines) else ""
+        before, rest = source[: column - 1][-_NEAR:], source[column - 1 :][:_NEAR]
+        first = before[len(before.rstrip(_LETTERS)) :]
+        name = first + rest[: len(rest) - len(rest.lstrip(_LETTERS))]
+        if first and len(name) > len(first) and name not in (name.lower(), name.upper()):
+            message = f"the name {name} mixes cases; write rules in lower case and terminals in upper case"
+            column -= len(first)
+        elif found := re.match(r"Unexpected token Token\('\w+', (['\"])(.*)\1\)$", message):
+            message = f"Unexpected `{found[2]}`; remove it, or complete what stands before it"
+        elif message == "Unexpected input":
+            remedies = (remedy for at, after, remedy in _NOTATIONS if at.search(before) and after.match(rest))
+            message = f"{message}; {next(remedies)}"
+        return self.at(message, line, column)
 
     def _of_empty(self, name: str) -> GrammarError:
         """Return the error of a terminal that matches the empty text."""
