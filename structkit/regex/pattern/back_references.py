@@ -266,9 +266,7 @@ class _Writer:
         ascii_only = re.ASCII if "a" in min(flags) else 0
         for letter in text:
             classes = _cases(letter, re.IGNORECASE | ascii_only)
-            found = [before + each for before in found for each in classes]
-            if len(found) > _MAX_TEXTS:
-                raise _Unsupported
+            found = _bounded([before + each for before in found for each in classes])
         return found
 
     def counted(self, text: str) -> str:
@@ -314,7 +312,7 @@ def _texts(group: _Group, dialect: Dialect) -> list[str]:
     """Return the texts of a group, those that `re` prefers first."""
     if dialect != "python" and re.search(r"\\[^\W_]|\[\^?\]|&&|--|~~", group.source):
         raise _Unsupported
-    return list(dict.fromkeys(_read(list(parse_syntax(group.source)))))
+    return list(dict.fromkeys(_bounded(_read(list(parse_syntax(group.source))))))
 
 
 def _read(parsed: Sequence[Any]) -> list[str]:
@@ -322,10 +320,15 @@ def _read(parsed: Sequence[Any]) -> list[str]:
     found = [""]
     for operator, argument in parsed:
         parts = _part(str(operator), argument)
-        found = [before + part for before in found for part in parts]
-        if len(found) > _MAX_TEXTS:
-            raise _Unsupported
+        found = _bounded([before + part for before in found for part in parts])
     return found
+
+
+def _bounded(texts: list[str]) -> list[str]:
+    """Return the texts if they are few and short."""
+    if len(texts) > _MAX_TEXTS or sum(map(len, texts)) > _MAX_LENGTH:
+        raise _Unsupported
+    return texts
 
 
 def _part(operator: str, argument: Any) -> list[str]:
@@ -349,9 +352,7 @@ def _part(operator: str, argument: Any) -> list[str]:
             raise _Unsupported
         found = [""] if low == high else [*_further(parts, high - low, is_lazy=operator == "MIN_REPEAT")]
         for _ in range(low):
-            found = [part + after for part in parts for after in found]
-            if len(found) > _MAX_TEXTS:
-                raise _Unsupported
+            found = _bounded([part + after for part in parts for after in found])
         return found
     raise _Unsupported
 
@@ -361,7 +362,5 @@ def _further(parts: Sequence[str], most: int, *, is_lazy: bool) -> list[str]:
     found = [""]
     for _ in range(most):
         more = [part + after for part in parts for after in found]
-        found = ["", *more] if is_lazy else [*more, ""]
-        if len(found) > _MAX_TEXTS:
-            raise _Unsupported
+        found = _bounded(["", *more] if is_lazy else [*more, ""])
     return found

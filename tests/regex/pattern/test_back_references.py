@@ -111,12 +111,23 @@ def test_groups_with_few_texts(pattern: str, valid: list[str], invalid: list[str
         r"(?i)(é)\1",
         r"(?i:(a))\1",
         r"(?:\1x|(a|b))*",
+        r"((((((a{60}){60}){60}){60}){60}){60})\1",
+        r"(" + "|".join(f"a{n}" for n in range(1_000)) + r")\1",
     ],
 )
 def test_other_references_are_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="at most 64 texts") as caught:
         parse(pattern, search=False, unicode=True)
     assert caught.value.column == pattern.index("\\1") or "\\2" in pattern
+
+
+def test_many_references_are_answered_or_refused() -> None:
+    for count in (20, 80, 300):
+        pattern = "".join(f"(?P<n{n}>a)(?P=n{n})" for n in range(count))
+        plain = without_references(pattern, "python")
+        assert plain == pattern or re.fullmatch(plain, "aa" * count)
+    nested = "".join(f"(?P<n{n}>a|b)" for n in range(20)) + "".join(f"(?P=n{n})" for n in range(20))
+    assert without_references(nested, "python") == nested  # 2 ** 20 texts
 
 
 def test_no_engine_of_rust_has_them() -> None:
