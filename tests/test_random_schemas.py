@@ -66,7 +66,7 @@ def _harder(schema: object) -> object:
         return [_harder(each) for each in schema]
     if isinstance(schema, dict):
         return {
-            key: r"^([ab])\1$" if (key, value) == ("pattern", "a") else _harder(value)
+            key: r"^([ab]+)\1$" if (key, value) == ("pattern", "a") else _harder(value)
             for key, value in schema.items()
         }
     return schema
