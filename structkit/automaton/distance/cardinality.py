@@ -65,19 +65,25 @@ class Cardinality:
     def __init__(self, automaton: Callable[[RuleKey], Dfa]) -> None:
         self._automaton = automaton
         self._active: set[RuleKey] = set()
+        self._counts: dict[tuple[RuleKey, int], int] = {}
 
     def of(self, key: RuleKey, limit: int) -> int:
-        """Return the number of texts of a callee, at most `limit`."""
+        """Return the number of texts of a callee, at most `limit`.
+
+        Each rule is counted once, because many rules may call the same one, and those many others.
+        """
         if isinstance(key, Distinct) and isinstance(key.node, LiteralText):  # such as a declared key
             return 1
         # A recursive rule has infinitely many texts, or none, which is detected elsewhere.
         if key in self._active or (isinstance(key, Substring) and _has_many_quotes(key, limit)):
             return limit
-        self._active.add(key)
-        try:
-            return self._count_paths(self._automaton(key), limit)
-        finally:
-            self._active.discard(key)
+        if (count := self._counts.get((key, limit))) is None:
+            self._active.add(key)
+            try:
+                count = self._counts[key, limit] = self._count_paths(self._automaton(key), limit)
+            finally:
+                self._active.discard(key)
+        return count
 
     def _count_paths(self, dfa: Dfa, limit: int) -> int:
         """Count the paths from the start to an end, up to `limit`; a loop counts as `limit`, ignoring the counter."""

@@ -10,9 +10,11 @@ from hypothesis import given
 from pydantic import BaseModel, ConfigDict, Field
 
 import structkit as sk
-from structkit.automaton.construct.compile_rule import regular_dfa
+from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
+from structkit.automaton.core.dfa import Dfa, RuleKey
 from structkit.automaton.distance.cardinality import Cardinality
-from structkit.regex.nodes import Distinct, Node
+from structkit.limits import Limits
+from structkit.regex.nodes import Distinct, LiteralText, Node, RuleRef, choice, seq
 from structkit.testing import RandomModel, byte_vocabulary
 from tests.languages import plain_nodes
 
@@ -104,3 +106,23 @@ def test_counts_are_at_least_the_number_of_texts(node: Node) -> None:
     dfa = regular_dfa(node)
     texts = sum(dfa.accepts(bytes(text)) for length in range(4) for text in product(b"ab01", repeat=length))
     assert Cardinality(lambda key: dfa).of(Distinct(node), 5) >= min(5, texts)
+
+
+def test_each_rule_is_counted_once() -> None:
+    """Each rule calls the next two, so that thousands of ways lead to the last."""
+    nodes: dict[str, Node] = {
+        str(n): choice(
+            [seq(LiteralText(text), RuleRef(str(n + step))) for step, text in ((1, "a"), (2, "b"))]
+        )
+        for n in range(20)
+    }
+    nodes |= {"20": LiteralText("c"), "21": LiteralText("d")}
+    counted: list[str] = []
+
+    def automaton(key: RuleKey) -> Dfa:
+        assert isinstance(key, str)
+        counted.append(key)
+        return rule_dfa(nodes[key], Limits())
+
+    assert Cardinality(automaton).of("0", 1_000) == 1_000
+    assert sorted(counted) == sorted(nodes)
