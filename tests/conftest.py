@@ -7,7 +7,10 @@ import gc
 import os
 import sys
 import tempfile
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 # Set before torch, numba or tokenizers are imported, because they read the variables once.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -16,6 +19,24 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 _cache = tempfile.TemporaryDirectory(prefix="structkit-tests-", ignore_cleanup_errors=True)
 os.environ["STRUCTKIT_CACHE_DIR"] = _cache.name
+
+
+def _import_later(name: str, function: str) -> None:
+    """Replace a package by one that imports it when a function of it is called."""
+    package = ModuleType(name)
+
+    def called(*arguments: object) -> object:
+        if sys.modules[name] is package:
+            del sys.modules[name]
+        return getattr(import_module(name), function)(*arguments)
+
+    vars(package)[function] = called
+    sys.modules[name] = package
+
+
+# jsonschema imports it for the format `iri`. It makes 38 parsers, which takes each process more than a second.
+if find_spec("rfc3987_syntax"):
+    _import_later("rfc3987_syntax", "is_valid_syntax")
 
 gc.set_threshold(100_000, 50, 20)  # with 700, collections take a ninth of the time
 
