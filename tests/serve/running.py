@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
+import httpx2
 import pytest
 
 from structkit.models.protocols import LogitsModel
@@ -19,6 +23,11 @@ uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
 pytest.importorskip("prometheus_client", reason="needs the extra serve")
 
 from structkit.serve import ServerConfig, create_app  # noqa: E402
+
+# A server looks every 0.1 s whether it should end, and waits as long when it ends; hundreds of servers end here.
+uvicorn.server.asyncio = SimpleNamespace(
+    **{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 20)}
+)
 
 SCHEMA = {
     "type": "object",
@@ -58,11 +67,16 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
     def metric(self, name: str) -> float:
-        """Return a metric, which the page lists as `name value`."""
-        import httpx2
+        """Return a metric, which the page lists as `name value`.
 
-        lines = httpx2.get(f"{self.url}/metrics").text.splitlines()
+        One client asks for all of them: making one takes longer than a request, and tests ask until a number is there.
+        """
+        lines = self.watcher.get("/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+    @cached_property
+    def watcher(self) -> httpx2.Client:
+        return self.clients.enter_context(httpx2.Client(base_url=self.url))
 
 
 def client_of(served: Served, key: str = "none", path: str = "/v1") -> Any:

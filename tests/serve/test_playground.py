@@ -195,7 +195,7 @@ def test_the_queue_counts_the_playground() -> None:
 
 
 def test_a_generation_that_takes_too_long_is_ended() -> None:
-    with serving(RandomModel(seed=3), timeout=1.5, max_tokens=500_000) as served:
+    with serving(RandomModel(seed=3), timeout=0.5, max_tokens=500_000) as served:
         response = ask(served, "[a-z]{400000}", max_tokens=500_000)
         eventually(lambda: is_idle(served))
     if response.status_code == 200:

@@ -35,19 +35,18 @@ def started(log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes],
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     try:
-        eventually(lambda: process.poll() is not None or answers(url), 240)
+        eventually(lambda: process.poll() is not None or listens(port), 240)
         assert process.poll() is None, log.read_text()
+        assert httpx2.get(f"{url}/health", timeout=60).status_code == 200
         yield process, url
     finally:
         process.kill()
         process.wait()
 
 
-def answers(url: str) -> bool:
-    try:
-        return httpx2.get(f"{url}/health", timeout=5).status_code == 200
-    except httpx2.TransportError:
-        return False
+def listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def body(length: int, **more: object) -> dict[str, object]:
@@ -62,8 +61,8 @@ def body(length: int, **more: object) -> dict[str, object]:
     }
 
 
-def is_running(url: str, count: int) -> bool:
-    lines = httpx2.get(f"{url}/metrics", timeout=30).text.splitlines()
+def is_running(client: httpx2.Client, count: int) -> bool:
+    lines = client.get("/metrics").text.splitlines()
     return f"structkit_answers_running {count}.0" in lines
 
 
@@ -78,7 +77,8 @@ def test_answers_in_progress_are_completed_and_the_status_is_0(tmp_path: Path) -
         threads = [threading.Thread(target=send, args=(stream,)) for stream in (False, True)]
         for thread in threads:
             thread.start()
-        eventually(lambda: is_running(url, 2), 60)
+        with httpx2.Client(base_url=url, timeout=30) as client:
+            eventually(lambda: is_running(client, 2), 60)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0, (tmp_path / "log").read_text()
         for thread in threads:

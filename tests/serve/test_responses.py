@@ -165,7 +165,7 @@ def test_log_probabilities(real: Served) -> None:
 
 def test_an_error_in_a_stream_is_an_event_of_this_api() -> None:
     long = {"structured_outputs": {"regex": "[a-z]{100000}"}}
-    with serving(RandomModel(seed=3), timeout=0.8, max_tokens=500_000) as served:
+    with serving(RandomModel(seed=3), timeout=0.3, max_tokens=500_000) as served:
         found: tuple[object, object]
         try:
             *_, last = client_of(served).responses.create(
