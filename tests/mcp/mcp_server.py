@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import Annotated
 
 if sys.argv[1:] == ["hang"]:
-    time.sleep(600)
+    sys.stdin.read()
+    sys.exit()
 if sys.argv[1:] == ["crash"]:
     sys.exit("no such database")
 
@@ -18,7 +18,7 @@ from mcp.server.mcpserver import Context, Image
 from mcp.types import CallToolResult, EmbeddedResource, ResourceLink, TextResourceContents
 from pydantic import BaseModel, Field
 
-server = MCPServer("tests", log_level="ERROR")
+server = MCPServer("tests", log_level="CRITICAL")  # a traceback of an error is drawn in a second
 
 
 class Weather(BaseModel):

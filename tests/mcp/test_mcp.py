@@ -270,7 +270,8 @@ def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 2.0)
+    module = sys.modules["structkit.mcp.connect"]
+    monkeypatch.setattr(module, "_RECONNECT_SECONDS", 0.2)
     port = free_port()
     process = listening(port)
     with connect(f"http://127.0.0.1:{port}/mcp") as server:
@@ -279,6 +280,7 @@ def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyP
         process.wait()
         stop = sk.Agent(ScriptedModel([call("add", a=1), "Done."]), tools=[add])
         stop.run("Go.")  # detects that the server is lost
+        monkeypatch.setattr(module, "_RECONNECT_SECONDS", 2.0)
         gaps: list[float] = []
 
         async def watch() -> None:
