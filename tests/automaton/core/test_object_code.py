@@ -28,6 +28,7 @@ import json, os, sys
 from pathlib import Path
 import numba, numpy
 from numba.core import event
+numba.njit("i8(i8)")(lambda number: number)
 first, *others = json.loads(sys.argv[1])
 for each in others if hasattr(os, "fork") else []:
     child = os.fork()
@@ -120,7 +121,8 @@ def _run(code: str, folder: Path, scratch: Path) -> Outcome:
 def _run_all(code: str, runs: list[tuple[Path, str, str]], scratch: Path) -> list[Outcome]:
     """Run code once for each folder of object code, name of a cache of numba, and code before it, in this order.
 
-    Each run is a process: a fork of one that has imported numba, which takes a second, and nothing of structkit.
+    Each run is a process: a fork of one that has imported numba and compiled a function, which takes a second, and has
+    imported nothing of structkit.
     """
     scratch.mkdir(exist_ok=True)
     parameters = [
