@@ -150,12 +150,20 @@ class Memory:
         )
         self.extended_bytes = 0
         self._arrays: dict[int, NDArray[Any]] = {} if shared is None else shared._arrays.copy()
+        self._extended: dict[int, NDArray[Any]] = {}
         self._tables: dict[int, tuple[int, int, Callable[..., None]]] = {}
         self.lock = Lock()
 
     def __getitem__(self, slot: int) -> NDArray[Any]:
-        """Return the array of a slot."""
-        return self._arrays[slot]
+        """Return the array of a slot, also while another thread extends it.
+
+        Kernels have the larger array, and other threads may have put items into it, before it is in `_arrays`.
+        """
+        array = self._arrays[slot]
+        if len(array) != (size := self.context[_FIELDS * slot + 1]):
+            extended = self._extended.get(slot)
+            return self._arrays[slot] if extended is None or len(extended) != size else extended
+        return array
 
     def bind(
         self, first: int, arrays: Sequence[NDArray[Any]], put_all: Callable[..., None] | None = None
@@ -208,9 +216,10 @@ class Memory:
         """Double the length of an int32 array; the new items are uninitialized."""
         with self.lock:
             previous = self._arrays[slot]
-            larger = np.empty(2 * len(previous), np.int32)
+            larger = self._extended[slot] = np.empty(2 * len(previous), np.int32)
             _extend(self.context, slot, larger, larger.ctypes.data)
             self._arrays[slot] = larger
+            del self._extended[slot]
             self.extended_bytes += larger.nbytes - previous.nbytes
             if slot in self._tables:
                 columns, buckets, rehash = self._tables[slot]
