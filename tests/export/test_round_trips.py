@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -29,22 +30,23 @@ MASKBENCH = SHARED / "data" / "maskbench" / "sample.jsonl.gz"
 MAX_GRAMMAR = 12_000
 """Characters of a grammar that is read again; longer ones take seconds."""
 
-GRAMMARS = {
-    "arithmetic": sk.grammars.arithmetic(["x"]),
-    "csv": sk.grammars.csv({"name": str, "age": int}),
-    "iso8601": sk.grammars.iso8601(),
-    "mermaid": sk.grammars.mermaid_flowchart(),
-    "python": sk.grammars.python_expression(["x"]),
-    "regular expression": sk.grammars.regular_expression(),
-    "smiles": sk.grammars.smiles(2),
-    "sqlite": sk.grammars.sqlite_select({"people": ["name", "age"]}),
-    "unified diff": sk.grammars.unified_diff(["a.py"], max_lines=2),
-    "parentheses": sk.Grammar('start: "(" start ")" start | "x"?'),
-    "left recursion": sk.Grammar('start: start "+" start | /[0-9]+/\n%ignore " "'),
-    "regex": sk.Regex(r"a(?!b).*é{2,}|\w{3}"),
-    "choice": sk.Choice(["yes", "yes, maybe", '"no"\\', "\n", ""]),
-    "length": {"type": "string", "minLength": 2_001, "maxLength": 2_345},
+GRAMMARS: dict[str, Callable[[], AnyTarget]] = {
+    "arithmetic": lambda: sk.grammars.arithmetic(["x"]),
+    "csv": lambda: sk.grammars.csv({"name": str, "age": int}),
+    "iso8601": lambda: sk.grammars.iso8601(),
+    "mermaid": lambda: sk.grammars.mermaid_flowchart(),
+    "python": lambda: sk.grammars.python_expression(["x"]),
+    "regular expression": lambda: sk.grammars.regular_expression(),
+    "smiles": lambda: sk.grammars.smiles(2),
+    "sqlite": lambda: sk.grammars.sqlite_select({"people": ["name", "age"]}),
+    "unified diff": lambda: sk.grammars.unified_diff(["a.py"], max_lines=2),
+    "parentheses": lambda: sk.Grammar('start: "(" start ")" start | "x"?'),
+    "left recursion": lambda: sk.Grammar('start: start "+" start | /[0-9]+/\n%ignore " "'),
+    "regex": lambda: sk.Regex(r"a(?!b).*é{2,}|\w{3}"),
+    "choice": lambda: sk.Choice(["yes", "yes, maybe", '"no"\\', "\n", ""]),
+    "length": lambda: {"type": "string", "minLength": 2_001, "maxLength": 2_345},
 }
+"""They are read when a test needs them, since collecting the tests would take a second longer in each process."""
 
 
 def _walk(automaton: Automaton, chance: Random, length: int = 60) -> bytes | None:
@@ -105,7 +107,7 @@ def test_types(name: str) -> None:
 
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_grammars_patterns_and_choices(name: str) -> None:
-    target: AnyTarget = GRAMMARS[name]
+    target = GRAMMARS[name]()
     _assert_same(read_target(target).rules(), name, cases(10, of=60))
 
 
@@ -144,7 +146,7 @@ def test_random_languages(node: Node, samples: list[str]) -> None:
 
 def test_lark_itself_reads_the_grammar() -> None:
     for name in ("arithmetic", "iso8601", "choice", "left recursion", "regex"):
-        rules = read_target(GRAMMARS[name]).rules()
+        rules = read_target(GRAMMARS[name]()).rules()
         automaton = link(rules)
         for lexer in ("dynamic", "dynamic_complete"):
             lark = Lark(format_lark(rules), parser="earley", lexer=lexer, ambiguity="forest")
