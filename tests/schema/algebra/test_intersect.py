@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from structkit.errors import LimitExceeded, SchemaError
+from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.disjoint import may_intersect, pairwise_disjoint
@@ -218,14 +218,19 @@ _PATTERNS = ["^a", "b$", "a|b", "^(a|b)+$", "ab1", r"\d", "^$", "(?i)a"]
 @given(st.lists(st.lists(st.sampled_from(_PATTERNS), min_size=2, max_size=4), min_size=2, max_size=4))
 def test_an_intersection_of_unions_of_patterns_is_exact(unions: list[list[str]]) -> None:
     schema = {"type": "string", "allOf": [{"anyOf": [{"pattern": one} for one in each]} for each in unions]}
+    expected = {
+        text: all(any(re.search(one, text) for one in each) for each in unions)
+        for text in ("", "a", "b", "ab", "ba", "ab1", "1", "a1b", "A", "c", "cb", "xab12")
+    }
     try:
         document = read(schema)
+    except UnsatisfiableSchema:
+        assert not any(expected.values())
+        return
     except SchemaError:
         assert any("(?i)" in one for each in unions for one in each)
         return
-    for text in ("", "a", "b", "ab", "ba", "ab1", "1", "a1b", "A", "c", "cb", "xab12"):
-        expected = all(any(re.search(one, text) for one in each) for each in unions)
-        assert holds(document, text) == expected, text
+    assert {text: holds(document, text) for text in expected} == expected
 
 
 def test_an_intersection_of_unions_of_patterns_does_not_multiply() -> None:
