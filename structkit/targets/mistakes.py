@@ -7,7 +7,7 @@ import re
 from types import MethodType, ModuleType
 
 from structkit.errors import SchemaError
-from structkit.schema.ir.json_values import shorten_repr
+from structkit.schema.ir.json_values import repr_of, shorten_repr
 from structkit.targets.specs import TextTarget
 
 __all__ = ["reject_value"]
@@ -26,7 +26,7 @@ def reject_value(target: object) -> None:
     """
     remedy = _remedy(target)
     if remedy is not None:
-        raise SchemaError(f"invalid target {shorten_repr(repr(target))}; {remedy}")
+        raise SchemaError(f"invalid target {shorten_repr(repr_of(target))}; {remedy}")
 
 
 def _remedy(target: object) -> str | None:
@@ -70,7 +70,8 @@ def _remedy_of_items(items: list[object]) -> str:
         if len(names) == 1:
             return f"write list[{names[0]}] for a list, or {names[0]} for one"
         return f"write {' | '.join(names)} for one of them, and list[{' | '.join(names)}] for a list"
-    shown = shorten_repr(repr(items))
-    if len(shown) < len(repr(items)):
+    written = repr_of(items)
+    shown = shorten_repr(written)
+    if len(shown) < len(written) or not written.startswith("["):  # a `__repr__` failed
         shown = "[...]"
     return f"one of several texts is structkit.Choice({shown})"

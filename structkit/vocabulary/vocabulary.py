@@ -68,6 +68,10 @@ class Vocabulary:
         Raises:
             VocabularyError: No token is text, `eos_token_ids` is empty, or a token or id has the wrong type or value.
         """
+        if not isinstance(tokens, Iterable):
+            raise VocabularyError(
+                f"tokens is a list of bytes, not {type(tokens).__name__}; write, for example, [b'a', b'b']"
+            )
         listed = [b"" if token is None else token for token in tokens]
         ends = sorted({_token_id(end) for end in _ends(eos_token_ids)})
         _check(listed, ends)
@@ -239,9 +243,8 @@ def byte_vocabulary() -> Vocabulary:
 
 def _ends(eos_token_ids: Iterable[int]) -> Iterable[int]:
     if not isinstance(eos_token_ids, Iterable):
-        raise VocabularyError(
-            f"eos_token_ids is a set of ids, not {eos_token_ids!r}; write {{{eos_token_ids!r}}}"
-        )
+        example = "{0}" if eos_token_ids is None else f"{{{eos_token_ids!r}}}"
+        raise VocabularyError(f"eos_token_ids is a set of ids, not {eos_token_ids!r}; write {example}")
     return eos_token_ids
 
 

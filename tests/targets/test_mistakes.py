@@ -295,3 +295,41 @@ def test_a_grammar_of_another_syntax_and_a_missing_file_have_a_remedy(tmp_path: 
         assert (raised.value.line, raised.value.source) == (1, text)
     with pytest.raises(FileNotFoundError, match="give the path of a grammar, or its text"):
         sk.Grammar(tmp_path / "person.gbnf")
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise ValueError("no repr")
+
+
+class Incomparable:
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("no eq")
+
+
+class UnprintableType(type):
+    def __repr__(cls) -> str:
+        raise ValueError("no repr")
+
+
+class OfUnprintableType(metaclass=UnprintableType):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (Unprintable(), "code of <unprintable Unprintable object> raises ValueError"),
+        ([Unprintable()], "invalid target <unprintable list object>"),
+        (Incomparable(), "is an object of Incomparable, not a type"),
+        (OfUnprintableType, "code of OfUnprintableType raises ValueError"),
+        (list[OfUnprintableType], r"code of list\[OfUnprintableType\] raises ValueError"),
+        (create_model("M", a=(Any, Field(default=Unprintable()))), "code of M raises ValueError"),
+    ],
+    ids=["object", "list", "incomparable", "class", "list of a class", "default"],
+)
+def test_a_target_whose_methods_raise_is_refused(target: object, message: str) -> None:
+    with pytest.raises(sk.SchemaError, match=message):
+        sk.compile(target, byte_vocabulary())

@@ -20,6 +20,7 @@ __all__ = [
     "is_integer",
     "json_text",
     "json_type_of",
+    "repr_of",
     "shorten_repr",
     "shorten_value",
     "to_count",
@@ -241,6 +242,18 @@ def shorten_value(value: object) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return shorten_repr(repr(value) if isinstance(value, str | int | float | None) else type(value).__name__)
+
+
+def repr_of(value: object) -> str:
+    """Return the `repr` of a value, or a substitute if its `__repr__` raises an exception.
+
+    >>> repr_of([1, "a"])
+    "[1, 'a']"
+    """
+    try:
+        return repr(value)
+    except Exception:  # code of the user may raise anything, and an error message must not fail
+        return f"<unprintable {type(value).__name__} object>"
 
 
 def shorten_repr(text: str, length: int = 60) -> str:

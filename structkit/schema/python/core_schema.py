@@ -14,6 +14,7 @@ from enum import Enum, Flag
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
+from structkit.schema.ir.json_values import repr_of
 from structkit.schema.ir.keywords import UNSUPPORTED
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
@@ -297,7 +298,9 @@ def name_of(target: object) -> str:
         return f"Literal[{', '.join(str(value) if isinstance(value, Enum) else repr(value) for value in arguments)}]"
     if target is Ellipsis:
         return "..."
-    name = "None" if target in (None, NoneType) else getattr(origin or target, "__name__", repr(target))
+    if target is None or target is NoneType:  # an `==` of the user may raise
+        return "None"
+    name = getattr(target if origin is None else origin, "__name__", None) or repr_of(target)
     return f"{name}[{', '.join(map(name_of, arguments))}]" if arguments and isinstance(origin, type) else name
 
 

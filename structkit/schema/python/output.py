@@ -17,10 +17,11 @@ from pydantic_core import PydanticOmit, PydanticSerializationError, ValidationEr
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
-from structkit.errors import LimitExceeded, SchemaError
+from structkit.errors import LimitExceeded, SchemaError, StructkitError
 from structkit.limits import Limits
 from structkit.rejected import Rejected
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
+from structkit.schema.ir.json_values import repr_of
 from structkit.schema.ir.keywords import IGNORED_FORMAT
 from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
@@ -126,6 +127,14 @@ class OutputType(Generic[T]):
             raise SchemaError(
                 _meant(given) or describe_error(described, error, undefined), place="$"
             ) from error
+        except StructkitError:
+            raise
+        except Exception as error:  # a `__repr__` or a hook of the type may raise anything
+            raise SchemaError(
+                f"code of {name} raises {type(error).__name__} while pydantic reads it; correct this code, "
+                "for example its __repr__",
+                place="$",
+            ) from error
         document = parse_schema(schema, python=True, limits=limits, oracle=oracle, products="never")
         found = cls(adapter, name, document, style_of(adapter._type).whitespace, policy)
         found.full_json_schema = schema
@@ -194,7 +203,7 @@ def _reject_models(given: object) -> None:
     """
     kind = given if isinstance(given, type) else type(given)
     if isinstance(given, BaseModel) or (is_dataclass(given) and given is not kind):
-        raise SchemaError(f"{given!r:.60} is a value; pass its class {kind.__name__}", place="$")
+        raise SchemaError(f"{repr_of(given):.60} is a value; pass its class {kind.__name__}", place="$")
     has_fields = issubclass(kind, BaseModel) or is_dataclass(kind)
     if has_fields and isabstract(kind):
         missing = ", ".join(sorted(vars(kind)["__abstractmethods__"]))
@@ -244,7 +253,7 @@ def _meant(given: object) -> str | None:
         return None
     is_own = kind.__module__.partition(".")[0] in ("pydantic", "structkit")
     remedy = "pass a type" if is_own else f"pass the class {kind.__name__}"
-    return f"{given!r:.60} is an object of {kind.__name__}, not a type; {remedy}"
+    return f"{repr_of(given):.60} is an object of {kind.__name__}, not a type; {remedy}"
 
 
 def _serialize(
