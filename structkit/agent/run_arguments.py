@@ -29,12 +29,15 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
         "approvals": "write agent.resume(state, approvals=...), with the state of RunSuspended",
+        "event_stream_handler": "iterate over agent.stream(...)",
+        "history": "make another agent, with Agent(..., history=...)",
         "instructions": "write `with agent.override(instructions=...):` around it",
         "max_steps": "write usage_limits=structkit.UsageLimits(max_steps=...) in the call of a run",
         "max_tokens": "write usage_limits=structkit.UsageLimits(max_tokens=...) in the call of a run",
         "model": "write agent.with_model(model) in place of agent",
         "model_settings": "its options are arguments of Agent, such as Agent(..., temperature=0.5)",
         "output_type": "make another agent, with Agent(..., output_type=...)",
+        "retries": "make another agent, with Agent(..., retries=...)",
         "temperature": "write Agent(..., temperature=...)",
         "timeout": "write usage_limits=structkit.UsageLimits(timeout=...) in the call of a run",
         "tools": "write `with agent.override(tools=[...]):` around it",

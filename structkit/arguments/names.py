@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
-__all__ = ["check_names", "missing_attribute", "names_arguments"]
+__all__ = ["check_names", "hints_arguments", "missing_attribute", "names_arguments"]
 
 _VALUES = frozenset({"data", "instance", "output", "parsed"})
 """What other libraries call the value of a result."""
@@ -53,11 +53,15 @@ def check_names(
         raise TypeError(f"{function}() has no argument {name!r}; {remedy}")
 
 
-def names_arguments(made: F) -> F:
+def names_arguments(made: F, hints: Mapping[str, str] | None = None) -> F:
     """Make a function, or the constructor of a class, name the argument that a wrong one was meant for.
 
     An unknown argument is close to it; an argument by position, of which there are too many, has no name. Python itself
     names the former from version 3.13 on.
+
+    Args:
+        made: The function or the class.
+        hints: What other libraries call an argument, and what to write here; `*` for too many by position.
 
     >>> @names_arguments
     ... def greet(*, name: str) -> str:
@@ -88,10 +92,11 @@ def names_arguments(made: F) -> F:
     @wraps(function)
     def checked(*args: object, **options: object) -> object:
         if not checks_itself and not options.keys() <= known:
-            check_names(made.__name__, options, names)
+            check_names(made.__name__, options, names, hints=hints)
         if len(args) - first > most and not is_open:
             count = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
             remedy = f"write {names[most]}=..." if len(names) > most else "leave out the others"
+            remedy = (hints or {}).get("*", remedy)
             raise TypeError(f"{made.__name__}() takes {count} by position; {remedy}")
         if (given := len(args) - first) < len(required):
             missing = [
@@ -110,6 +115,19 @@ def names_arguments(made: F) -> F:
         made.__init__ = checked  # type: ignore[misc]
         return made
     return checked  # type: ignore[return-value]
+
+
+def hints_arguments(hints: Mapping[str, str]) -> Callable[[F], F]:
+    """Return `names_arguments` with remedies for the arguments of other libraries.
+
+    >>> @hints_arguments({"nickname": "write name=..."})
+    ... def greet(*, name: str) -> str:
+    ...     return f"Hello {name}"
+    >>> greet(nickname="Ana")
+    Traceback (most recent call last):
+    TypeError: greet() has no argument 'nickname'; write name=...
+    """
+    return lambda made: names_arguments(made, hints)
 
 
 def missing_attribute(owner: object, name: str, others: Mapping[str, str] | None = None) -> AttributeError:

@@ -19,9 +19,9 @@ from structkit.schema.python.calls import is_field
 __all__ = ["Parameter", "Signature", "is_function", "read_signature", "reject_callable_object"]
 
 _KINDS = {
-    inspect.Parameter.VAR_POSITIONAL: "stands for any number of arguments; take a list",
-    inspect.Parameter.VAR_KEYWORD: "stands for any names; take a dict, or name the parameters",
-    inspect.Parameter.POSITIONAL_ONLY: "has no name that an argument can be given by; leave out the `/`",
+    inspect.Parameter.VAR_POSITIONAL: "takes any number of arguments; replace it with a list",
+    inspect.Parameter.VAR_KEYWORD: "takes arguments of any name; replace it with a dict or with named parameters",
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only, but arguments have names; remove the `/`, or wrap it",
 }
 
 
@@ -230,7 +230,8 @@ def _parameter(
     reason = _unwritable_reason(hints[name])
     if reason is not None:
         raise SchemaError(
-            f"the parameter {name} of {function_name} {reason}; no model writes it", place=place
+            f"the parameter {name} of {function_name} {reason}; make it the first parameter of a tool",
+            place=place,
         )
     annotation: Any = _iterable_as_list(hints[name], f"the parameter {name} of {function_name}", place)
     fields = filter(is_field, (*getattr(annotation, "__metadata__", ()), parameter.default))

@@ -15,13 +15,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import Tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.arguments.checks import check_int, check_number
+from structkit.arguments.names import hints_arguments
 from structkit.errors import AgentError, ToolError
 from structkit.mcp.endpoint import Endpoint, HttpEndpoint, ProcessEndpoint, check_installed
 from structkit.mcp.output import tool_result, truncate
@@ -42,12 +43,26 @@ _RECONNECT_SECONDS = 3.0
 _RETRY_SECONDS = 0.2
 """Seconds between two attempts to reconnect."""
 
+_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "*": "write connect([command, *args])",
+        "allowed_tools": "write server.tools().filter(...)",
+        "args": "write connect([command, *args])",
+        "command": "write connect([command, *args])",
+        "tool_filter": "write server.tools().filter(...)",
+        "tool_prefix": "write server.tools().prefix(...)",
+        "url": "write connect(url)",
+    }
+)
+"""What other libraries call an option of a server, and what to write here."""
+
 _RECONNECTED = (
     "the connection to the server was lost during this call, so the call may or may not have been executed; the "
     "connection is open again, in a new session without the state of the old one"
 )
 
 
+@hints_arguments(_HINTS)
 def connect(
     server: str | Sequence[str] | Transport | MCPServer,
     *,

@@ -226,7 +226,7 @@ def test_the_context_is_passed_and_not_generated() -> None:
             agent.run("x", deps=deps)
     with pytest.raises(
         sk.SchemaError,
-        match=r"(?s)at `stock\(context\)`:\n  .*parameter context of stock is given by an agent",
+        match=r"(?s)at `stock\(context\)`:\n  .*parameter context of stock is a Context, which an agent supplies",
     ):
         sk.extract(ScriptedModel([]), "x", stock)
 
@@ -523,10 +523,19 @@ def unwritable(x: Callable[[], int]) -> None: ...
             sk.SchemaError,
             r"at `unwritable\(x\)`:\n  .*no JSON form",
         ),
-        (lambda m: sk.Agent(m, tools=[star]), sk.SchemaError, r"parameter x of star stands for any number"),
-        (lambda m: sk.Agent(m, tools=[stars]), sk.SchemaError, r"parameter x of stars stands for any names"),
+        (lambda m: sk.Agent(m, tools=[star]), sk.SchemaError, r"parameter x of star takes any number"),
+        (
+            lambda m: sk.Agent(m, tools=[stars]),
+            sk.SchemaError,
+            r"parameter x of stars takes arguments of any name",
+        ),
         (lambda m: sk.Agent(m, tools=[lambda x: x]), sk.AgentError, "invalid tool name"),
         (lambda m: sk.Agent(m, tools=[Answer]), sk.AgentError, "the class Answer is not a tool"),
+        (
+            lambda m: sk.Agent(m, tools=[sk.mcp.connect(["server"])]),
+            sk.AgentError,
+            r"for an MCP server, give its tools\(\)",
+        ),
         (lambda m: sk.Agent(m, tools=None), TypeError, "list of functions, not None$"),
         (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write \[weather\]"),
         (

@@ -124,6 +124,59 @@ def test_an_attribute_of_the_value_is_named() -> None:
         assert copy.copy(each).value == copy.deepcopy(each).value == each.value
 
 
+WRONG: Any = sk
+
+OTHER_ARGUMENTS: list[tuple[Callable[[], object], str]] = [
+    (lambda: WRONG.tool(len, retries=3), "write tool_retries=..."),
+    (
+        lambda: WRONG.tool(len, takes_ctx=True),
+        "annotate the first parameter of the function with structkit.Context",
+    ),
+    (lambda: WRONG.UsageLimits(request_limit=3), "write max_steps=..."),
+    (lambda: WRONG.Agent(RandomModel(), output_validators=[]), "write validate=..."),
+    (
+        lambda: WRONG.Agent(RandomModel(), mcp_servers=[]),
+        "write tools=[server.tools()], with the server of structkit.mcp.connect",
+    ),
+    (lambda: WRONG.mcp.connect("python", args=["server.py"]), "write connect([command, *args])"),
+    (lambda: WRONG.mcp.connect("python", "server.py"), "write connect([command, *args])"),
+]
+
+
+@pytest.mark.parametrize(("call", "remedy"), OTHER_ARGUMENTS)
+def test_arguments_of_other_libraries_have_a_remedy(call: Callable[[], object], remedy: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        call()
+    assert str(raised.value).endswith(f"; {remedy}")
+
+
+def test_attributes_of_other_libraries_have_a_remedy() -> None:
+    seen: list[Any] = []
+
+    def look(context: sk.Context[object]) -> int:
+        seen.append(context)
+        return 3
+
+    script = ['{"name": "look", "arguments": {}}', "Three."]
+    agent = sk.Agent(ScriptedModel(script), tools=[look])
+    stream: Any = agent.stream("x")
+    call: Any = stream.result.calls[0]
+    for owner, name, remedy in [
+        (seen[0], "tool_call_id", ".call_id"),
+        (call, "args", ".arguments"),
+        (stream.result.usage, "input_tokens", ".prompt_tokens"),
+        (stream, "stream_text", "a loop over the stream: its events have the text and the values"),
+        (stream, "get_output", ".result.value"),
+        (stream, "cancel", ".close()"),
+        (agent.astream("x"), "cancel", ".aclose()"),
+    ]:
+        with pytest.raises(AttributeError) as raised:
+            getattr(owner, name)
+        assert str(raised.value).endswith(f"; write {remedy}")
+    for value in (call, call.usage):
+        assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == value
+
+
 def test_a_missing_argument_shows_the_call() -> None:
     wrong: Any = sk
     with pytest.raises(

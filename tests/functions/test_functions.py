@@ -227,10 +227,10 @@ def bad_type(good: int, bad: Callable[[], int]) -> None: ...
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (bad_star, "at `bad_star(names)`:\n  .*parameter names of bad_star stands for any number"),
-        (bad_stars, "at `bad_stars(names)`:\n  .*parameter names of bad_stars stands for any names"),
+        (bad_star, "at `bad_star(names)`:\n  .*parameter names of bad_star takes any number"),
+        (bad_stars, "at `bad_stars(names)`:\n  .*parameter names of bad_stars takes arguments of any name"),
         (bad_none, "at `bad_none(name)`:\n  .*parameter name of bad_none has no annotation"),
-        (bad_slash, "at `bad_slash(name)`:\n  .*parameter name of bad_slash has no name"),
+        (bad_slash, "at `bad_slash(name)`:\n  .*parameter name of bad_slash is positional-only"),
         (
             bad_generator,
             "at `bad_generator(numbers)`:\n  .*parameter numbers of bad_generator is a generator",

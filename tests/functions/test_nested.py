@@ -216,7 +216,7 @@ class Initialized(BaseModel):
             list[without_types],
             "(?s)at `without_types\\(id\\)`:\n  .*the parameter id of without_types has no annotation",
         ),  # type: ignore[valid-type]
-        (Optional[many], "the parameter ids of many stands for any number of arguments"),
+        (Optional[many], "the parameter ids of many takes any number of arguments"),
         (Union[lambda x: x, Answer], "a lambda has no name"),
         (list[Initialized], "(?s)Initialized has a function in a field and an __init__.*remove"),
     ],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from structkit.agent.formats.step import AvailableTool, StepTarget
@@ -16,7 +17,7 @@ from structkit.agent.run.config import MIN_RESULT_TOKENS, NO_MORE_CALLS, AgentCo
 from structkit.agent.run.record import LimitName, RunRecord, UsageLimitExceeded
 from structkit.agent.run.state import RunState, with_note
 from structkit.arguments.checks import check_int, check_number, check_type
-from structkit.arguments.names import names_arguments
+from structkit.arguments.names import hints_arguments
 from structkit.errors import BudgetTooSmall, GenerationError
 from structkit.generate.decode.budget import DEFAULT_MAX_TOKENS, token_budget
 from structkit.generate.input.prompt import Prompt
@@ -30,8 +31,19 @@ N = TypeVar("N", int, float)
 
 _log = logging.getLogger("structkit")
 
+_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "max_turns": "write max_steps=...",
+        "output_tokens_limit": "write max_tokens=...",
+        "request_limit": "write max_steps=...",
+        "tool_calls_limit": "write max_tool_calls=...",
+        "total_tokens_limit": "write max_tokens=...",
+    }
+)
+"""What other libraries call a limit, and what to write here."""
 
-@names_arguments
+
+@hints_arguments(_HINTS)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageLimits:
     """Limits of one run. A limit that is set replaces that of the agent; the others stay.
@@ -222,8 +234,8 @@ class RunBudget:
             else "increase the limit"
         )
         return UsageLimitExceeded(
-            f"the run reached {self.describe(limit)} before a result (after {record.steps} steps with "
-            f"{len(record.calls)} calls); {remedy}, or make the agent with on_limit='answer' for a result within it",
+            f"the run reached {self.describe(limit)} before a result (steps: {record.steps}, "
+            f"calls: {len(record.calls)}); {remedy}, or make the agent with on_limit='answer' for a result within it",
             limit=limit,
             record=record,
         )

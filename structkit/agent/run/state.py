@@ -45,13 +45,26 @@ T_co = TypeVar("T_co", covariant=True)
 
 NO_USAGE = Usage()
 
-_OTHER_ATTRIBUTES = {
+_OF_RESULTS = {
     "all_messages": ".messages",
     "new_messages": ".messages[len(earlier):]",
     "to_input_list": ".messages",
+    "all_messages_json": "structkit.messages.dumps(result.messages)",
     "final_output": ".value",
+    "structured_response": ".value",
 }
 """What other libraries call the attributes of a result."""
+
+_OF_CALLS = {
+    "args": ".arguments",
+    "args_as_dict": ".arguments",
+    "content": ".tool_result",
+    "output": ".tool_result",
+    "result": ".tool_result",
+    "tool_call_id": ".id",
+    "tool_name": ".name",
+}
+"""What other libraries call the attributes of a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +95,12 @@ class ToolCall:
     usage: Usage = NO_USAGE
     """The usage that the call reported with `Context.spend`, such as that of an agent as a tool; zero for calls before
     the run was resumed."""
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attribute that other libraries call otherwise."""
+            raise missing_attribute(self, name, _OF_CALLS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +289,7 @@ class AgentResult(Generic[T_co]):
 
         def __getattr__(self, name: str) -> object:
             """Say that an attribute is one of `value`."""
-            raise missing_attribute(self, name, _OTHER_ATTRIBUTES)
+            raise missing_attribute(self, name, _OF_RESULTS)
 
     def _repr_html_(self) -> str:
         """Draw the value, the calls and the trace of each step."""

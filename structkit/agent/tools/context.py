@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from threading import Event
-from typing import ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from structkit.arguments.names import missing_attribute
 from structkit.generate.output.result import Usage
 from structkit.messages import Message
 
 __all__ = ["Context"]
 
 D_co = TypeVar("D_co", covariant=True)
+
+_OTHER_ATTRIBUTES = {
+    "context": ".deps",
+    "max_retries": "structkit.tool(f, tool_retries=...)",
+    "prompt": ".messages",
+    "run_step": ".step",
+    "tool_call_approved": ".approved",
+    "tool_call_id": ".call_id",
+}
+"""What other libraries call the attributes of a context, and what to write here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +33,7 @@ class Context(Generic[D_co]):
     ...     return context.deps[name]
     """
 
-    unwritable_reason: ClassVar[str] = "is given by an agent, to the first parameter of its tools"
+    unwritable_reason: ClassVar[str] = "is a Context, which an agent supplies and no model generates"
 
     deps: D_co
     """The dependencies passed to `run(deps=...)`, such as a database, a user or a client."""
@@ -66,3 +77,9 @@ class Context(Generic[D_co]):
         if not isinstance(usage, Usage):
             raise TypeError(f"spend takes a Usage, such as result.usage, not {usage!r:.60}")
         self.nested_usage.append(usage)
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attribute that other libraries call otherwise."""
+            raise missing_attribute(self, name, _OTHER_ATTRIBUTES)

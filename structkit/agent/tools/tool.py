@@ -6,12 +6,12 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from structkit.agent.tools.context import Context
 from structkit.arguments.checks import check_int, check_number, check_type
-from structkit.arguments.names import names_arguments
+from structkit.arguments.names import hints_arguments
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
@@ -25,6 +25,26 @@ D = TypeVar("D")
 
 Availability: TypeAlias = "Callable[[Context[object]], bool | Awaitable[bool]]"
 """The type of the predicates that make tools available."""
+
+_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "args_schema": "annotate the parameters of the function",
+        "description_override": "write description=...",
+        "docstring_format": "leave it out: Google, NumPy and Sphinx docstrings are recognized",
+        "is_enabled": "write available=...",
+        "max_retries": "write tool_retries=...",
+        "max_uses": "write max_calls=...",
+        "name_override": "write name=...",
+        "needs_approval": "write requires_approval=...",
+        "prepare": "write available=...",
+        "retries": "write tool_retries=...",
+        "return_direct": "write Agent(..., output_type=f)",
+        "strict": "leave it out: a call always has the arguments that the function accepts",
+        "takes_ctx": "annotate the first parameter of the function with structkit.Context",
+        "usage_limit": "write max_calls=...",
+    }
+)
+"""What other libraries call an option, and what to write here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +186,7 @@ def tool(
     defer: bool = False,
     available: Callable[[Context[D]], bool | Awaitable[bool]] | None = None,
 ) -> Callable[[Callable[P, R_co]], Tool[P, R_co]]: ...
-@names_arguments
+@hints_arguments(_HINTS)
 def tool(
     function: Callable[P, R_co] | None = None,
     /,
@@ -246,6 +266,7 @@ def as_tool(given: AnyTool) -> Tool[..., object]:
             else "; for a callable object, give its __call__"
         )
         hint = "; for an agent, give agent.as_tool(name)" if hasattr(given, "as_tool") else hint
+        hint = "; for an MCP server, give its tools()" if hasattr(given, "atools") else hint
         raise AgentError(
             f"{kind:.80} is not a tool; give functions, methods, or structkit.tool(...) of them{hint}"
         )

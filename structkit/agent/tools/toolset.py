@@ -20,7 +20,7 @@ D = TypeVar("D")
 
 
 @names_arguments
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Toolset:
     """Related tools, such as those of a database or a server. Agents accept toolsets among their tools.
 
@@ -113,6 +113,9 @@ class Toolset:
 
     def __len__(self) -> int:
         return len(self.tools)
+
+    def __repr__(self) -> str:
+        return f"<Toolset: {', '.join(tool.name for tool in self.tools) or 'no tools'}>"
 
 
 @names_arguments

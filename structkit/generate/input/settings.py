@@ -35,7 +35,9 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "max_new_tokens": "max_tokens",
         "max_retries": "retries",
         "max_turns": "max_steps",
+        "output_guardrails": "validate",
         "output_retries": "retries",
+        "output_validators": "validate",
         "response_format": "output_type",
         "response_model": "output_type",
         "result": "output_type",
@@ -52,10 +54,17 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
         "confidence": "structkit.generate returns it",
+        "handoffs": "write tools=[agent.as_tool(name)], or an output_type that names the next agent",
+        "instrument": "set a tracer provider of OpenTelemetry",
+        "mcp_servers": "write tools=[server.tools()], with the server of structkit.mcp.connect",
         "messages": "the messages are the second argument, the prompt",
+        "model_settings": "its options are arguments, such as temperature=0.5",
         "n": "structkit.generate takes it",
         "output_type": "the type is the third argument, after model and prompt",
+        "prepare_tools": "write structkit.tool(f, available=...)",
         "stream": "call structkit.stream",
+        "tool_retries": "write structkit.tool(f, tool_retries=...)",
+        "tool_timeout": "write structkit.tool(f, timeout=...)",
     }
 )
 """What to do instead of passing an argument that the function does not have, and another function or place has."""

@@ -23,6 +23,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 FinishReason: TypeAlias = Literal["stop", "budget"]
 
+_OTHER_ATTRIBUTES = {
+    "completion_tokens": ".written_tokens",
+    "input_tokens": ".prompt_tokens",
+    "output_tokens": ".written_tokens",
+    "total_tokens": ".prompt_tokens + usage.written_tokens",
+}
+"""What other libraries call the attributes of a usage, and what to write here."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
@@ -70,6 +78,12 @@ class Usage:
     def written_tokens(self) -> int:
         """All tokens written: answer, discarded and thinking tokens."""
         return self.generated_tokens + self.discarded_tokens + self.thinking_tokens
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attribute that other libraries call otherwise."""
+            raise missing_attribute(self, name, _OTHER_ATTRIBUTES)
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum of two usages."""

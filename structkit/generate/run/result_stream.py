@@ -22,10 +22,17 @@ _OF_RESULTS = {
     "value": "value",
     "output": "value",
     "data": "value",
+    "get_output": "value",
     "usage": "usage",
     "finish_reason": "finish_reason",
 }
 """Attributes that a stream is expected to have, and those of its result."""
+
+_OF_STREAMS = dict.fromkeys(
+    ("stream_output", "stream_responses", "stream_text", "text_deltas", "stream_events", "events"),
+    "a loop over the stream: its events have the text and the values",
+)
+"""What other libraries call the iteration of a stream, and what to write here."""
 
 
 class _Outcome(ABC, Generic[E_co, R_co]):
@@ -101,7 +108,8 @@ class ResultStream(_Outcome[E_co, R_co]):
 
         def __getattr__(self, name: str) -> object:
             """Say that an attribute is one of the result."""
-            raise missing_attribute(self, name, {each: f".result.{own}" for each, own in _OF_RESULTS.items()})
+            others = {each: f".result.{own}" for each, own in _OF_RESULTS.items()}
+            raise missing_attribute(self, name, {**others, **_OF_STREAMS, "cancel": ".close()"})
 
     def __iter__(self) -> Self:
         return self
@@ -146,7 +154,7 @@ class AsyncResultStream(_Outcome[E_co, R_co]):
         def __getattr__(self, name: str) -> object:
             """Say that an attribute is one of the result."""
             others = {each: f"(await stream.result()).{own}" for each, own in _OF_RESULTS.items()}
-            raise missing_attribute(self, name, others)
+            raise missing_attribute(self, name, {**others, **_OF_STREAMS, "cancel": ".aclose()"})
 
     def __aiter__(self) -> Self:
         return self

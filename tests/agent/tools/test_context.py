@@ -40,5 +40,5 @@ def test_the_context_is_detected_for_every_kind_of_first_parameter(function: Any
 
 
 def test_an_optional_context_is_rejected() -> None:
-    with pytest.raises(sk.SchemaError, match="parameter context of maybe_context is given by an agent"):
+    with pytest.raises(sk.SchemaError, match="parameter context of maybe_context is a Context"):
         sk.Agent(ScriptedModel([]), [maybe_context])
