@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from structkit.errors import LimitExceeded
-from structkit.grammar.rules.cfg import Guard
+from structkit.grammar.rules.cfg import Guard, Production, Terminal
 from structkit.grammar.rules.graph import coarsest
 from structkit.grammar.rules.lexing import Scanner
 
 if TYPE_CHECKING:
     from lark import Lark
 
-__all__ = ["NamedProduction", "ParserTable", "Token", "basic_scanner", "first_state", "tokens_of"]
+__all__ = [
+    "NamedProduction",
+    "ParserTable",
+    "Token",
+    "basic_scanner",
+    "first_state",
+    "tokens_of",
+    "with_terminals",
+]
 
 
 _MAX_EXPANDED = 20_000
@@ -203,6 +212,26 @@ def tokens_of(lark: Lark, text: str) -> list[tuple[str, str]]:
     except (UnexpectedInput, AssertionError, LookupError):  # the last two are those of an indenter
         pass
     return found
+
+
+def with_terminals(
+    named: Mapping[str, list[NamedProduction]], terminals: Mapping[str, Terminal]
+) -> dict[str, tuple[Production, ...]]:
+    """Return the rules with terminals in place of their names, and without repeated alternatives."""
+    return {
+        name: tuple(
+            dict.fromkeys(
+                tuple(
+                    replace(terminals[s.name], lexer_after=s.lexer_after) if isinstance(s, Token) else s
+                    for s in production
+                )
+                for production in productions
+                # No text is a terminal that is only declared, for a postlex.
+                if all(not isinstance(s, Token) or s.name in terminals for s in production)
+            )
+        )
+        for name, productions in named.items()
+    }
 
 
 def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:

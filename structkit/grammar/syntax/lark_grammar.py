@@ -26,7 +26,14 @@ from structkit.grammar.syntax.expansions import (
 from structkit.grammar.syntax.grammar_errors import GrammarErrors
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
 from structkit.grammar.syntax.indenter import indenter_fault, indenter_of
-from structkit.grammar.syntax.lalr import NamedProduction, ParserTable, Token, basic_scanner, tokens_of
+from structkit.grammar.syntax.lalr import (
+    NamedProduction,
+    ParserTable,
+    Token,
+    basic_scanner,
+    tokens_of,
+    with_terminals,
+)
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import EMPTY, CharClass
@@ -300,39 +307,32 @@ class LarkGrammar:
                 found.setdefault(rule.origin.name, []).append(symbols)
         dropped = [*lark.ignore_tokens, *([] if indenting is None else [indenting.newline])]
         ignored = tuple(replace(terminals[name], is_ignored=True) for name in dict.fromkeys(dropped))
-        rules: dict[str, tuple[Production, ...]] = {
-            name: tuple(
-                dict.fromkeys(
-                    tuple(
-                        replace(terminals[s.name], lexer_after=s.lexer_after) if isinstance(s, Token) else s
-                        for s in production
-                    )
-                    for production in productions
-                    # No text is a terminal that is only declared, for a postlex.
-                    if all(not isinstance(s, Token) or s.name in terminals for s in production)
-                )
-            )
-            for name, productions in found.items()
-        }
+        rules = with_terminals(found, terminals)
         whole, gap = "$text", "$gap"
         rules[whole] = ((first, gap),)
         rules[gap] = ((), *((gap, terminal) for terminal in ignored))
         blocks: frozenset[str] = frozenset()
         if indenting is not None:
-            try:
-                rules, blocks = with_blocks(rules, indenting)
-            except UnbalancedIndent as error:
-                name = str(error).partition("#")[0]
-                raise self.error(
-                    f"the rule `{name}` has {indenting.indent} without {indenting.dedent} in one alternative, or the "
-                    "other way round; write both into the same alternative",
-                    name,
-                ) from None
+            rules, blocks = self._with_blocks(rules, indenting)
         lexing = replace(lexing, first=entry)
         cfg = Cfg(whole, rules, ignored, "dynamic", lexing, indenting=indenting, blocks=blocks)
         if first not in cfg.productive:
             raise self._errors.without_text(start, is_defined=any(r.origin.name == start for r in lark.rules))
         return cfg
+
+    def _with_blocks(
+        self, rules: Mapping[str, tuple[Production, ...]], indenting: Indenting
+    ) -> tuple[dict[str, tuple[Production, ...]], frozenset[str]]:
+        """Return the rules with indented blocks, and the names of the blocks."""
+        try:
+            return with_blocks(rules, indenting)
+        except UnbalancedIndent as error:
+            name = str(error).partition("#")[0]
+            raise self.error(
+                f"the rule `{name}` has {indenting.indent} without {indenting.dedent} in one alternative, or the "
+                "other way round; write both into the same alternative",
+                name,
+            ) from None
 
     @cached_property
     def _table(self) -> ParserTable:
