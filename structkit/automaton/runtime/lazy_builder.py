@@ -8,9 +8,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.automaton.construct.compile_rule import build_rule, rule_dfa
 from structkit.automaton.construct.stored import FORMATS
@@ -237,7 +237,7 @@ class LazyBuilder:
             if rule >= len(self.keys):
                 return False
             self.build(rule)
-        pairs: Iterable[tuple[NDArray[np.generic], ...]] = zip(self.tables, tables, strict=True)
+        pairs: Iterable[tuple[Any, Any]] = zip(self.tables, tables, strict=True)
         return all(np.array_equal(mine, stored) for mine, stored in pairs)
 
     @property
