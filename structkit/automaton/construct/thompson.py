@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -81,10 +82,9 @@ def build_nfa(
     builder = _Builder(limits, rules, compile_part, count=count and rules is None)
     parts = node.parts if isinstance(node, Seq) else (node,)
     state = 0
-    counted = [part for part in parts if isinstance(part, Repeat) and builder.is_large(part)]
-    counted = counted or [part for part in parts if isinstance(part, Repeat) and repeats_letters(part)][:1]
-    for part in parts:
-        if isinstance(part, Repeat) and rules is None and part in counted:
+    inlined = _inlined_repetitions(parts, builder) if rules is None else set()
+    for place, part in enumerate(parts):
+        if isinstance(part, Repeat) and place in inlined:
             state = builder.repeat_inline(part, state)
         else:
             state = builder.emit(part, state)
@@ -92,6 +92,13 @@ def build_nfa(
     if builder.exit_state is not None:
         builder.nfa.set_operation(builder.nfa.epsilon_closure([builder.exit_state]), EXIT)
     return builder.nfa
+
+
+def _inlined_repetitions(parts: Sequence[Node], builder: _Builder) -> set[int]:
+    """Return the places of the repetitions that may use the counter: the large ones, else the first one of letters."""
+    large = {at for at, part in enumerate(parts) if isinstance(part, Repeat) and builder.is_large(part)}
+    letters = (at for at, part in enumerate(parts) if repeats_letters(part))
+    return large or set(islice(letters, 1))
 
 
 class _Builder:

@@ -10,7 +10,7 @@ from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from structkit.automaton.construct import compile_rule
-from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
+from structkit.automaton.construct.compile_rule import nfa_of, regular_dfa, rule_dfa
 from structkit.automaton.construct.utf8 import byte_sequences
 from structkit.automaton.core.dfa import DEAD, Dfa, append_text, intersection
 from structkit.automaton.core.kernels import OPERATION_BITS
@@ -147,6 +147,13 @@ def test_repeated_letters_are_counted_unless_a_larger_repetition_is() -> None:
         for n in (0, 1, 16, 17, 20, 21, 40, 41, 64, 65):
             for text in ("x" * n, "x" * n + "!", "7" * n + "!", "x" * n + "7"):
                 assert Reader(automaton).accepts(text.encode()) == bool(expected.fullmatch(text)), text
+
+
+def test_repetitions_of_an_automaton_for_a_product_are_not_counted() -> None:
+    node, limits = Repeat(LiteralText("a"), 5, None), Limits(iterations=3)
+    assert nfa_of(node, limits, {}).max_count is None
+    with pytest.raises(LimitExceeded, match="iterations"):
+        nfa_of(node, limits)
 
 
 def test_ambiguous_iterations_are_unrolled() -> None:
