@@ -45,7 +45,22 @@ class AsyncAgentStream(AsyncResultStream["AgentEvent[T_co]", AgentResult[T_co]],
         return event.result if isinstance(event, RunEnd) else None
 
 
-class StepStream(ResultStream["SingleStepEvent[T_co]", AgentStep[T_co]], Generic[T_co]):
+class _StepTokens:
+    """The tokens of the step that is being streamed."""
+
+    _run: RunProgress
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The number of tokens that the model reads before the step; 0 until the first event is awaited."""
+        return self._run.prompt_tokens
+
+    def tokens(self, start: int = 0) -> tuple[Token, ...]:
+        """Return the tokens so far, from a number on; none for a model that returns text."""
+        return self._run.generated.tokens(start)
+
+
+class StepStream(_StepTokens, ResultStream["SingleStepEvent[T_co]", AgentStep[T_co]], Generic[T_co]):
     """An iterator over the events of a step. Each `next` runs the model until the next event.
 
     Created by `Agent.stream_step`. Closing it, or leaving its context manager, cancels the rest of the step.
@@ -55,21 +70,14 @@ class StepStream(ResultStream["SingleStepEvent[T_co]", AgentStep[T_co]], Generic
         self._events = cast("Generator[SingleStepEvent[T_co], None, None]", events)
         self._run = run
 
-    @property
-    def prompt_tokens(self) -> int:
-        """The number of tokens that the model reads before the step; 0 until the first event is awaited."""
-        return self._run.prompt_tokens
-
-    def tokens(self, start: int = 0) -> tuple[Token, ...]:
-        """Return the tokens so far, from a number on; none of a model that returns text."""
-        return self._run.generated.tokens(start)
-
     @staticmethod
     def _result_of(event: object) -> AgentStep[T_co] | None:
         return event.step if isinstance(event, StepEnd) else None
 
 
-class AsyncStepStream(AsyncResultStream["SingleStepEvent[T_co]", AgentStep[T_co]], Generic[T_co]):
+class AsyncStepStream(
+    _StepTokens, AsyncResultStream["SingleStepEvent[T_co]", AgentStep[T_co]], Generic[T_co]
+):
     """An async iterator over the events of a step; the model runs in a thread.
 
     Created by `Agent.astream_step`. Like `StepStream`, with `async for` and `async with`.
@@ -78,15 +86,6 @@ class AsyncStepStream(AsyncResultStream["SingleStepEvent[T_co]", AgentStep[T_co]
     def __init__(self, events: AsyncEvents, run: RunProgress) -> None:
         self._events = cast("AsyncGenerator[SingleStepEvent[T_co], None]", events)
         self._run = run
-
-    @property
-    def prompt_tokens(self) -> int:
-        """The number of tokens that the model reads before the step; 0 until the first event is awaited."""
-        return self._run.prompt_tokens
-
-    def tokens(self, start: int = 0) -> tuple[Token, ...]:
-        """Return the tokens so far, from a number on; none of a model that returns text."""
-        return self._run.generated.tokens(start)
 
     @staticmethod
     def _result_of(event: object) -> AgentStep[T_co] | None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 
 import httpx2
 import numpy as np
 import pytest
 
-from structkit.models.protocols import LogitsModel
 from structkit.serve.read.bias import Bias
-from structkit.testing import RandomModel, ScriptedModel
+from structkit.testing import ScriptedModel
 from tests.serve.running import ANA, PERSON, Served, client_of, serving, tool
 
 openai = pytest.importorskip("openai")
@@ -36,18 +34,6 @@ def _called(**function: object) -> dict[str, object]:
 
 OUTPUT = {"role": "tool", "tool_call_id": "a", "content": "sun"}
 REPLY = {"role": "assistant", "content": "Hello."}
-
-
-@pytest.fixture(scope="module")
-def random() -> Iterator[Served]:
-    with serving(RandomModel(seed=3, brevity=2.0, context_length=2_000)) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
-def real(demo: LogitsModel) -> Iterator[Served]:
-    with serving(demo) as served:
-        yield served
 
 
 def answers(served: Served, **fields: object) -> list[str]:

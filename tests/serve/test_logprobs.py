@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from structkit.models.protocols import LogitsModel
-from structkit.testing import RandomModel, ScriptedModel
+from structkit.testing import ScriptedModel
 from tests.serve.running import ANA, PERSON, SCHEMA, Served, client_of, serving, tool
 
 openai = pytest.importorskip("openai")
@@ -17,18 +15,6 @@ openai = pytest.importorskip("openai")
 WEATHER = tool("weather", city="string")
 CALL = '{"name": "weather", "arguments": {"city": "Porto"}}'
 ASK: dict[str, Any] = {"model": "demo", "messages": ANA, "logprobs": True, "top_logprobs": 3}
-
-
-@pytest.fixture(scope="module")
-def random() -> Iterator[Served]:
-    with serving(RandomModel(seed=3, brevity=2.0, context_length=2_000)) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
-def real(demo: LogitsModel) -> Iterator[Served]:
-    with serving(demo) as served:
-        yield served
 
 
 def bytes_of(tokens: list[Any]) -> bytes:

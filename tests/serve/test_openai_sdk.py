@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 
 import pytest
 from pydantic import BaseModel
@@ -19,12 +18,6 @@ openai = pytest.importorskip("openai")
 class Person(BaseModel):
     name: str
     age: int
-
-
-@pytest.fixture(scope="module")
-def random() -> Iterator[Served]:
-    with serving(RandomModel(seed=3, brevity=2.0, context_length=2_000)) as served:
-        yield served
 
 
 def test_the_model_is_listed(random: Served) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from pydantic import BaseModel, TypeAdapter
 
-from structkit.models.protocols import LogitsModel
 from structkit.testing import RandomModel, ScriptedModel
 from tests.serve.running import SCHEMA, Served, client_of, serving, tool
 
@@ -36,12 +34,6 @@ WEATHER, CLOCK = flat("weather", city="string"), flat("clock", zone="string")
 CALL = {"type": "function_call", "call_id": "a", "name": "weather", "arguments": '{"city": "Porto"}'}
 OUTPUT = {"type": "function_call_output", "call_id": "a", "output": "sun"}
 USER = {"role": "user", "content": "How is it in Porto?"}
-
-
-@pytest.fixture(scope="module")
-def real(demo: LogitsModel) -> Iterator[Served]:
-    with serving(demo) as served:
-        yield served
 
 
 def test_a_type_is_parsed(real: Served) -> None:
