@@ -106,7 +106,8 @@ def lower(
 
     Raises:
         UnsatisfiableSchema: No value satisfies the schema.
-        UnsupportedKeyword, PatternError: A keyword, its value or a pattern cannot be enforced.
+        UnsupportedKeyword: A keyword, or its value, cannot be enforced.
+        PatternError: A pattern cannot be parsed.
         LimitExceeded: The schema is too large or too deep.
     """
     if document_keys and order != "any":
@@ -129,8 +130,7 @@ def lower(
             unlisted = None
         parts = lowering.rules, lowering.deferred, lowering.examples, lowering.lower_deferred
         rules = LazyRules(*parts, unlisted=unlisted, formats=lowering.formats)
-    unenforced = (*document.unenforced, *dict.fromkeys(lowering.unenforced))
-    return Rules(start, rules, unenforced, lowering.lazy, document.narrowed)
+    return Rules(start, rules, (*document.unenforced, *lowering.unenforced), lowering.lazy, document.narrowed)
 
 
 class _Lowering:
@@ -151,7 +151,7 @@ class _Lowering:
         self.counts_many = counts_many
         self.source = source
         self.strict = strict
-        self.unenforced: list[Unenforced] = []
+        self.unenforced: dict[Unenforced, None] = {}
         self.uses = usages(document)
         self.order = order
         self.bounded = document.bounded
@@ -345,7 +345,7 @@ class _Lowering:
         except (UnsupportedKeyword, PatternError) as error:
             if self.strict:
                 raise
-            self.unenforced.append(Unenforced(error.place or path, keyword_of(error), error.message))
+            self.unenforced[Unenforced(error.place or path, keyword_of(error), error.message)] = None
             return self.relax(schema, path)
 
     def relax(self, schema: Schema, path: str) -> Node:

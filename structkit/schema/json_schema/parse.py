@@ -140,7 +140,7 @@ def parse_schema(
         if narrowed := parser.narrowed:
             places = ", ".join(narrowed)
             _log.warning(
-                "some objects are left out of the oneOf at %s; structkit.explain shows which", places
+                "some objects are left out of the oneOf at %s; structkit.explain gives the reason", places
             )
         if not unenforced and integral_floats and not narrowed:
             return document

@@ -44,12 +44,12 @@ __all__ = [
     "text_schema",
     "unenforceable_reason",
     "unwritable",
-    "with_both_bounds",
+    "with_restrictions_of_both",
     "without_unknown_format",
 ]
 
 _K = TypeVar("_K")
-CoreT = TypeVar("CoreT", bound=Mapping[str, Any])
+_C = TypeVar("_C", bound=Mapping[str, Any])
 
 _LENGTHS = frozenset({"min_length", "max_length"})
 _RANGES = frozenset({"ge", "gt", "le", "lt"})
@@ -484,7 +484,7 @@ _LIMITS = frozenset("maxItems maxLength maxProperties minItems minLength minProp
 _RESTRICTIONS = _LIMITS | {*_KEYWORDS.values(), "const", "enum", "pattern"}
 
 
-def with_both_bounds(schema: CoreT) -> CoreT:
+def with_restrictions_of_both(schema: _C) -> _C:
     """Return a core schema whose `json_schema_extra` does not replace the restrictions of the type: both hold."""
     extra = schema.get("metadata", {}).get("pydantic_js_extra")
     if not isinstance(extra, dict) or _RESTRICTIONS.isdisjoint(extra):
@@ -497,4 +497,4 @@ def with_both_bounds(schema: CoreT) -> CoreT:
             json_schema["allOf"] = [*cast("list[object]", json_schema.get("allOf", [])), own]
         json_schema.update(added)
 
-    return cast("CoreT", {**schema, "metadata": {**schema["metadata"], "pydantic_js_extra": add}})
+    return cast("_C", {**schema, "metadata": {**schema["metadata"], "pydantic_js_extra": add}})

@@ -29,7 +29,7 @@ from structkit.schema.python.constraints import (
     text_schema,
     unenforceable_reason,
     unwritable,
-    with_both_bounds,
+    with_restrictions_of_both,
     without_unknown_format,
 )
 from structkit.schema.python.core_schema import (
@@ -150,7 +150,7 @@ class _PythonSchema(_WrittenSchema):
     _cores: Mapping[str, Any] = MappingProxyType({})
 
     def generate_inner(self, schema: core_schema.CoreSchema) -> JsonObject:
-        schema = with_both_bounds(schema)
+        schema = with_restrictions_of_both(schema)
         if not is_readable(schema):
             return unsupported("a pattern of bytes cannot be read from JSON; use Pattern[str]")
         if (own := custom_type_schema(schema)) is not None:
