@@ -197,9 +197,9 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             history: What the model reads of the `messages` of earlier runs: a function of these messages, or of the
                 context and the messages, sync or async, which returns messages; `"cut"` to drop the oldest turns when
                 the prompt needs more than half of the context; `"shorten"` to shorten the oldest outputs of tools then,
-                also those of the run itself, before each step; or a list. A run calls the functions once, before its
-                first step, and its own messages stay complete. By default the model reads all, and a run raises
-                if they do not fit into the context.
+                also those of the run itself, whenever outputs are added; or a list. A run calls the functions once,
+                before its first step, and its own messages stay complete. By default the model reads all, and a run
+                raises if they do not fit into the context.
             name: The name of the agent in logs and spans.
             max_steps: Maximum number of steps, including the one that generates the result.
             max_parallel_calls: Maximum number of calls in one step, if the format supports more than one. They are
