@@ -1,4 +1,4 @@
-"""Functions that add a location, a note, or the request for a report to an error."""
+"""Functions that read an error, or add a location, a note, or the request for a report to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import TracebackType
 
 from structkit.errors import GenerationError, StructkitError
 
-__all__ = ["add_location", "add_note", "report_fault", "shrink"]
+__all__ = ["add_location", "add_note", "message_of", "report_fault", "shrink"]
 
 _PACKAGE = str(Path(__file__).parent)
 _MAX_CASE = 4_000
@@ -166,3 +166,15 @@ def _smaller(value: object) -> Iterator[object]:
             yield value[:index] + value[index + 1 :]
             for smaller in _smaller(part):
                 yield [*value[:index], smaller, *value[index + 1 :]]
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception, or a substitute if its `__str__` raises an exception.
+
+    >>> message_of(ValueError("too young"))
+    'too young'
+    """
+    try:
+        return str(error)
+    except Exception:  # code of the user may raise anything, and an error message must not fail
+        return f"<unprintable {type(error).__name__} object>"

@@ -14,6 +14,7 @@ from typing import cast
 from structkit.api.single import generate, load
 from structkit.arguments.checks import check_int
 from structkit.cli.parser import reason_of
+from structkit.error_notes import message_of
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options
 from structkit.generate.input.settings import Settings
@@ -90,7 +91,7 @@ def read_type(source: str, name: str) -> AnyTarget:
         is_missing = isinstance(error, ModuleNotFoundError) and error.name == source.partition(".")[0]
         remedy = "write path/to/file.py:Name or module:Name" if is_missing else f"correct {source}"
         raise SchemaError(
-            f"{source} cannot be imported: {type(error).__name__}: {error}; {remedy}"
+            f"{source} cannot be imported: {type(error).__name__}: {message_of(error)}; {remedy}"
         ) from error
     for part in name.split("."):
         if not hasattr(value, part):

@@ -116,3 +116,38 @@ def test_keys_that_are_constants_of_another_type() -> None:
     assert (caught.value.remedy or "").startswith("write Literal['1', '2'], or")
     with pytest.raises(sk.UnsupportedKeyword, match=r"write dict\[str, \.\.\.\]|use dict\[str"):
         sk.to_regex(dict[tuple[int, int], int])
+
+
+class Unprintable(TypeError):
+    """An exception that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+def test_an_exception_without_a_text_that_a_type_raises() -> None:
+    class Broken:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: object, handler: object) -> Any:
+            raise Unprintable
+
+    with pytest.raises(sk.SchemaError, match="<unprintable Unprintable object>"):
+        sk.to_regex(Broken)
+
+
+def test_an_exception_without_a_text_that_a_model_raises() -> None:
+    def reply(prompt: str) -> str:
+        raise Unprintable
+
+    with pytest.raises(sk.ModelError, match="<unprintable Unprintable object>"):
+        sk.extract(sk.from_function(reply), "", bool)
+
+
+@pytest.mark.parametrize("target", [Literal["\ud800"], dict[str, Literal["a", "\udfff"]]])
+def test_lone_surrogates_in_values(target: Any) -> None:
+    with pytest.raises(sk.SchemaError, match="lone surrogate") as caught:
+        sk.to_regex(target)
+    assert "or remove the surrogate" in (caught.value.remedy or "")
+    assert sk.to_regex(Literal["\U0001f600"])
