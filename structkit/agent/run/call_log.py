@@ -13,7 +13,7 @@ from structkit.agent.run.record import UsageLimitExceeded
 from structkit.agent.run.state import ToolCall
 from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.prepared import PreparedTool
-from structkit.error_notes import add_note, message_of
+from structkit.error_notes import add_note
 from structkit.errors import AgentError, ApprovalRequired, Retry, ScriptError, StructkitError, ToolError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
@@ -224,4 +224,7 @@ def _is_fatal(
 
 def _error_text(error: Exception) -> str:
     """Return the type and the message of an exception."""
-    return f"{type(error).__name__}: {message_of(error)}"
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # `__str__` is user code
+        return type(error).__name__
