@@ -1,4 +1,4 @@
-"""Functions that read an error, or add a location, a note, or the request for a report to it."""
+"""Functions that read an error, or add a location, a note, or the request for a report to it; a shared remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from types import TracebackType
 
 from structkit.errors import GenerationError, StructkitError
 
-__all__ = ["add_location", "add_note", "message_of", "report_fault", "shrink"]
+__all__ = [
+    "SURROGATE_REMEDY",
+    "add_location",
+    "add_note",
+    "report_fault",
+    "safe_str",
+    "shrink",
+    "type_and_message",
+]
+
+SURROGATE_REMEDY = (
+    "write the whole character, such as '\\U0001f600' for '\\ud83d\\ude00', or remove the surrogate"
+)
+"""What to do about a text that contains a lone surrogate."""
 
 _PACKAGE = str(Path(__file__).parent)
 _MAX_CASE = 4_000
@@ -45,6 +58,35 @@ def add_note(error: Exception, note: str) -> None:
     while (cause := root.__cause__ or (None if root.__suppress_context__ else root.__context__)) is not None:
         root = cause
     root.__cause__ = GenerationError(note)
+
+
+def safe_str(error: BaseException) -> str:
+    """Return the message of an exception, or a substitute if its `__str__` raises an exception.
+
+    >>> safe_str(ValueError("too young"))
+    'too young'
+    """
+    message = _message(error)
+    return f"<unprintable {type(error).__name__} object>" if message is None else message
+
+
+def type_and_message(error: BaseException) -> str:
+    """Return the type and the message of an exception, or the type alone if it has no message.
+
+    An exception whose `__str__` raises an exception has no message.
+
+    >>> type_and_message(ValueError("too young")), type_and_message(ValueError())
+    ('ValueError: too young', 'ValueError')
+    """
+    name, message = type(error).__name__, _message(error)
+    return f"{name}: {message}" if message else name
+
+
+def _message(error: BaseException) -> str | None:
+    try:
+        return str(error)
+    except Exception:  # code of the user may raise anything, and an error message must not fail
+        return None
 
 
 def report_fault(error: BaseException, case: Callable[[], str]) -> None:
@@ -166,15 +208,3 @@ def _smaller(value: object) -> Iterator[object]:
             yield value[:index] + value[index + 1 :]
             for smaller in _smaller(part):
                 yield [*value[:index], smaller, *value[index + 1 :]]
-
-
-def message_of(error: BaseException) -> str:
-    """Return the message of an exception, or a substitute if its `__str__` raises an exception.
-
-    >>> message_of(ValueError("too young"))
-    'too young'
-    """
-    try:
-        return str(error)
-    except Exception:  # code of the user may raise anything, and an error message must not fail
-        return f"<unprintable {type(error).__name__} object>"

@@ -14,7 +14,7 @@ from typing import cast
 from structkit.api.single import generate, load
 from structkit.arguments.checks import check_int
 from structkit.cli.parser import reason_of
-from structkit.error_notes import message_of
+from structkit.error_notes import type_and_message
 from structkit.errors import SchemaError
 from structkit.generate.input.options import Options
 from structkit.generate.input.settings import Settings
@@ -90,9 +90,7 @@ def read_type(source: str, name: str) -> AnyTarget:
     except (Exception, SystemExit) as error:  # user code
         is_missing = isinstance(error, ModuleNotFoundError) and error.name == source.partition(".")[0]
         remedy = "write path/to/file.py:Name or module:Name" if is_missing else f"correct {source}"
-        raise SchemaError(
-            f"{source} cannot be imported: {type(error).__name__}: {message_of(error)}; {remedy}"
-        ) from error
+        raise SchemaError(f"{source} cannot be imported: {type_and_message(error)}; {remedy}") from error
     for part in name.split("."):
         if not hasattr(value, part):
             raise SchemaError(f"{source} has no {name!r}; {_class_names(value)}")

@@ -13,6 +13,7 @@ from typing import cast
 
 from structkit.api.single import load
 from structkit.cli.parser import reason_of
+from structkit.error_notes import type_and_message
 from structkit.errors import StructkitError
 from structkit.generate.input.options import Options
 from structkit.generate.input.prompt import Prompt
@@ -226,7 +227,7 @@ def _answer(result: Result[object] | Exception, line_id: object, *, is_json: boo
         if result.finish_reason == "budget":
             answer["finish_reason"] = "budget"
     else:
-        answer = {"error": f"{type(result).__name__}: {result}"}
+        answer = {"error": type_and_message(result)}
     return answer if line_id is None else {"id": line_id, **answer}
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import groupby
 from typing import Protocol
 
+from structkit.error_notes import SURROGATE_REMEDY
 from structkit.errors import SchemaError
 from structkit.lowering.lazy import constants_discount
 from structkit.lowering.numbers.integers import with_decimal_point
@@ -162,7 +163,7 @@ def option_text(option: object, whitespace: Whitespace, *, is_raw: bool, path: s
         text.encode()
     except UnicodeEncodeError as error:
         raise SchemaError(
-            "an option contains a lone surrogate, which UTF-8 cannot encode; remove it", place=path
+            f"an option contains a lone surrogate, which UTF-8 cannot encode; {SURROGATE_REMEDY}", place=path
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(

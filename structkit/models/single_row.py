@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.error_notes import message_of
+from structkit.error_notes import type_and_message
 from structkit.errors import ModelError, StructkitError
 from structkit.models.protocols import (
     Batch,
@@ -68,7 +68,7 @@ def call_model(call: Callable[[], R], location: str | None = None, *, subject: s
         raise
     except Exception as error:  # user code
         raise ModelError(
-            f"{subject} failed: {type(error).__name__}: {message_of(error)}; see its traceback above",
+            f"{subject} failed: {type_and_message(error)}; see its traceback above",
             place=location,
         ) from error
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
+from structkit.error_notes import SURROGATE_REMEDY
 from structkit.errors import SchemaError, UnsupportedKeyword
 from structkit.regex.charset import ANY, char_class, complement, intersection, union
 from structkit.regex.nodes import (
@@ -87,7 +88,7 @@ def json_text(value: str, *, path: str | None = None) -> str:
         return f'"{value}"'
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise SchemaError(
-            f"{value!r} contains a lone surrogate, which UTF-8 cannot encode; remove it", place=path
+            f"{value!r} contains a lone surrogate, which UTF-8 cannot encode; {SURROGATE_REMEDY}", place=path
         )
     return json.dumps(value, ensure_ascii=False)
 

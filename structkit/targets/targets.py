@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from typing_extensions import TypeForm, Unpack
 
-from structkit.error_notes import message_of
+from structkit.error_notes import safe_str
 from structkit.errors import UnsupportedKeyword
 from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
@@ -426,7 +426,7 @@ class _GrammarTarget(Target[object]):
             try:
                 return lark.transform(tree, spec.transformer)
             except (ValueError, AssertionError) as error:
-                return Rejected((), message_of(error) or type(error).__name__, error)
+                return Rejected((), safe_str(error) or type(error).__name__, error)
         return tree if spec.value == "tree" else text
 
     def _fill(self, tree: Tree[Any], text: str, context: object = None) -> Rejected | None:

@@ -13,7 +13,7 @@ from structkit.agent.run.record import UsageLimitExceeded
 from structkit.agent.run.state import ToolCall
 from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.prepared import PreparedTool
-from structkit.error_notes import add_note
+from structkit.error_notes import add_note, safe_str, type_and_message
 from structkit.errors import AgentError, ApprovalRequired, Retry, ScriptError, StructkitError, ToolError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
@@ -101,14 +101,14 @@ class CallLog:
         name = call.tool.name
         if outcome.error is not None:
             error = _reported_error(outcome.error, call.tool, self._config)
-            text = error.message if isinstance(error, (ToolError, Retry)) else _error_text(error)
+            text = error.message if isinstance(error, (ToolError, Retry)) else type_and_message(error)
             return self.add_error(call, text.strip(), outcome.seconds, error)
         try:
             content = outcome.result if isinstance(outcome.result, str) else json_text_of(outcome.result)
         except ValueError as cause:
             raise AgentError(
                 f"{name} returned a value of type {type(outcome.result).__name__}, which cannot be written as JSON; "
-                f"return a string, a model, or another value that pydantic can serialize: {cause}",
+                f"return a string, a model, or another value that pydantic can serialize: {safe_str(cause)}",
                 place=name,
             ) from cause
         self.records[call.id] = ToolCall(
@@ -220,11 +220,3 @@ def _is_fatal(
     if isinstance(error, UsageLimitExceeded):
         return config.on_limit == "raise"
     return config.errors == "raise" if reraise is None else isinstance(error, reraise)
-
-
-def _error_text(error: Exception) -> str:
-    """Return the type and the message of an exception."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # `__str__` is user code
-        return type(error).__name__

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
-from structkit.error_notes import message_of
+from structkit.error_notes import type_and_message
 from structkit.errors import ModelError, StructkitError
 from structkit.generate.threads.event_loop import EventLoopThread, await_on_loop, start_thread
 from structkit.models.text.protocol import CancellablePieces, TextModel, TextRequest
@@ -82,9 +82,7 @@ class Reply:
         if isinstance(piece, StructkitError):
             raise piece
         if isinstance(piece, Exception):
-            message = (
-                f"the model failed: {type(piece).__name__}: {message_of(piece)}; see its traceback above"
-            )
+            message = f"the model failed: {type_and_message(piece)}; see its traceback above"
             raise ModelError(message, place=self._model.name) from piece
         if isinstance(piece, BaseException):
             raise piece

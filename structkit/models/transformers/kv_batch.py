@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
-from structkit.error_notes import message_of
+from structkit.error_notes import safe_str
 from structkit.errors import ModelError
 from structkit.models.protocols import Batch, Logits
 from structkit.models.transformers.forward import (
@@ -372,7 +372,7 @@ class TransformersBatch:
             output = self._model(input_ids=ids, **options)
         except Exception as error:  # out of memory, or an exception of the model's code
             raise ModelError(
-                f"the model failed: {message_of(error)}; see its traceback above",
+                f"the model failed: {safe_str(error)}; see its traceback above",
                 place=f"{self._name}, token {max(new_lengths)}",
             ) from error
         lengths[:] = new_lengths

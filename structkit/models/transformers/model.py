@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import structkit.demo
 from structkit.arguments.names import names_arguments
-from structkit.error_notes import message_of
+from structkit.error_notes import safe_str
 from structkit.errors import MissingExtra, ModelError, VocabularyError
 from structkit.models.chat_template import ChatTokenizer
 from structkit.models.local import LocalModel
@@ -257,7 +257,7 @@ class TransformersSession:
         except Exception as error:  # out of memory, or an exception of the model's code
             self._reset()
             raise ModelError(
-                f"the model failed: {message_of(error)}; see its traceback above",
+                f"the model failed: {safe_str(error)}; see its traceback above",
                 place=f"{self._owner.name}, token {len(fed)}",
             ) from error
         self._fed = fed

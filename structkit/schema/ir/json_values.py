@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from json.encoder import encode_basestring
 
+from structkit.error_notes import SURROGATE_REMEDY
 from structkit.errors import LimitExceeded, SchemaError
 from structkit.limits import Limits
 from structkit.schema.ir.keywords import JsonType
@@ -215,7 +216,7 @@ def _check(value: object, description: str, path: SchemaPath, limits: Limits) ->
         if isinstance(item, str):
             if not item.isascii() and any("\ud800" <= c <= "\udfff" for c in item):
                 raise SchemaError(
-                    f"{description} contains a lone surrogate, which UTF-8 cannot encode; remove it",
+                    f"{description} contains a lone surrogate, which UTF-8 cannot encode; {SURROGATE_REMEDY}",
                     place=path.text,
                 )
         elif isinstance(item, Mapping):

@@ -14,7 +14,7 @@ from enum import Enum, Flag
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
-from structkit.error_notes import message_of
+from structkit.error_notes import SURROGATE_REMEDY, safe_str
 from structkit.schema.ir.json_values import repr_of
 from structkit.schema.ir.keywords import UNSUPPORTED
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
@@ -314,7 +314,7 @@ def describe_error(target: object, error: Exception, undefined: str | None = Non
         undefined: The name that the type refers to and that is not defined, if it is known.
     """
     name = name_of(target)
-    message = " ".join(message_of(error).split("\n\nFor further information")[0].split())
+    message = " ".join(safe_str(error).split("\n\nFor further information")[0].split())
     if isinstance(error, NameError) or "not fully defined" in message:
         which = "a name" if undefined is None else repr(undefined)
         return f"{name} refers to {which}, which is not defined; define it where {name} is defined, or correct it"
@@ -349,8 +349,8 @@ def describe_error(target: object, error: Exception, undefined: str | None = Non
             return f"the pattern of {name} is too large for pydantic: {constraint[1]}; write smaller counts"
         if "error extracting str" in constraint[1]:
             return (
-                f"{name} has a Literal or an Enum whose value contains a lone surrogate, which UTF-8 cannot encode; "
-                "write the whole character, such as '\\U0001f600' for '\\ud83d\\ude00', or remove the surrogate"
+                f"a Literal or Enum value of {name} contains a lone surrogate, which UTF-8 cannot encode; "
+                f"{SURROGATE_REMEDY}"
             )
         return f"a constraint of {name} is not valid: {constraint[1]}; correct it"
     tag = re.match(r"Model '(.+)' needs a discriminator field for key '(.+)'", message)

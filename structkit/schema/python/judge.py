@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 from typing_extensions import TypeForm
 
-from structkit.error_notes import message_of
+from structkit.error_notes import type_and_message
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
 from structkit.schema.python.validators import own_functions
@@ -73,7 +73,7 @@ class Judge:
                 own is not None,
             )
         except Exception as error:  # validators of users can raise any error
-            return Refused("$", f"{type(error).__name__}: {message_of(error)}", False)
+            return Refused("$", type_and_message(error), False)
         return None
 
     def _is_own(self, error: Any) -> bool:

@@ -17,7 +17,7 @@ from pydantic_core import PydanticOmit, PydanticSerializationError, ValidationEr
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
-from structkit.error_notes import message_of
+from structkit.error_notes import safe_str
 from structkit.errors import LimitExceeded, SchemaError, StructkitError
 from structkit.limits import Limits
 from structkit.rejected import Rejected
@@ -285,7 +285,7 @@ def _serialize(
             yield Rejected(first["loc"], first["msg"], error)
             return
         except ValueError as error:  # from a default factory; pydantic does not wrap it
-            yield Rejected((), message_of(error), error)
+            yield Rejected((), safe_str(error), error)
             return
         for by_alias in (True, False):
             for unset in (exclude_unset, not exclude_unset):

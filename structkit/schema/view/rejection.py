@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 from pydantic import ValidationError
 from pydantic_core import core_schema
 
-from structkit.error_notes import message_of
+from structkit.error_notes import safe_str
 from structkit.rejected import Rejected
 from structkit.schema.ir.path import path_step
 
@@ -54,7 +54,7 @@ def rejection_of(error: Exception, text: str) -> Rejected:
     'too young'
     """
     if not isinstance(error, ValidationError):
-        return Rejected((), _line(message_of(error)), error)
+        return Rejected((), _line(safe_str(error)), error)
     value = _json(text)
     errors = _of_the_member(
         error.errors(include_url=False, include_context=False, include_input=False), value
@@ -74,7 +74,7 @@ def error_lines(error: Exception) -> str:
     'too young'
     """
     if not isinstance(error, ValidationError):
-        return _line(message_of(error))
+        return _line(safe_str(error))
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     return _joined((each["loc"], each) for each in errors)
 

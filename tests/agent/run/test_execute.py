@@ -260,7 +260,7 @@ def test_an_exception_that_ends_loops_is_told_like_any_other() -> None:
         agent_of(fail, script=[call("fail")], errors="report").run("x"),
         asyncio.run(agent_of(fail, script=[call("fail")], errors="report").arun("x")),
     ):
-        assert result.calls[0].error == "StopIteration:"
+        assert result.calls[0].error == "StopIteration"
         assert result.value == "done"
 
 

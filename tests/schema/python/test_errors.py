@@ -141,13 +141,21 @@ def test_an_exception_without_a_text_that_a_model_raises() -> None:
     def reply(prompt: str) -> str:
         raise Unprintable
 
-    with pytest.raises(sk.ModelError, match="<unprintable Unprintable object>"):
+    with pytest.raises(sk.ModelError, match="the model failed: Unprintable\n"):
         sk.extract(sk.from_function(reply), "", bool)
 
 
-@pytest.mark.parametrize("target", [Literal["\ud800"], dict[str, Literal["a", "\udfff"]]])
+@pytest.mark.parametrize(
+    "target", [Literal["\ud800"], dict[str, Literal["a", "\udfff"]], {"enum": ["\udfff"]}]
+)
 def test_lone_surrogates_in_values(target: Any) -> None:
     with pytest.raises(sk.SchemaError, match="lone surrogate") as caught:
         sk.to_regex(target)
     assert "or remove the surrogate" in (caught.value.remedy or "")
     assert sk.to_regex(Literal["\U0001f600"])
+
+
+def test_lone_surrogates_in_options() -> None:
+    with pytest.raises(sk.SchemaError, match="lone surrogate") as caught:
+        sk.Choice(["a", "\ud800"])
+    assert "or remove the surrogate" in (caught.value.remedy or "")
