@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import struct
 import sys
 import zlib
@@ -137,8 +138,11 @@ class StoredAutomata:
 def _source_hash() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for folder in _SOURCES:
-        for path in sorted((_ROOT / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
+        for parent, folders, names in os.walk(_ROOT / folder):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    digest.update(Path(parent, name).read_bytes())
     return digest.hexdigest()
 
 

@@ -39,8 +39,10 @@ class AutomatonOracle:
         limits: Bounds patterns and automata; the answer beyond them is `None`. The work for all answers is an error.
 
     >>> oracle = AutomatonOracle(python=False)
-    >>> oracle.contains(String(patterns=("^a",)), "ab"), oracle.is_empty(String(patterns=("^a$",), forbidden=("a",)))
-    (True, True)
+    >>> oracle.contains_each(String(patterns=("^a",)), ["ab", "ba"])
+    [True, False]
+    >>> oracle.is_empty(String(patterns=("^a$",), forbidden=("a",)))
+    True
     """
 
     def __init__(self, *, python: bool, limits: Limits = Limits()) -> None:  # noqa: B008
@@ -49,12 +51,11 @@ class AutomatonOracle:
         self._work = Work(limits.work)
         self._counted: set[tuple[String, bool]] = set()
 
-    def contains(self, node: String, text: str) -> bool | None:
-        """Return whether a text is one of the strings; `None` if unknown."""
-        return self.contains_each(node, (text,))[0]
-
     def contains_each(self, node: String, texts: Sequence[str]) -> list[bool | None]:
-        """Return for each text whether it is one of the strings; each automaton reads all texts in one pass."""
+        """Return for each text whether it is one of the strings; `None` if unknown.
+
+        Each automaton reads all texts in one pass.
+        """
         answers: list[bool | None] = [False] * len(texts)
         most = math.inf if node.max_length is None else node.max_length
         literals, excluded = _forbidden(node)

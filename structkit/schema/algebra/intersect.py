@@ -8,7 +8,7 @@ because there are finitely many such sets, as in a product of automata.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product, zip_longest
@@ -26,7 +26,12 @@ from structkit.schema.algebra.intersect_strings import (
     literal_pattern,
 )
 from structkit.schema.algebra.membership import contains_value, expand
-from structkit.schema.algebra.property_names import additional_value, complement_strings, name_matches
+from structkit.schema.algebra.property_names import (
+    additional_values,
+    complement_strings,
+    matching_names,
+    property_values,
+)
 from structkit.schema.algebra.ranges import min_defined
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
 from structkit.schema.ir.constructors import array, object_, string, union, with_note
@@ -315,30 +320,31 @@ class Intersector:
 
     def declare_properties(self, node: Object, names: Iterable[str], path: SchemaPath) -> list[Object]:
         """Return the object with more declared keys; a required group can be satisfied by one of these."""
-        known = {key.name: key.value for key in node.properties}
+        known = {key.name for key in node.properties}
         here = path.child("properties")
-        new = [
-            Property(name, self.property_value(node, known, name, here), required=False, in_order=False)
-            for name in names
-            if name not in known
-        ]
+        values = additional_values(
+            (name for name in names if name not in known), node.additional, self.oracle, here
+        )
+        new = [Property(name, value, required=False, in_order=False) for name, value in values.items()]
         self.met_objects = True
         self.charge(len(new), path)
         found = [replace(node, properties=(*node.properties, *new), required_groups=())]
         for choice in node.required_groups:
+            matching = [
+                (group, matching_names(list(values), group.names, self.oracle, here)) for group in choice
+            ]
             more = [
                 _with(one, key.name, self.intersect((key.value, group.value), here))
                 for one in found
                 for key in new
-                for group in choice
-                if name_matches(key.name, group.names, self.oracle, here)
+                for group, allowed in matching
+                if key.name in allowed
             ]
             found = [*(replace(one, required_groups=(*one.required_groups, choice)) for one in found), *more]
             self.charge(len(found), path)
         return found
 
     def _merge_declared(self, nodes: list[Object], path: SchemaPath) -> Schema:
-        declared = [{key.name: key.value for key in node.properties} for node in nodes]
         keys = [key for node in nodes for key in node.properties]
         required = {key.name for key in keys if key.required}
         listed = {key.name: None for key in keys if key.in_order}
@@ -346,15 +352,16 @@ class Intersector:
         self.met_objects = True
         is_open = [node.additional == _OPEN for node in nodes]
         self.charge(len(keys) + len(names) * is_open.count(False) // _COST, path)
+        here = path.child("properties")
+        known = [
+            property_values(node, () if allows_all else names, self.oracle, here)
+            for node, allows_all in zip(nodes, is_open, strict=True)
+        ]
         properties = []
         for name in names:
-            here = path.child("properties", name)
-            values = [
-                self.property_value(node, known, name, here)
-                for node, known, allows_all in zip(nodes, declared, is_open, strict=True)
-                if name in known or not allows_all
-            ]
-            properties.append(Property(name, self.intersect(values, here), name in required, name in listed))
+            found = [values[name] for values in known if name in values]
+            value = self.intersect(found, path.child("properties", name))
+            properties.append(Property(name, value, name in required, name in listed))
         additional = reduce(
             lambda left, right: self._groups(left, right, path), (node.additional for node in nodes)
         )
@@ -470,17 +477,6 @@ class Intersector:
             split = (self.intersect_names(rest, piece, path) for rest in rests for piece in pieces)
             rests = [rest for rest in split if rest is not None]
         return rests
-
-    def property_value(
-        self, node: Object, declared: Mapping[str, Schema], name: str, path: SchemaPath
-    ) -> Schema:
-        """Return the schema of the value of a key.
-
-        Raises:
-            UnsupportedKeyword: The answer depends on a pattern that `oracle` does not decide.
-        """
-        found = declared.get(name)
-        return additional_value(name, node.additional, self.oracle, path) if found is None else found
 
 
 def _has_many_combinations(parts: Sequence[Schema]) -> bool:

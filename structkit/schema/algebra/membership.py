@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
@@ -27,7 +28,7 @@ from structkit.schema.ir.nodes import (
     Union,
 )
 
-__all__ = ["contains_value", "expand", "to_const"]
+__all__ = ["contains_value", "expand", "strings_contain", "to_const"]
 
 
 def contains_value(node: Schema, value: object, oracle: StringOracle = UNDECIDED) -> bool | None:
@@ -56,7 +57,7 @@ def contains_value(node: Schema, value: object, oracle: StringOracle = UNDECIDED
         case Integer() | Number():
             return _in_range(node, value)
         case String():
-            return _string_contains(node, value, oracle)
+            return isinstance(value, str) and strings_contain(node, (value,), oracle)[0]
         case Array():
             return _array_contains(node, value, oracle)
         case Object():
@@ -69,6 +70,20 @@ def contains_value(node: Schema, value: object, oracle: StringOracle = UNDECIDED
             return True if min_count <= least and most <= max_count else None
         case ObjectProduct():
             return None if isinstance(value, dict) else False
+
+
+def strings_contain(node: String, texts: Sequence[str], oracle: StringOracle) -> Sequence[bool | None]:
+    """Return for each text whether it is one of the strings; `None` if `oracle` is undecided.
+
+    >>> from structkit.schema.algebra.string_oracle import UNDECIDED
+    >>> strings_contain(String(max_length=2), ("ab", "abc"), UNDECIDED)
+    [True, False]
+    """
+    most = math.inf if node.max_length is None else node.max_length
+    fits = [node.min_length <= len(text) <= most for text in texts]
+    if node.content is not None:
+        return [None if each else False for each in fits]
+    return oracle.contains_each(node, texts) if True in fits and is_restricted(node) else fits
 
 
 def to_const(value: object) -> Const:
@@ -109,16 +124,6 @@ def _in_range(node: Integer | Number, value: object) -> bool:
         if exactly > upper or (bound.exclusive and exactly == upper):
             return False
     return node.multiple_of is None or (exactly / Fraction(node.multiple_of)).denominator == 1
-
-
-def _string_contains(node: String, value: object, oracle: StringOracle) -> bool | None:
-    if not isinstance(value, str) or len(value) < node.min_length:
-        return False
-    if node.max_length is not None and len(value) > node.max_length:
-        return False
-    if node.content is not None:
-        return None
-    return oracle.contains(node, value) if is_restricted(node) else True
 
 
 def _array_contains(node: Array, value: object, oracle: StringOracle) -> bool | None:

@@ -3,43 +3,68 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from structkit.errors import UnsupportedKeyword
-from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.membership import strings_contain
 from structkit.schema.algebra.string_oracle import StringOracle
-from structkit.schema.ir.nodes import Additional, Never, Schema, String
+from structkit.schema.ir.nodes import Additional, Never, Object, Schema, String
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["additional_value", "complement_strings", "name_matches"]
+__all__ = ["additional_values", "complement_strings", "matching_names", "property_values"]
+
+_FORBIDDEN = Never("additionalProperties forbids the key")
 
 
-def name_matches(name: str, names: String, oracle: StringOracle, path: SchemaPath) -> bool:
-    """Return whether a language contains a name.
+def matching_names(
+    names: Sequence[str], language: String, oracle: StringOracle, path: SchemaPath
+) -> frozenset[str]:
+    """Return the names that a language contains. The oracle answers for all names in one pass.
 
     Raises:
-        UnsupportedKeyword: The answer depends on a pattern that `oracle` does not decide.
+        UnsupportedKeyword: An answer depends on a pattern that `oracle` does not decide.
     """
-    answer = contains_value(names, name, oracle)
-    if answer is None:
-        message = f"cannot decide whether the pattern or format of the key allows the name {json.dumps(name)}"
+    answers = strings_contain(language, names, oracle)
+    if None in answers:
+        unknown = json.dumps(names[answers.index(None)])
+        message = f"cannot decide whether the pattern or format of the key allows the name {unknown}"
         raise UnsupportedKeyword("patternProperties", message, place=path.text)
-    return answer
+    return frozenset(name for name, answer in zip(names, answers, strict=True) if answer)
 
 
-def additional_value(
-    name: str, groups: Iterable[Additional], oracle: StringOracle, path: SchemaPath
-) -> Schema:
-    """Return the schema of the value of an undeclared key.
+def additional_values(
+    names: Iterable[str], groups: Iterable[Additional], oracle: StringOracle, path: SchemaPath
+) -> dict[str, Schema]:
+    """Return the schema of the value of each undeclared key: that of the first group with its name.
 
     Raises:
-        UnsupportedKeyword: The answer depends on a pattern that `oracle` does not decide.
+        UnsupportedKeyword: An answer depends on a pattern that `oracle` does not decide.
     """
+    values: dict[str, Schema] = dict.fromkeys(names, _FORBIDDEN)
+    rest = list(values)
     for group in groups:
-        if name_matches(name, group.names, oracle, path):
-            return group.value
-    return Never("additionalProperties forbids the key")
+        if not rest:
+            break
+        found = matching_names(rest, group.names, oracle, path)
+        values.update(dict.fromkeys(found, group.value))
+        rest = [name for name in rest if name not in found]
+    return values
+
+
+def property_values(
+    node: Object, names: Iterable[str], oracle: StringOracle, path: SchemaPath
+) -> Mapping[str, Schema]:
+    """Return the schemas of the values of the declared keys and of those with other names.
+
+    Raises:
+        UnsupportedKeyword: An answer depends on a pattern that `oracle` does not decide.
+    """
+    values = {key.name: key.value for key in node.properties}
+    others = [name for name in names if name not in values]
+    if others:
+        values.update(additional_values(others, node.additional, oracle, path))
+    return values
 
 
 def complement_strings(node: String) -> list[String]:

@@ -13,9 +13,6 @@ __all__ = ["UNDECIDED", "StringOracle", "is_restricted", "not_of_format"]
 class StringOracle(Protocol):
     """Answers queries about the strings of a node; `None` means undecided."""
 
-    def contains(self, node: String, text: str) -> bool | None:
-        """Return whether a text is one of the strings."""
-
     def contains_each(self, node: String, texts: Sequence[str]) -> Sequence[bool | None]:
         """Return for each text whether it is one of the strings."""
 
@@ -27,9 +24,6 @@ class StringOracle(Protocol):
 
 
 class _Undecided:
-    def contains(self, node: String, text: str) -> bool | None:
-        return None
-
     def contains_each(self, node: String, texts: Sequence[str]) -> Sequence[bool | None]:
         return [None] * len(texts)
 

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypedDict, cast
 
 from structkit.errors import SchemaError, UnsupportedKeyword
 from structkit.schema.algebra.intersect_strings import literal_text
-from structkit.schema.algebra.property_names import additional_value, name_matches
+from structkit.schema.algebra.property_names import additional_values, matching_names
 from structkit.schema.algebra.ranges import number_range, tighter
 from structkit.schema.algebra.string_oracle import StringOracle
 from structkit.schema.ir.constructors import array, object_, string
@@ -297,15 +297,13 @@ def _object(raw: RawSchema, path: SchemaPath, parser: ParseContext, note: Note |
         parser,
         implicit="additionalProperties" not in raw,
     )
-    properties = [
-        Property(name, _matched(name, value, patterns, path, parser) if patterns else value, name in required)
-        for name, value in keys.items()
-    ]
-    properties += [
-        Property(name, additional_value(name, groups, parser.oracle, path), in_order=False)
-        for name in required
-        if name not in keys
-    ]
+    if patterns:
+        keys = _matched(keys, patterns, path, parser)
+    properties = [Property(name, value, name in required) for name, value in keys.items()]
+    others = [name for name in required if name not in keys]
+    if others:
+        values = additional_values(others, groups, parser.oracle, path)
+        properties += [Property(name, value, in_order=False) for name, value in values.items()]
     if "propertyNames" in raw:
         allowed = parser.intersect(
             (FREE_STRING, parser.parse(raw["propertyNames"], path.child("propertyNames"))), path
@@ -330,15 +328,22 @@ def _additional_properties(raw: RawSchema, path: SchemaPath, parser: ParseContex
 
 
 def _matched(
-    name: str,
-    value: Schema,
+    keys: Mapping[str, Schema],
     patterns: Iterable[tuple[String, Schema]],
     path: SchemaPath,
     parser: ParseContext,
-) -> Schema:
-    """Return the schema of a declared key, intersected with the schemas of the patterns that match its name."""
-    inner = [other for names, other in patterns if name_matches(name, names, parser.oracle, path)]
-    return parser.intersect((value, *inner), path.child("properties", name)) if inner else value
+) -> dict[str, Schema]:
+    """Return the schemas of declared keys, each intersected with those of the patterns that match its name."""
+    inner: dict[str, list[Schema]] = {}
+    for language, other in patterns:
+        for name in matching_names(list(keys), language, parser.oracle, path):
+            inner.setdefault(name, []).append(other)
+    return {
+        name: parser.intersect((value, *inner[name]), path.child("properties", name))
+        if name in inner
+        else value
+        for name, value in keys.items()
+    }
 
 
 def _named(
@@ -356,19 +361,16 @@ def _named(
         message = "propertyNames must be a non-recursive schema of strings"
         raise UnsupportedKeyword("propertyNames", message, place=path.text)
 
-    def is_allowed(name: str) -> bool:
-        return name in constants or any(name_matches(name, names, parser.oracle, path) for names in languages)
-
-    known = {key.name for key in properties}
+    known = [key.name for key in properties]
+    is_allowed = {*constants}.union(
+        *(matching_names(known, names, parser.oracle, path) for names in languages)
+    )
     named = [
-        key if is_allowed(key.name) else replace(key, value=Never("propertyNames forbids the key"))
+        key if key.name in is_allowed else replace(key, value=Never("propertyNames forbids the key"))
         for key in properties
     ]
-    named += [
-        Property(name, additional_value(name, groups, parser.oracle, path), required=False, in_order=False)
-        for name in constants
-        if name not in known
-    ]
+    values = additional_values((name for name in constants if name not in known), groups, parser.oracle, path)
+    named += [Property(name, value, required=False, in_order=False) for name, value in values.items()]
     shared: list[Additional] = []
     covered: list[String] = []
     for names in languages:

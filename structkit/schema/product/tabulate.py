@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.intersect import Intersector
 from structkit.schema.algebra.membership import contains_value
+from structkit.schema.algebra.property_names import additional_values
 from structkit.schema.algebra.prune import referenced_names
 from structkit.schema.algebra.string_oracle import is_restricted
 from structkit.schema.ir.constructors import array, object_, union, with_note
@@ -31,6 +32,7 @@ from structkit.schema.ir.nodes import (
     ObjectProduct,
     ProductGroup,
     ProductKey,
+    Property,
     Ref,
     Schema,
     String,
@@ -194,7 +196,7 @@ class _Table:
             for key in node.properties:
                 self._declaring[key.name].append(number)
         self._closed = [number for number, node in enumerate(conditions) if node.additional != _OPEN]
-        self._base_values = {key.name: key.value for key in base.properties}
+        self._base_keys = {key.name: key for key in base.properties}
         self._required = {key.name for key in base.properties if key.required}
         self._judged: set[String] = set()
 
@@ -227,19 +229,24 @@ class _Table:
 
     def _key(self, name: str) -> ProductKey:
         here = self._path.child("properties", name)
-        value = self._intersector.property_value(self._base, self._base_values, name, here)
+        value = self._value(self._base, self._base_keys.get(name), name, here)
         numbers = {*self._declaring[name], *self._closed}
         self._intersector.charge(1 + len(numbers) // _CONDITIONS, self._path)
         others: dict[Schema, int] = {}
         without = 0
         for number in sorted(numbers):
             known = self._declared[number].get(name)
-            node = self._conditions[number]
-            other = self._intersector.property_value(node, {name: known.value} if known else {}, name, here)
+            other = self._value(self._conditions[number], known, name, here)
             others[other] = others.get(other, 0) | 1 << number
             if known is not None and known.required:
                 without |= 1 << number
         return ProductKey(name, self._cases(value, others, here), name in self._required, without)
+
+    def _value(self, node: Object, known: Property | None, name: str, path: SchemaPath) -> Schema:
+        """Return the schema of the value of a key, declared or not."""
+        if known is not None:
+            return known.value
+        return additional_values((name,), node.additional, self._intersector.oracle, path)[name]
 
     def _name_groups(self) -> list[tuple[Additional, dict[Schema, int]]]:
         """Return groups of undeclared keys, each with the values that conditions allow."""
