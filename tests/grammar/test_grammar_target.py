@@ -6,7 +6,7 @@ import asyncio
 import json
 import pickle
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -138,7 +138,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ("%import .x (y)\nstart: y", 1, 1, "x.lark is not found"),
         ('s: "a"', 1, 1, "start"),
         ('start: "a"\nstart: "b"', 2, 1, "more than once"),
-        ("start: /[/", 1, 8, "unterminated"),
+        ("start: /[/", 1, 9, "unterminated"),
         ('start: t{"a"}\nt{x}: x | t{u{x}}\nu{y}: y y\n', 2, 1, "larger arguments"),
         ('\N{BYTE ORDER MARK}start: "a"', 1, 1, "Unexpected"),
         (f"start: {'(' * 3000}", 1, 3008, "Expecting a value"),
@@ -175,6 +175,17 @@ def test_what_a_grammar_without_texts_loses(
 def test_a_tab_is_shown_as_a_blank() -> None:
     with pytest.raises(sk.GrammarError, match=r"\n  start : \"a\" x\n              \^\n"):
         sk.Grammar('start\t:\t"a" x')
+
+
+@pytest.mark.parametrize("parser", ["earley", "lalr"])
+def test_a_pattern_that_re_rejects_has_a_place_and_a_remedy(parser: Literal["earley", "lalr"]) -> None:
+    for pattern, column, message in [
+        (r"/[a-z]\p{Lu}+/", 10, r"no \\p\b.*write the characters"),
+        ("/ x{3,1} /x", 8, "min repeat greater than max repeat"),
+    ]:
+        with pytest.raises(sk.GrammarError, match=f"(?s){message}") as caught:
+            sk.Grammar(f'start: "x" A\nA: {pattern}', parser=parser)
+        assert (caught.value.line, caught.value.column) == (2, column)
 
 
 @pytest.mark.parametrize("lexer", ["contextual", "basic"])

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from string import ascii_letters, digits
 
-from structkit.errors import GrammarError
-from structkit.regex.pattern.syntax import parse_syntax
+from structkit.errors import GrammarError, PatternError
+from structkit.regex.pattern.syntax import check_syntax, parse_syntax
 
 __all__ = ["GrammarErrors"]
 
 
 _EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \((\w+):)")
 """The message of Lark about a terminal that matches the empty text."""
+
+_PATTERNS = re.compile(r"/((?:\\.|[^/\\\n])+)/([imslux]*)")
+
+_NO_PROPERTIES = (
+    r"Lark reads patterns with `re`, which has no \p; write the characters, such as [^\W\d_] for letters or "
+    r"[\u0370-\u03ff] for Greek ones"
+)
 
 _NEAR = 100
 """Characters on each side of a place that are examined."""
@@ -117,10 +125,10 @@ class GrammarErrors:
         if isinstance(error, FileNotFoundError):
             message = f"{error.filename or 'a file'} is not found; pass its folder in import_paths"
             return self.at_name(message, "%import")
-        if (
-            isinstance(error, re.error) or type(error).__name__ == "error"
-        ):  # of `re` or of the package `regex`
-            return self._in(message, self._pattern(is_valid=False))
+        # of `re` or of the package `regex`, or of Lark's lexers, which name the terminal alone
+        is_pattern = isinstance(error, re.error) or type(error).__name__ == "error"
+        if (is_pattern or message.startswith("Cannot compile token")) and (found := self._of_pattern()):
+            return found
         if "Empty terminals" in message and '""' in self.text:
             return self._in(message, self.text.index('""'))
         names = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", message)
@@ -154,16 +162,25 @@ class GrammarErrors:
             f"{what} matches the empty text, and Lark allows no zero-width terminals; let it match at least one "
             "character, and make it optional where it is used"
         )
-        return self.at_name(message, name) if is_named else self._in(message, self._pattern(is_valid=True))
+        return self.at_name(message, name) if is_named else self._in(message, self._empty_pattern())
 
-    def _pattern(self, *, is_valid: bool) -> int:
-        """Return the place of the first pattern that matches the empty text, or that `re` rejects."""
-        for found in re.finditer(r"/((?:\\.|[^/\\\n])+)/[imslux]*", self.text):
-            try:
-                re.compile(found[1])
-                if is_valid and parse_syntax(found[1]).getwidth()[0] == 0:
-                    return found.start()
-            except re.error:
-                if not is_valid:
+    def _empty_pattern(self) -> int:
+        """Return the place of the first pattern that matches the empty text."""
+        for found in _PATTERNS.finditer(self.text):
+            with suppress(PatternError):
+                if parse_syntax(found[1]).getwidth()[0] == 0:
                     return found.start()
         return 0
+
+    def _of_pattern(self) -> GrammarError | None:
+        """Return the error of the first pattern that `re` rejects, at the character that it rejects."""
+        for found in _PATTERNS.finditer(self.text):
+            pattern, flags = found.groups()
+            opening = f"(?{flags}:" if flags else ""
+            try:
+                check_syntax(f"{opening}{pattern})" if flags else pattern)
+            except PatternError as error:
+                column = min(max(error.column - len(opening), 0), len(pattern))
+                is_property = pattern.startswith((r"\p", r"\P"), column)
+                return self._in(_NO_PROPERTIES if is_property else error.message, found.start(1) + column)
+        return None
