@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from structkit.api.stream import astream, stream
     from structkit.errors import (
         AgentError,
+        AgentRecursionError,
         ApprovalRequired,
         BudgetExceeded,
         BudgetTooSmall,
@@ -132,6 +133,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Agent",
     "AgentError",
+    "AgentRecursionError",
     "AgentResult",
     "AgentStep",
     "AgentStream",

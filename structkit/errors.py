@@ -12,6 +12,7 @@ StructkitError                      three lines: place, cause, remedy
 ├─ LimitExceeded                    work or memory would exceed one of the `Limits`
 ├─ MissingExtra                   a feature needs a package that is not installed; also an `ImportError`
 ├─ AgentError                       an invalid agent configuration, or a state that cannot be resumed
+│  └─ AgentRecursionError           runs of agents start each other without end; also a `RecursionError`
 ├─ ToolError                        raised by a tool: the model reads the message instead of an output
 ├─ ApprovalRequired                 raised by a tool: the run is suspended until the call is approved
 ├─ Retry                            raised by a validator: the model generates another value
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentError",
+    "AgentRecursionError",
     "ApprovalRequired",
     "BudgetExceeded",
     "BudgetTooSmall",
@@ -252,6 +254,13 @@ class MissingExtra(StructkitError, ImportError):
 
 class AgentError(StructkitError):
     """The tools and the output type of an agent do not fit together, or a state cannot be resumed."""
+
+
+class AgentRecursionError(AgentError, RecursionError):
+    """Runs of agents are nested too deep: a tool, an instruction or a validator runs its own agent without end.
+
+    It ends all of these runs, whatever their `errors` and the `reraise` of their tools say.
+    """
 
 
 class _FromUser(StructkitError):

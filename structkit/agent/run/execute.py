@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 from structkit.agent.run.actions import AwaitValue, CallOutcome, ExecuteCalls, PreparedCall
 from structkit.agent.run.budget import min_limit
 from structkit.agent.run.observe import observe, observe_async
-from structkit.errors import ToolError
+from structkit.errors import AgentRecursionError, ToolError
 from structkit.generate.threads.event_loop import EventLoopThread, start_thread
 
 __all__ = ["Executor", "nested", "perform_async"]
@@ -192,14 +192,14 @@ def nested(deepest: int = _DEEPEST + 1) -> Iterator[None]:
         deepest: Maximum depth. Calls have one less than other code, so that the deepest call can run an agent.
 
     Raises:
-        RecursionError: The depth exceeds the maximum.
+        AgentRecursionError: The depth exceeds the maximum.
     """
     before = _depth.set(_depth.get() + 1)
     try:
         if _depth.get() > deepest:
-            raise RecursionError(
-                f"runs of agents are nested more than {_DEEPEST} deep; a tool, an instruction or a validator probably "
-                "runs its own agent again and again: let it return without a run in some case"
+            raise AgentRecursionError(
+                f"runs of agents are nested more than {_DEEPEST} deep, probably because a tool, an instruction or a "
+                "validator runs its own agent again and again; let it return without a run in some case"
             )
         yield
     finally:

@@ -65,20 +65,30 @@ class RunObserver:
         """What happened in the steps so far."""
         return RunTrace(name=self._config.name or "", steps=tuple(self._steps))
 
-    def end(self, usage: Usage, steps: int, outcome: Outcome | BaseException) -> None:
-        """Observe the end of the run: its result, its suspension or its error."""
-        _end_run(self.span, self._config, usage, steps, outcome)
+    def end(
+        self, usage: Usage, steps: int, outcome: Outcome | BaseException, *, is_logged: bool = True
+    ) -> None:
+        """Observe the end of the run: its result, its suspension or its error, which a nested run can have logged."""
+        if is_logged:
+            _log_end(self._config, usage, steps, outcome)
+        if self.span is not None:
+            _end_span(self.span, self._config, usage, steps, outcome)
 
 
-def _end_run(
-    span: Span | None, config: AgentConfig, usage: Usage, steps: int, outcome: Outcome | BaseException
-) -> None:
-    result = outcome if isinstance(outcome, AgentResult) else None
-    reason = type(outcome).__name__ if result is None else result.finish_reason
+def _reason(outcome: Outcome | BaseException) -> str:
+    return outcome.finish_reason if isinstance(outcome, AgentResult) else type(outcome).__name__
+
+
+def _log_end(config: AgentConfig, usage: Usage, steps: int, outcome: Outcome | BaseException) -> None:
     label = "agent" if config.name is None else f"agent {config.name}"
-    _log.info("%s: %d steps, %d tokens: %s", label, steps, usage.written_tokens, reason)
-    if span is None:
-        return
+    count = f"{steps} step{'' if steps == 1 else 's'}"
+    _log.info("%s: %s, %d tokens: %s", label, count, usage.written_tokens, _reason(outcome))
+
+
+def _end_span(
+    span: Span, config: AgentConfig, usage: Usage, steps: int, outcome: Outcome | BaseException
+) -> None:
+    result, reason = outcome if isinstance(outcome, AgentResult) else None, _reason(outcome)
     span.set(
         {
             "gen_ai.response.finish_reasons": None

@@ -39,7 +39,7 @@ from structkit.agent.run.call_log import writable
 from structkit.agent.run.config import NO_MORE_CALLS
 from structkit.agent.run.output import check_refusals, output_value, with_refusals
 from structkit.agent.run.progress import RunProgress
-from structkit.agent.run.record import attach_record
+from structkit.agent.run.record import attach_record, run_record
 from structkit.agent.run.state import (
     AgentResult,
     PendingCall,
@@ -55,7 +55,7 @@ from structkit.agent.run.state import (
 )
 from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.prepared import PreparedTool
-from structkit.errors import AgentError, OutputValidationError, Retry, ToolError
+from structkit.errors import AgentError, AgentRecursionError, OutputValidationError, Retry, ToolError
 from structkit.functions.call import Call
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.output.result import Result, Usage
@@ -87,11 +87,13 @@ class Run(RunProgress):
             yield from self._read_prompt()
             result = yield from self._steps_to_result(decisions)
         except BaseException as error:  # a tool can raise any
+            # Each of the runs that start each other without end raises the same error.
+            is_logged = not isinstance(error, AgentRecursionError) or run_record(error) is None
             if not isinstance(
                 error, (RunSuspended, GeneratorExit)
             ):  # the state has all; the driver closed the flow
                 attach_record(error, self.record())
-            self._observer.end(self.usage, self._steps, error)
+            self._observer.end(self.usage, self._steps, error, is_logged=is_logged)
             raise
         self._observer.end(self.usage, self._steps, result)
         return result

@@ -81,8 +81,8 @@ class Tool(Generic[P, R_co]):
     """Exceptions that end the run; all others are reported to the model. `None`: the agent's option `errors` decides. A
     `ToolError` or a `Retry` ends the run only if a type listed here is one of them or a subclass. `StopIteration`,
     `GeneratorExit` and `asyncio.CancelledError` are raised as the cause of an `AgentError`, because they would end the
-    caller's loop or task. `RecursionError`, and other `BaseException`s such as `KeyboardInterrupt`, always end the
-    run."""
+    caller's loop or task. A `RecursionError`, such as `AgentRecursionError`, and other `BaseException`s, such as
+    `KeyboardInterrupt`, always end the run."""
 
     requires_approval: bool | Callable[[Call[object]], bool] = False
     """Whether the run suspends before the tool is called, until the call is approved; or a predicate of the call."""

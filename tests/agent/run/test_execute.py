@@ -142,9 +142,46 @@ def test_an_agent_that_calls_itself_ends(kind: str) -> None:
     for run in RUNS:
         runs: list[str] = []
         agent = agent_of(tools[kind], script=script)
-        with pytest.raises(RecursionError, match="nested more than 8 deep"):
+        with pytest.raises(sk.AgentRecursionError, match="nested more than 8 deep"):
             run(agent)
         assert len(runs) == 8
+
+
+def test_a_recursion_of_agents_is_an_agent_error_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    def again() -> str:
+        return agent.run("x").value
+
+    agent = agent_of(again, script=[call("again")] * 50)
+    with caplog.at_level("INFO", "structkit"), pytest.raises(sk.AgentError) as caught:
+        agent.run("x")
+    assert isinstance(caught.value, RecursionError)
+    assert caught.value.remedy == "let it return without a run in some case"
+    assert [each.getMessage().split(": ")[-1] for each in caplog.records] == ["AgentRecursionError"]
+
+
+@pytest.mark.parametrize("errors", ["raise", "report"])
+def test_a_recursion_of_agents_is_never_reported_to_a_model(errors: Any) -> None:
+    def again() -> str:
+        return agent.run("x").value
+
+    tools = [sk.tool(again, reraise=KeyError)]
+    agent = sk.Agent(ScriptedModel([call("again")] * 50), tools=tools, errors=errors)
+    with pytest.raises(sk.AgentRecursionError):
+        agent.run("x")
+
+
+def test_an_exception_that_passes_several_runs_has_one_note() -> None:
+    def fail() -> None:
+        raise KeyError("x")
+
+    def ask() -> str:
+        return agent_of(fail, script=[call("fail")]).run("x").value
+
+    with pytest.raises(KeyError) as caught:
+        agent_of(ask, script=[call("ask")]).run("x")
+    assert [note[:16] for note in getattr(caught.value, "__notes__", ["the tool fail ra"])] == [
+        "the tool fail ra"
+    ]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -425,7 +462,7 @@ def test_other_functions_that_run_their_own_agent_end(option: str, is_async: boo
     for run in RUNS:
         runs: list[str] = []
         agent = sk.Agent(ScriptedModel(["x"] * 50), tools=tools, **options)
-        with pytest.raises(RecursionError, match="nested more than 8 deep"):
+        with pytest.raises(sk.AgentRecursionError, match="nested more than 8 deep"):
             run(agent)
         assert len(runs) <= 10
 
@@ -438,7 +475,7 @@ def test_the_deepest_call_can_run_an_agent() -> None:
         return sk.Agent(model, tools=[ask], output_type=int).run("x").value
 
     assert ask(8) == 0
-    with pytest.raises(RecursionError):
+    with pytest.raises(sk.AgentRecursionError):
         ask(9)
 
 
