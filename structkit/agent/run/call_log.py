@@ -10,13 +10,13 @@ from typing import cast
 from structkit.agent.run.actions import CallOutcome, PreparedCall
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.record import UsageLimitExceeded, run_record
-from structkit.agent.run.state import ToolCall
+from structkit.agent.run.state import AgentResult, ToolCall
 from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.error_notes import add_note, safe_str, type_and_message
 from structkit.errors import AgentError, ApprovalRequired, Retry, ScriptError, StructkitError, ToolError
 from structkit.functions.call import Call
-from structkit.generate.output.result import Usage
+from structkit.generate.output.result import Result, Usage
 from structkit.messages import CallPart, Calls, Message, Output
 from structkit.schema.python.json_codec import json_text_of
 
@@ -103,11 +103,13 @@ class CallLog:
             error = _reported_error(outcome.error, call.tool, self._config)
             text = error.message if isinstance(error, (ToolError, Retry)) else type_and_message(error)
             return self.add_error(call, text.strip(), outcome.seconds, error)
+        # A function that returns what a nested run or `generate` returned means its value.
+        value = outcome.result.value if isinstance(outcome.result, (AgentResult, Result)) else outcome.result
         try:
-            content = outcome.result if isinstance(outcome.result, str) else json_text_of(outcome.result)
+            content = value if isinstance(value, str) else json_text_of(value)
         except ValueError as cause:
             raise AgentError(
-                f"{name} returned a value of type {type(outcome.result).__name__}, which cannot be written as JSON; "
+                f"{name} returned a value of type {type(value).__name__}, which cannot be written as JSON; "
                 f"return a string, a model, or another value that pydantic can serialize: {safe_str(cause)}",
                 place=name,
             ) from cause

@@ -9,6 +9,7 @@ from structkit.agent.run.state import RunTrace, ToolCall
 from structkit.errors import GenerationError
 from structkit.generate.output.result import Usage
 from structkit.messages import Message
+from structkit.schema.python.json_codec import NotInJson
 
 __all__ = ["LimitName", "RunRecord", "UsageLimitExceeded", "attach_record", "run_record"]
 
@@ -35,7 +36,7 @@ class RunRecord:
     steps: int
     """Number of started steps."""
 
-    trace: RunTrace = field(default_factory=RunTrace, repr=False)
+    trace: NotInJson[RunTrace] = field(default_factory=RunTrace, repr=False)
     """What happened in each step, the one that failed included. `print(record.trace)` draws it."""
 
 

@@ -16,7 +16,7 @@ from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
 from structkit.generate.output.trace import Trace
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
-from structkit.schema.python.json_codec import JsonCodec
+from structkit.schema.python.json_codec import JsonCodec, NotInJson
 from structkit.trace.drawing import Drawing
 from structkit.trace.picture import Picture, Step
 from structkit.trace.table import draw_details, draw_table
@@ -86,7 +86,7 @@ class ToolCall:
     error: str | None = None
     """The error message that the model received, if the call failed."""
 
-    raised: BaseException | None = field(default=None, compare=False)
+    raised: NotInJson[BaseException | None] = field(default=None, compare=False)
     """The exception, if the call raised one in this process."""
 
     seconds: float = 0.0
@@ -271,7 +271,7 @@ class AgentResult(Generic[T_co]):
     step_usage: tuple[Usage, ...] = ()
     """Tokens and seconds of each step, in order, without those of calls, which are in `ToolCall.usage`."""
 
-    trace: RunTrace = field(default_factory=RunTrace, repr=False)
+    trace: NotInJson[RunTrace] = field(default_factory=RunTrace, repr=False)
     """What happened in each step. `print(result.trace)` draws it."""
 
     finish_reason: RunFinishReason
@@ -324,7 +324,7 @@ class AgentStep(Generic[T_co]):
     message: Calls | Answer
     """The message of the step. Add it to the messages; after calls, also an `Output` for each of them."""
 
-    calls: tuple[Call[object], ...]
+    calls: NotInJson[tuple[Call[object], ...]]
     """The calls with their typed arguments, in the order of `message.calls`, which has their ids; empty if the step is
     the result. `call.call()` has no `structkit.Context`, so it does not execute a tool that takes one."""
 
@@ -340,7 +340,7 @@ class AgentStep(Generic[T_co]):
     thinking: str | None = None
     """The thoughts of the model before the step; `None` without `thinking=...`."""
 
-    trace: Trace = field(default_factory=Trace, repr=False)
+    trace: NotInJson[Trace] = field(default_factory=Trace, repr=False)
     """What happened. `print(step.trace)` draws it."""
 
 

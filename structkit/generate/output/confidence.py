@@ -14,6 +14,7 @@ from itertools import accumulate
 from types import MappingProxyType
 
 from structkit.generate.output.json_reader import Field, Path, format_path
+from structkit.schema.python.json_codec import NamedKeys
 from structkit.schema.view.choices import Member
 
 __all__ = [
@@ -62,7 +63,7 @@ class Confidence:
 
     logprob: float
     masked_probability: float
-    choices: Mapping[object, float] | None = None
+    choices: NamedKeys[Mapping[object, float]] | None = None
     unmasked_logprob: float = 0.0
     in_source: bool | None = None
     calibrated: float | None = None

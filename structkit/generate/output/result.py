@@ -13,6 +13,7 @@ from structkit.generate.output.repaired import Repaired
 from structkit.generate.output.spans import Span
 from structkit.generate.output.token import Token
 from structkit.generate.output.trace import Guarantee, Trace
+from structkit.schema.python.json_codec import NotInJson
 from structkit.trace.table import draw_details, draw_table
 
 __all__ = ["FinishReason", "Result", "Usage", "value_of"]
@@ -124,13 +125,13 @@ class Result(Generic[T_co]):
     the target allows. `"constrained"`: a server enforced the target, and structkit checked its text. `"corrected"`: the
     replies of a text model were cut where they left the target, and continued from there."""
 
-    trace: Trace = field(default_factory=Trace)
+    trace: NotInJson[Trace] = field(default_factory=Trace)
     """What happened: the replies of a text model, or the tokens of another model. `print(result.trace)` draws it."""
 
     thinking: str | None = None
     """Text of the thinking before the answer; `None` without `thinking=...`."""
 
-    events: tuple[Token, ...] = ()
+    events: NotInJson[tuple[Token, ...]] = ()
     """The tokens of `text` with their details."""
 
     spans: Mapping[str, Span] = field(default_factory=dict)

@@ -1,0 +1,36 @@
+"""The JSON that pydantic writes of a result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+import structkit as sk
+from structkit.testing import RandomModel
+
+
+@pytest.mark.parametrize("form", [sk.Result[bool], sk.Result])
+def test_a_result_is_written_without_its_trace_and_read_again(form: Any) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(form)
+    before = sk.generate(RandomModel(1), "Yes or no?", bool, confidence=True)
+    text = adapter.dump_json(before)
+    after = adapter.validate_json(text)
+    assert b'"trace"' not in text
+    assert b'"events"' not in text
+    assert (after.value, after.text, after.usage) == (before.value, before.text, before.usage)
+    assert after.confidence["$"].logprob == before.confidence["$"].logprob
+
+
+def test_the_choices_of_a_confidence_are_written_by_name() -> None:
+    confidence = sk.generate(RandomModel(1), "x", int | None, confidence=True).confidence["$"]
+    assert set(confidence.choices or {}) == {..., None}
+    written = TypeAdapter(sk.Confidence).dump_python(confidence, mode="json")
+    assert set(written["choices"]) == {"...", "null"}
+
+
+def test_the_schema_has_no_tokens_and_no_trace() -> None:
+    schema = TypeAdapter(sk.Result[bool]).json_schema(mode="serialization")
+    assert set(schema["$defs"]) == {"Confidence", "Repaired", "Span", "Usage"}
+    assert not {"trace", "events"} & set(schema["properties"])
