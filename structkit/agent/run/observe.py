@@ -38,6 +38,9 @@ class RunObserver:
         self.span: Span | None = None
         self._config = config
         self._steps: list[Trace] = []
+        self._shortened: list[tuple[str, ...]] = []
+        self._next_shortened: tuple[str, ...] = ()
+        self._cut = 0
 
     def start(self) -> None:
         """Observe the start of the run."""
@@ -49,6 +52,16 @@ class RunObserver:
     def add_step(self, trace: Trace) -> None:
         """Add the trace of a step."""
         self._steps.append(trace)
+        self._shortened.append(self._next_shortened)
+        self._next_shortened = ()
+
+    def add_shortened(self, ids: Sequence[str]) -> None:
+        """Note the calls whose outputs are shortened in the prompts of the next step and of those after it."""
+        self._next_shortened += tuple(ids)
+
+    def add_cut(self, count: int) -> None:
+        """Note the number of messages of earlier runs that no prompt has."""
+        self._cut += count
 
     @contextmanager
     def failed_steps(self) -> Generator[None, None, None]:
@@ -57,13 +70,18 @@ class RunObserver:
             yield
         except GenerationError as failed:
             if isinstance(failed.trace, Trace):
-                self._steps.append(failed.trace)
+                self.add_step(failed.trace)
             raise
 
     @property
     def trace(self) -> RunTrace:
         """What happened in the steps so far."""
-        return RunTrace(name=self._config.name or "", steps=tuple(self._steps))
+        return RunTrace(
+            name=self._config.name or "",
+            steps=tuple(self._steps),
+            shortened=tuple(self._shortened),
+            cut=self._cut,
+        )
 
     def end(
         self, usage: Usage, steps: int, outcome: Outcome | BaseException, *, is_logged: bool = True

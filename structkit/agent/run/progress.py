@@ -127,6 +127,7 @@ class RunProgress:
         }
         if new:
             self._shortened |= new
+            self._observer.add_shortened(tuple(new))
             _log.info("agent: the oldest outputs are shortened in the prompt: %s", ", ".join(new))
 
     @property

@@ -109,6 +109,7 @@ class Run(RunProgress):
         self._shorten_outputs(self._next_header)
         history = self._read_messages[: len(self._history)]
         self._history = self._budget.fit_history(history, messages, self._next_header)
+        self._observer.add_cut(len(history) - len(self._history))
 
     def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
         if self._state.pending:

@@ -18,7 +18,7 @@ from structkit.generate.output.trace import Trace
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.schema.python.json_codec import JsonCodec, NotInJson
 from structkit.trace.drawing import Drawing
-from structkit.trace.picture import Picture, Step
+from structkit.trace.picture import Note, Picture, Step
 from structkit.trace.table import draw_details, draw_table
 
 __all__ = [
@@ -218,6 +218,13 @@ class RunTrace(Drawing):
     steps: tuple[Trace, ...] = ()
     """The trace of each step since the run started or was resumed; the last can be that of an error, which ended it."""
 
+    shortened: tuple[tuple[str, ...], ...] = ()
+    """For each step, the ids of the calls whose outputs its prompt is the first to have shortened, with
+    `history="shorten"`."""
+
+    cut: int = 0
+    """The number of messages of earlier runs that the prompts do not have, with `history="cut"`."""
+
     def picture(self) -> Picture:
         """Return the steps and spans that are drawn."""
         count = f"{len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"
@@ -229,15 +236,25 @@ class RunTrace(Drawing):
             ),
             prompt=self.steps[0].prompt if self.steps else None,
             steps=tuple(
-                part for number, trace in enumerate(self.steps, 1) for part in _numbered(trace, str(number))
+                part
+                for at, trace in enumerate(self.steps)
+                for part in _numbered(trace, str(at + 1), self._history_notes(at))
             ),
             spans=last.spans,
             notes=last.notes,
             seconds=sum(trace.seconds for trace in self.steps),
         )
 
+    def _history_notes(self, at: int) -> tuple[Note, ...]:
+        """Return what the prompt of a step has less than that of the step before."""
+        ids = self.shortened[at] if at < len(self.shortened) else ()
+        notes = [Note("shortened", f"the output of {', '.join(ids)}")] if ids else []
+        if self.cut and not at:
+            notes.insert(0, Note("cut", f"{self.cut} messages of earlier runs"))
+        return tuple(notes)
 
-def _numbered(trace: Trace, number: str) -> list[Step]:
+
+def _numbered(trace: Trace, number: str, notes: tuple[Note, ...]) -> list[Step]:
     """Return what is drawn of a step of a run: the replies, or the tokens of its text, which no reply shows."""
     picture = trace.picture()
     parts = [
@@ -246,7 +263,7 @@ def _numbered(trace: Trace, number: str) -> list[Step]:
     ]
     if not trace.drafts:
         parts.append(Step(title="" if parts else number, spans=picture.spans, seconds=picture.seconds))
-    return parts
+    return [replace(parts[0], asked=(*notes, *parts[0].asked)), *parts[1:]] if notes and parts else parts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -250,11 +250,17 @@ def test_the_oldest_outputs_of_a_run_are_shortened(history: Any, caplog: pytest.
     if history is None:
         assert complete == is_kept and not all(is_kept)  # later outputs have less and less room
         assert "shortened" not in caplog.text
+        assert "shortened" not in str(result.trace)
     else:
         assert all(is_kept), "the messages of the result are complete"
         assert complete == sorted(complete) and complete[-1] and not complete[0]
         assert last.count("more characters)") == complete.count(False)
         assert "the oldest outputs are shortened in the prompt: call_1" in caplog.text
+        shortened = [id for ids in result.trace.shortened for id in ids]
+        assert shortened == [f"call_{number}" for number in range(1, complete.count(False) + 1)]
+        assert len(result.trace.shortened) == len(result.trace.steps)
+        step = next(at for at, ids in enumerate(result.trace.shortened, 1) if ids)
+        assert f"{step}  shortened  the output of call_1" in str(result.trace)
     assert result.value == "done"
 
 
@@ -269,3 +275,12 @@ def test_outputs_of_earlier_runs_are_shortened_before_the_first_step() -> None:
     assert list(result.messages[:-2]) == history
     assert len(model.encode(model.prompts[0])) <= 512
     assert "Question 0." in model.prompts[0] and "more characters)" in model.prompts[0]
+    assert result.trace.shortened == (("call_1", "call_2", "call_3", "call_4"),)
+
+
+def test_the_trace_says_how_much_of_the_history_is_cut() -> None:
+    model = ScriptedModel(["done"], context_length=1024)
+    result = sk.Agent(model, tools=[look], history="cut").run("And now?", messages=past(60, words=20))
+    cut = 60 - model.prompts[0].count("Question ")
+    assert result.trace.cut == 4 * cut > 0
+    assert f"1  cut        {4 * cut} messages of earlier runs" in str(result.trace)
