@@ -24,7 +24,7 @@ from structkit.agent.tools.toolset import Toolset
 from structkit.arguments.checks import check_int, check_number
 from structkit.arguments.names import hints_arguments
 from structkit.errors import AgentError, ToolError
-from structkit.mcp.endpoint import Endpoint, HttpEndpoint, ProcessEndpoint, check_installed
+from structkit.mcp.endpoint import Endpoint, HttpEndpoint, ProcessEndpoint, check_installed, is_server
 from structkit.mcp.output import tool_result, truncate
 from structkit.mcp.session import Session, error_message, list_tools
 from structkit.messages import User
@@ -117,9 +117,26 @@ def connect(
         endpoint = ProcessEndpoint(server, env, cwd)
     elif env is not None or cwd is not None:
         raise TypeError("env and cwd are for a command")
+    elif not is_server(server):
+        raise TypeError(_not_a_server(server))
     else:
         endpoint = Endpoint(type(server).__name__, server)
     return Connection(endpoint, timeout, max_characters)
+
+
+def _not_a_server(given: object) -> str:
+    remedy = (
+        "pass a command such as ['python', 'server.py'], a URL, or a transport or server of the package mcp"
+    )
+    if isinstance(given, Path):
+        remedy = f"write ['python', {str(given)!r:.80}]"
+    elif isinstance(given, Mapping) and "mcpServers" in given:
+        remedy = "connect to each of its servers: [command, *args], or the URL"
+    elif isinstance(given, Mapping) and "command" in given:
+        remedy = "write connect([command, *args], env=...)"
+    elif isinstance(given, Mapping) and "url" in given:
+        remedy = "write connect(url, headers=...)"
+    return f"{given!r:.80} is not an MCP server; {remedy}"
 
 
 class Connection:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp.client import Transport
     from mcp.server import MCPServer
 
-__all__ = ["Endpoint", "HttpEndpoint", "ProcessEndpoint", "check_installed"]
+__all__ = ["Endpoint", "HttpEndpoint", "ProcessEndpoint", "check_installed", "is_server"]
 
 _MAX_LOG = 4_000
 """Maximum bytes of the standard error of a subprocess that are stored."""
@@ -34,6 +34,17 @@ def check_installed() -> None:
         from mcp import Client  # noqa: F401
     except ImportError as error:
         raise MissingExtra("mcp", "tools of MCP servers need", "mcp, version 2") from error
+
+
+def is_server(given: object) -> bool:
+    """Whether the client accepts an object: a server in this process, the parameters of a command, or a transport."""
+    from mcp import StdioServerParameters
+    from mcp.server import MCPServer, Server
+
+    return isinstance(given, (MCPServer, Server, StdioServerParameters)) or (
+        # A transport is an instance with these methods; the class of one has them too.
+        not isinstance(given, type) and hasattr(given, "__aenter__") and hasattr(given, "__aexit__")
+    )
 
 
 class Endpoint:

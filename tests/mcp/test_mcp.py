@@ -24,7 +24,7 @@ from tests.agent.run.noise import random_runs
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
 
-from mcp.server import Server
+from mcp.server import MCPServer, Server
 from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
 
 PROGRAM = str(Path(__file__).with_name("mcp_server.py"))
@@ -384,6 +384,14 @@ def test_no_server(server: Any, options: Any, message: str) -> None:
         ([], {}, "a command is a list of strings"),
         ("http://localhost/mcp", {"env": {}}, "env and cwd are for a command"),
         (["python"], {"headers": {}}, "headers are for a URL"),
+        (3, {}, "3 is not an MCP server; pass a command such as"),
+        (None, {}, "None is not an MCP server"),
+        (object(), {}, "is not an MCP server"),
+        (MCPServer, {}, "is not an MCP server"),
+        (Path("server.py"), {}, "write \\['python', 'server.py'\\]"),
+        ({"mcpServers": {}}, {}, "connect to each of its servers"),
+        ({"command": "python", "args": []}, {}, "write connect\\(\\[command, \\*args\\], env=...\\)"),
+        ({"url": "http://localhost/mcp"}, {}, "write connect\\(url, headers=...\\)"),
     ],
 )
 def test_mismatched_options(server: Any, options: Any, message: str) -> None:

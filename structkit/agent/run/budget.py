@@ -321,7 +321,10 @@ class RunBudget:
             )
             start = starts[min(dropped, len(starts) - 1)]
             _log.info(
-                "agent: the history is cut to the last %d of %d messages", len(history) - start, len(history)
+                "%s: the history is cut to the last %d of %d messages",
+                config.label,
+                len(history) - start,
+                len(history),
             )
             return history[start:]
         if needed + config.min_output_tokens > context:

@@ -116,6 +116,11 @@ class AgentConfig:
     )
 
     @property
+    def label(self) -> str:
+        """The agent in log messages."""
+        return "agent" if self.name is None else f"agent {self.name}"
+
+    @property
     def logits_model(self) -> LogitsModel:
         """The model, which returns logits."""
         return cast("LogitsModel", self.model)

@@ -98,9 +98,8 @@ def _reason(outcome: Outcome | BaseException) -> str:
 
 
 def _log_end(config: AgentConfig, usage: Usage, steps: int, outcome: Outcome | BaseException) -> None:
-    label = "agent" if config.name is None else f"agent {config.name}"
     count = f"{steps} step{'' if steps == 1 else 's'}"
-    _log.info("%s: %s, %d tokens: %s", label, count, usage.written_tokens, _reason(outcome))
+    _log.info("%s: %s, %d tokens: %s", config.label, count, usage.written_tokens, _reason(outcome))
 
 
 def _end_span(

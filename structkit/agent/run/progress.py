@@ -128,7 +128,8 @@ class RunProgress:
         if new:
             self._shortened |= new
             self._observer.add_shortened(tuple(new))
-            _log.info("agent: the oldest outputs are shortened in the prompt: %s", ", ".join(new))
+            label = self._config.label
+            _log.info("%s: the oldest outputs are shortened in the prompt: %s", label, ", ".join(new))
 
     @property
     def _raises(self) -> bool:
@@ -157,7 +158,7 @@ class RunProgress:
                 continue
             fault = f"{output.name} failed {count} times in a row, and its tool_retries={retries} are used"
             if not self._raises:
-                _log.warning("agent: %s; it is not available any more", fault)
+                _log.warning("%s: %s; it is not available any more", self._config.label, fault)
                 continue
             call = self._log.records[output.id]
             raise UsageLimitExceeded(

@@ -191,7 +191,14 @@ class Run(RunProgress):
         if limit is None:
             return "stop" if plan.target.tools else "no_tools"
         reached = self._budget.describe(limit)
-        _log.warning("agent: %s is reached; the limit, and not the model, chose the result", reached)
+        _log.warning(
+            "%s: %s is reached (steps: %d, calls: %d); the limit, and not the model, chose the result: allow more, "
+            "or see its finish_reason",
+            self._config.label,
+            reached,
+            self._steps,
+            self._call_count,
+        )
         return "steps" if limit in ("max_steps", "max_tool_calls") else "budget"
 
     def _next_step(self) -> Generator[Action, object, tuple[StepPlan, Prompt]]:

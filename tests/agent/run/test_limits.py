@@ -254,8 +254,8 @@ def test_the_finish_reason_names_what_ended_the_run(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.WARNING, logger="structkit"):
         assert reason(sk.tool(search, max_calls=2)) == "no_tools"
         assert not caplog.records
-        assert reason(search, max_steps=2) == "steps"
-        assert "max_steps=2 is reached" in caplog.text
+        assert reason(search, max_steps=2, name="finder") == "steps"
+        assert "agent finder: max_steps=2 is reached (steps: 2, calls: 1); the limit" in caplog.text
         assert reason(search, limits=sk.UsageLimits(max_tool_calls=2)) == "steps"
         assert "max_tool_calls=2 is reached" in caplog.text
         assert reason(search, limits=sk.UsageLimits(timeout=0)) == "budget"
