@@ -6,19 +6,25 @@ conversation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from structkit.schema.python.json_codec import JsonCodec
 
 __all__ = ["Answer", "CallPart", "Calls", "Message", "Output", "User", "dumps", "loads"]
 
 
+_EXACT = {"extra": "forbid"}
+"""The configuration for pydantic: messages of other libraries have other keys, and are not read as those of a user."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
     """A message of the user."""
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
 
     content: str
     kind: Literal["user"] = "user"
@@ -27,6 +33,8 @@ class User:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPart:
     """A tool call as written by the model."""
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
 
     id: str
     """Identifier of the call, unique in its run and the runs before it."""
@@ -42,6 +50,8 @@ class CallPart:
 class Calls:
     """The calls of one step."""
 
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
+
     calls: tuple[CallPart, ...]
     text: str = ""
     """Text before the calls; see `structkit.Agent`."""
@@ -52,6 +62,8 @@ class Calls:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """The output of a call, as the model reads it."""
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
 
     id: str
     name: str
@@ -69,6 +81,8 @@ class Output:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The final output of a run, as written by the model."""
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
 
     content: str
     text: str = ""
@@ -106,7 +120,10 @@ def loads(text: str | bytes) -> tuple[Message, ...]:
     >>> loads('[{"content":"Hi","kind":"user"}]')
     (User(content='Hi', kind='user'),)
     """
-    return _json_codec().loads(text)
+    try:
+        return _json_codec().loads(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; pass a text that structkit.messages.dumps returned") from error
 
 
 @lru_cache(maxsize=1)

@@ -38,7 +38,8 @@ class Parameter:
         annotation: Its type.
         required: Whether it has no default.
         default: Its default; `None` if `required`.
-        description: The description of its pydantic `Field`, or else that in the docstring.
+        description: The description of its pydantic `Field`, or else a string in its `Annotated`, or else that in the
+            docstring.
     """
 
     name: str
@@ -229,14 +230,21 @@ def _parameter(
         )
     reason = _unwritable_reason(hints[name])
     if reason is not None:
+        is_union = get_origin(_without_annotated(hints[name])) in (Union, UnionType)
         raise SchemaError(
-            f"the parameter {name} of {function_name} {reason}; make it the first parameter of a tool",
+            f"the parameter {name} of {function_name} {reason}; "
+            f"{'annotate it with this type alone, as' if is_union else 'make it'} the first parameter of a tool",
             place=place,
         )
     annotation: Any = _iterable_as_list(hints[name], f"the parameter {name} of {function_name}", place)
-    fields = filter(is_field, (*getattr(annotation, "__metadata__", ()), parameter.default))
-    written = [field.description for field in fields if field.description]
-    description = written[-1] if written else described.get(name)
+    metadata = getattr(annotation, "__metadata__", ())
+    fields = filter(is_field, (*metadata, parameter.default))
+    written = [
+        *filter(None, [described.get(name)]),
+        *[text for text in metadata if isinstance(text, str)][:1],  # as for LangChain and the Agents SDK
+        *(field.description for field in fields if field.description),
+    ]
+    description = written[-1] if written else None
     if is_field(parameter.default):  # pydantic fills in the default of the field
         return Parameter(name, Annotated[annotation, parameter.default], True, None, description)
     required = parameter.default is inspect.Parameter.empty

@@ -219,6 +219,8 @@ def test_names_of_other_libraries_have_a_remedy() -> None:
         _ = wrong.from_ollama
     with pytest.raises(AttributeError, match=r"no attribute 'ModelRetry'; raise structkit\.Retry$"):
         _ = wrong.ModelRetry
+    with pytest.raises(AttributeError, match=r"'create_agent'; write structkit\.Agent\(model, tools="):
+        _ = wrong.create_agent
     with pytest.raises(AttributeError, match=r"^module 'structkit' has no attribute 'Extract'$"):
         _ = wrong.Extract
 

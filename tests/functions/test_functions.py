@@ -275,7 +275,7 @@ def test_an_object_that_can_be_called_is_told_what_to_give(given: Any) -> None:
         sk.SchemaError, match=r"(?s)at `Shout`:\n  .*give its method, as in shout\.__call__, .*"
     ):
         sk.to_json_schema(given)
-    with pytest.raises(sk.AgentError, match="for a callable object, give its __call__"):
+    with pytest.raises(sk.AgentError, match=r"for a callable object, write structkit\.tool\(object, name="):
         sk.Agent(RandomModel(), tools=[given], output_type=int)
     assert sk.extract(ScriptedModel(['{"text": "a"}']), "x", Shout().__call__).call() == "A"
 

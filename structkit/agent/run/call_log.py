@@ -109,8 +109,8 @@ class CallLog:
             content = value if isinstance(value, str) else json_text_of(value)
         except ValueError as cause:
             raise AgentError(
-                f"{name} returned a value of type {type(value).__name__}, which cannot be written as JSON; "
-                f"return a string, a model, or another value that pydantic can serialize: {safe_str(cause)}",
+                f"{name} returned a value of type {type(value).__name__}, which cannot be written as JSON "
+                f"({safe_str(cause)}); return a string, a model, or another value that pydantic can serialize",
                 place=name,
             ) from cause
         self.records[call.id] = ToolCall(

@@ -156,13 +156,15 @@ class RunProgress:
             count, retries = failures.get(output.name, 0), self._by_name[output.name].tool.tool_retries
             if not output.failed or output.id in denied or count <= retries:
                 continue
-            fault = f"{output.name} failed {count} times in a row, and its tool_retries={retries} are used"
+            times = "once" if count == 1 else f"{count} times in a row"
+            fault = f"{output.name} failed {times}, and its tool_retries={retries} are used"
             if not self._raises:
                 _log.warning("%s: %s; it is not available any more", self._config.label, fault)
                 continue
             call = self._log.records[output.id]
             raise UsageLimitExceeded(
-                f"{fault}; the last error: {call.error}",
+                f"{fault} (the last error: {call.error!r}); increase tool_retries, or make the agent with "
+                "on_limit='answer', which continues without the tool",
                 limit="tool_retries",
                 record=self.record(),
                 place=output.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import iscoroutinefunction
 from types import MappingProxyType, NoneType
 from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
@@ -127,7 +128,7 @@ class Tool(Generic[P, R_co]):
             )
         if not re.fullmatch(r"[\w-][\w.-]{0,63}", self.name):
             remedy = "use up to 64 letters, digits, `_`, `-` or `.`, with no `.` first"
-            if self.name == "<lambda>":
+            if self.name in ("", "<lambda>"):
                 remedy = "write a def, or structkit.tool(..., name='...')"
             raise AgentError(f"invalid tool name {self.name!r}; {remedy}")
         check_int("tool_retries", self.tool_retries, 0)
@@ -234,8 +235,8 @@ def tool(
 
     def made(function: Callable[P, R_co]) -> Tool[P, R_co]:
         return Tool(
-            function=function,
-            name=str(getattr(function, "__name__", "")) if name is None else name,
+            function=_read_function(function),
+            name=_name_of(function) if name is None else name,
             description=description,
             tool_retries=tool_retries,
             timeout=timeout,
@@ -248,6 +249,31 @@ def tool(
         )
 
     return made if function is None else made(function)
+
+
+def _read_function(given: Callable[P, R_co]) -> Callable[P, R_co]:
+    """Return what a tool calls: for an object with `__call__`, this method, whose module has the annotations' names.
+
+    Raises:
+        AgentError: The argument is a tool.
+    """
+    if isinstance(given, Tool):
+        raise AgentError(
+            f"{given.name} is a tool already; give its options to the first structkit.tool, or write "
+            f"dataclasses.replace({given.name}, max_calls=1)"
+        )
+    is_wrapper = hasattr(given, "__wrapped__")  # it has the signature of the function inside
+    if isinstance(given, (type, partial)) or is_wrapper or is_function(given) or not callable(given):
+        return given
+    method: Callable[P, R_co] = getattr(given, "__call__")  # noqa: B004, B009
+    return method
+
+
+def _name_of(function: object) -> str:
+    """Return the name of a function, or of the function in a `functools.partial`."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", ""))
 
 
 def as_tool(given: AnyTool) -> Tool[..., object]:
@@ -263,14 +289,11 @@ def as_tool(given: AnyTool) -> Tool[..., object]:
         hint = (
             ""
             if isinstance(given, type) or not callable(given)
-            else "; for a callable object, give its __call__"
+            else "; for a callable object, write structkit.tool(object, name='...')"
         )
         hint = "; for an agent, give agent.as_tool(name)" if hasattr(given, "as_tool") else hint
         hint = "; for an MCP server, give its tools()" if hasattr(given, "atools") else hint
         raise AgentError(
             f"{kind:.80} is not a tool; give functions, methods, or structkit.tool(...) of them{hint}"
         )
-    inner = given
-    while (partly := getattr(inner, "func", None)) is not None:
-        inner = partly
-    return tool(given, name=str(getattr(inner, "__name__", "")))
+    return tool(given)

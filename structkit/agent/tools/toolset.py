@@ -141,7 +141,8 @@ def require_approval(
 
 def _check_listed(tools: object) -> None:
     if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
-        hint = f"; write [{getattr(tools, '__name__', tools)}]" if callable(tools) else ""
+        name = tools.name if isinstance(tools, Tool) else getattr(tools, "__name__", None)
+        hint = f"; write tools=[{name}]" if name else ""
         raise TypeError(f"tools is a list of functions, not {tools!r:.60}{hint}")
 
 

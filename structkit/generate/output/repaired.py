@@ -86,7 +86,8 @@ def log_repaired(repaired: Iterable[Repaired], target: str, *, has_content: bool
     for each in repaired:
         content = f": it said {each.said!r}, now {each.now!r}; refused: {each.refused}" if has_content else ""
         _log.warning(
-            "%s of %s was refused by validators and generated again, so it can be an invention; see Result.repaired%s",
+            "%s of %s was refused by validators and generated again, so it can be an invention; see Result.repaired, "
+            "or the trace of an agent%s",
             each.path,
             target,
             content,

@@ -214,8 +214,9 @@ def test_a_tool_that_uses_its_retries_raises(run: Run) -> None:
     error = exceeded(run, agent, sk.UsageLimits())
     assert error.limit == "tool_retries"
     assert str(error) == (
-        "at `book`:\n  book failed 3 times in a row, and its tool_retries=2 are used\n  "
-        "the last error: there is no flight to Oslo"
+        "at `book`:\n  book failed 3 times in a row, and its tool_retries=2 are used (the last error: 'there is no "
+        "flight to Oslo')\n  increase tool_retries, or make the agent with on_limit='answer', which continues without "
+        "the tool"
     )
     assert isinstance(error.__cause__, sk.ToolError)
     assert len(error.calls) == 3
