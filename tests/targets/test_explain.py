@@ -5,20 +5,25 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from decimal import Decimal
+from enum import Enum
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
-from annotated_types import MultipleOf
+from annotated_types import MultipleOf, Not, Predicate
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
+    ConfigDict,
+    DirectoryPath,
     Discriminator,
     EmailStr,
     Field,
+    FilePath,
+    NewPath,
     SecretStr,
     Tag,
     WrapValidator,
@@ -117,8 +122,45 @@ def test_a_function_that_chooses_the_type_is_checked_afterwards() -> None:
     assert row.reason == "tag_of chooses the type when the value is complete"
 
 
+class Level(Enum):
+    LOW = 1
+    HIGH = 2
+
+
+class Reading(BaseModel):
+    model_config = ConfigDict(use_enum_values=True)
+    level: Level
+    levels: list[Level | None] = []
+
+
 @pytest.mark.parametrize(
-    "target", [datetime, Decimal, IPv4Address, Path, SecretStr, conlist(int, min_length=1), EmailStr, UUID]
+    ("target", "reason"),
+    [
+        (FilePath, "whether there is such a file"),
+        (DirectoryPath, "whether there is such a directory"),
+        (NewPath, "whether the path is free and its directory exists"),
+        (Annotated[int, Predicate(bool)], "Predicate runs when the value is complete"),
+        (Annotated[int, Not(bool)], "Predicate runs when the value is complete"),
+    ],
+)
+def test_what_no_text_shows_is_checked_afterwards(target: Any, reason: str) -> None:
+    found = sk.explain(dict[str, target])
+    rows = [(row.path, row.reason) for row in found.rows if row.how == "checked after"]
+    assert rows == [("$[]", reason)] and not found.enforced
+
+
+def test_a_function_of_a_user_may_be_in_a_module_whose_name_begins_as_that_of_pydantic() -> None:
+    def check(value: int) -> int:
+        return value
+
+    check.__module__ = "pydantic_models.checks"
+    (row,) = [row for row in sk.explain(Annotated[int, AfterValidator(check)]).rows if row.how != "enforced"]
+    assert (row.how, row.reason) == ("checked after", "check runs when the value is complete")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [datetime, Decimal, IPv4Address, Path, SecretStr, conlist(int, min_length=1), EmailStr, UUID, Reading],
 )
 def test_functions_of_pydantic_are_not_listed(target: Any) -> None:
     assert sk.explain(target).enforced

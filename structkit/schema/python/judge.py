@@ -103,7 +103,8 @@ _CHECKED_AFTER = frozenset(
     """
     aba_routing_number cron_str_invalid iban_invalid_checksum iban_invalid_country_code iban_invalid_length import_error
     isbn_invalid_digit_check_isbn10 isbn_invalid_digit_check_isbn13 not_operation_failed parent_does_not_exist
-    path_exists path_not_directory path_not_file payment_card_number_brand payment_card_number_luhn predicate_failed
+    path_exists path_not_directory path_not_file path_not_socket payment_card_number_brand payment_card_number_luhn
+    predicate_failed
     """.split()
 )
 """Errors of functions of pydantic and pydantic-extra-types that no automaton can enforce.

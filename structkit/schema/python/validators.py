@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -33,7 +34,17 @@ _CONFIGURED = {"model", "dataclass", "typed-dict"}
 _ITEMS = {"list", "set", "frozenset", "generator"}
 _INNER_VALUES = {"items_schema", "keys_schema", "values_schema", "extras_schema"}
 _NO_SCHEMAS = {"default", "definitions", "expected", "members", "metadata", "serialization"}
-_NOT_OF_USERS = ("ipaddress", "pydantic", "structkit.")
+_NOT_OF_USERS = {"ipaddress", "pydantic", "pydantic_core", "pydantic_extra_types", "structkit"}
+_CHECKS_OF_PYDANTIC = MappingProxyType(
+    {
+        "apply_known_metadata.<locals>.val_func": "Predicate runs when the value is complete",
+        "validate_directory": "whether there is such a directory",
+        "validate_file": "whether there is such a file",
+        "validate_new": "whether the path is free and its directory exists",
+        "validate_socket": "whether there is such a socket",
+    }
+)
+"""Functions of pydantic that decide what no text can show, by name; those of paths are methods."""
 
 
 class _Scope(NamedTuple):
@@ -238,10 +249,19 @@ def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
         ("validator", function_of(core), "runs when the value is complete"),
         ("discriminator", core.get("discriminator"), "chooses the type when the value is complete"),
     ):
+        if not callable(called) or _is_value_of_enum(core, called):
+            continue
         owner = getattr(called, "func", called)  # of a partial function
-        if callable(called) and not str(getattr(owner, "__module__", "")).startswith(_NOT_OF_USERS):
-            name = getattr(owner, "__qualname__", type(owner).__qualname__).rpartition("<locals>.")[2]
-            yield Unenforced(path, keyword, f"{name} {does}")
+        name = str(getattr(owner, "__qualname__", type(owner).__qualname__))
+        if str(getattr(owner, "__module__", "")).partition(".")[0] not in _NOT_OF_USERS:
+            yield Unenforced(path, keyword, f"{name.rpartition('<locals>.')[2]} {does}")
+        elif check := _CHECKS_OF_PYDANTIC.get(name, _CHECKS_OF_PYDANTIC.get(name.rpartition(".")[2])):
+            yield Unenforced(path, keyword, check)
+
+
+def _is_value_of_enum(core: _Core, called: object) -> bool:
+    """Return whether a function is the one with which `use_enum_values` reads a member, which cannot fail."""
+    return isinstance(called, attrgetter) and core["schema"]["type"] == "enum"
 
 
 def _parts(path: str, key: str, value: object) -> Iterator[tuple[str, object]]:
