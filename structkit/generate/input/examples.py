@@ -102,10 +102,14 @@ def _answer(
         ) from text.cause
     if text is not None:
         return text
-    hint = "; a quote must occur in the text of its example" if target.has_quotes else ""
+    hint = (
+        "a quote must occur in the text of its example"
+        if target.has_quotes
+        else "write it as the model should, such as a dict in place of an object of a class"
+    )
     raise ValueError(
         f"{path} cannot be written as {target.name}: {value!r:.200} has values, digits or characters that the target "
-        f"does not allow{hint}"
+        f"does not allow; {hint}"
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+import pydantic_core
 from pydantic import BaseModel
 from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
 from pydantic_core import PydanticOmit, core_schema
@@ -113,7 +114,7 @@ class _WrittenSchema(GenerateJsonSchema):
                 required = policy.null_fields == "always"
                 if policy.null_fields == "omit":
                     field = cast("_Field", {**field, "schema": optional})
-            elif field["type"] != "typed-dict-field":
+            elif field["type"] != "typed-dict-field" and not _may_be_missing(field):
                 required = required or policy.writes_defaults
             yield name, required, field
 
@@ -140,6 +141,15 @@ class _WrittenSchema(GenerateJsonSchema):
             return describe(schema)
         finally:
             self._class = outer
+
+
+def _may_be_missing(field: Mapping[str, Any]) -> bool:
+    """Return whether the value of a field without a key is `MISSING`, which has no other form in JSON."""
+    schema: Mapping[str, Any] = field.get("schema", {})
+    return schema.get("type") == "default" and schema.get("default") is _MISSING
+
+
+_MISSING: object = getattr(pydantic_core, "MISSING", object())  # older versions have none
 
 
 class _PythonSchema(_WrittenSchema):

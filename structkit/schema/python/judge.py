@@ -17,7 +17,7 @@ from typing_extensions import TypeForm
 from structkit.error_notes import type_and_message
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
-from structkit.schema.python.validators import own_functions
+from structkit.schema.python.validators import is_of_path, own_functions
 
 __all__ = ["Judge", "Refused"]
 
@@ -73,7 +73,8 @@ class Judge:
                 own is not None,
             )
         except Exception as error:  # validators of users can raise any error
-            return Refused("$", type_and_message(error), False)
+            by_validator = isinstance(error, OSError) and is_of_path(error)
+            return Refused("$", type_and_message(error), by_validator)
         return None
 
     def _is_own(self, error: Any) -> bool:

@@ -5,15 +5,16 @@ The parsed JSON Schema is that of `schema/python/generator.py`; users get pydant
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import is_dataclass
 from functools import cached_property
 from inspect import isabstract
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
-from pydantic_core import PydanticOmit, PydanticSerializationError, ValidationError
+from pydantic_core import PydanticOmit, PydanticSerializationError, SchemaSerializer, ValidationError
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
@@ -27,11 +28,12 @@ from structkit.schema.ir.keywords import IGNORED_FORMAT
 from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
+from structkit.schema.python.aliases import core_as_read, value_as_read
 from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
 from structkit.schema.python.core_schema import Core, describe_error, name_of
 from structkit.schema.python.generator import schema_generator, written_schema_generator
 from structkit.schema.python.unions import check_unions
-from structkit.schema.python.validators import PartValidator
+from structkit.schema.python.validators import PartValidator, is_of_path
 from structkit.schema.view.rejection import rejection_of
 
 __all__ = ["OutputType"]
@@ -194,6 +196,10 @@ class OutputType(Generic[T]):
             return self._adapter.validate_json(text, context=context)
         except ValueError as error:  # pydantic does not wrap the error of a default factory
             return rejection_of(error, text)
+        except OSError as error:
+            if not is_of_path(error):
+                raise
+            return rejection_of(error, text)
 
 
 def _reject_models(given: object) -> None:
@@ -263,7 +269,8 @@ def _serialize(
     """Yield JSON values of a Python value: first of the value itself, then of the validated value.
 
     Validation decodes values of some types, such as Base64, a second time; values of other types, such as a dict for
-    a model, need it. Both are tried, with aliases and with field names.
+    a model, need it. Both are tried, with aliases, with field names, and as pydantic reads them. The last is the value
+    itself, which can be JSON.
 
     Args:
         adapter: The type.
@@ -300,3 +307,22 @@ def _serialize(
                             warnings=False,
                         ),
                     )
+        for plain in (False, True):
+            with suppress(PydanticSerializationError, AttributeError, TypeError, ValueError, IndexError):
+                yield candidate, _dump_as_read(adapter, candidate, plain=plain)
+    with suppress(TypeError, ValueError):  # not JSON
+        yield candidate, json.loads(json.dumps(value, allow_nan=False))
+
+
+def _dump_as_read(adapter: TypeAdapter[Any], value: object, *, plain: bool) -> object:
+    """Return the JSON value that pydantic reads as a value, where it does not read what it writes.
+
+    Examples are fields that are read from another alias than they are written to, and fields that are excluded.
+
+    Raises:
+        PydanticSerializationError, AttributeError, TypeError, ValueError, IndexError: There is none.
+    """
+    core = core_as_read(adapter.core_schema, plain=plain)
+    serializer = SchemaSerializer(core, cast("Any", adapter._config), _use_prebuilt=False)
+    written = serializer.to_python(value, mode="json", by_alias=True, round_trip=True, warnings=False)
+    return value_as_read(written)

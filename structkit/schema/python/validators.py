@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from operator import attrgetter
+from traceback import walk_tb
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -21,7 +22,7 @@ from structkit.schema.python.calls import new_validator
 from structkit.schema.python.core_schema import function_of
 from structkit.unenforced import Unenforced
 
-__all__ = ["PartValidator", "own_functions"]
+__all__ = ["PartValidator", "is_of_path", "own_functions"]
 
 _Core: TypeAlias = "Mapping[str, Any]"
 
@@ -242,6 +243,23 @@ def own_functions(
             pending.append((path, named.get(current["schema_ref"])))
         yield from _functions_at(path, current)
         pending += reversed([inner for key, value in current.items() for inner in _parts(path, key, value)])
+
+
+def is_of_path(error: OSError) -> bool:
+    """Return whether pydantic raised an error because it cannot look for a path, such as one that is too long.
+
+    >>> from pydantic import FilePath
+    >>> try:
+    ...     TypeAdapter(FilePath).validate_python("/" + 1000 * "a")
+    ... except OSError as error:
+    ...     print(is_of_path(error))
+    True
+    """
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    return any(
+        frame.f_code.co_name in _CHECKS_OF_PYDANTIC and frame.f_globals.get("__name__") == "pydantic.types"
+        for frame in frames
+    )
 
 
 def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:

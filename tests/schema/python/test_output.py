@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
+import pydantic_core
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    DirectoryPath,
+    Field,
+    FilePath,
+    NewPath,
+    RootModel,
+    ValidationError,
+)
 
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
@@ -21,6 +34,7 @@ from structkit.rejected import Rejected
 from structkit.schema.ir.nodes import Array, Bound, Const, Format, Integer, Number, Object, Ref, String, Union
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle
+from structkit.schema.python.judge import Judge
 from structkit.schema.python.output import OutputType
 from structkit.testing import byte_vocabulary
 from tests.schema.python_types import (
@@ -272,3 +286,35 @@ def test_another_name_of_a_field_is_no_extra_key(target: type[BaseModel], other:
     assert accepts(b'{"d": "x"}') and accepts(b'{"b": 1, "d": "x"}')
     for text in ({other: "x"}, {"b": 1, other: "x"}):
         assert not accepts(json.dumps(text).encode())
+
+
+@pytest.mark.parametrize("target", [FilePath, DirectoryPath, dict[str, NewPath]])
+def test_a_path_that_is_too_long_is_rejected(target: Any) -> None:
+    """The system raises an error, which pydantic does not catch."""
+    path = "/".join(["a" * 300] * 2)
+    rejected = OutputType.of(target).parse(json.dumps({"a": path} if target == dict[str, NewPath] else path))
+    assert isinstance(rejected, Rejected) and isinstance(rejected.cause, OSError)
+    refused = Judge(FilePath).refusal(json.dumps(path))
+    assert refused is not None and refused.by_validator
+
+
+def test_an_os_error_of_a_validator_of_the_user_is_raised() -> None:
+    target = OutputType.of(Annotated[str, AfterValidator(os.stat)])
+    with pytest.raises(FileNotFoundError):
+        target.parse('"no-such-file"')
+
+
+def test_a_field_that_may_be_missing_may_be_absent() -> None:
+    missing: Any = getattr(pydantic_core, "MISSING", None)
+    if missing is None:
+        pytest.skip("this version of pydantic has none")
+
+    class Patch(BaseModel):
+        name: str | missing = missing  # type: ignore[valid-type]
+        age: int | missing | None = missing  # type: ignore[valid-type]
+        size: int | missing = 3  # type: ignore[valid-type]
+
+    accepts = compile(Patch, byte_vocabulary()).reader.accepts
+    assert accepts(b'{"size": 1}') and accepts(b'{"name": "a", "age": null, "size": 1}')
+    assert accepts(b'{"age": 3, "size": 1}') and not accepts(b"{}")
+    assert OutputType.of(Patch).written_schema["required"] == ["size"]
