@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import pydantic
+import pydantic_core
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -27,6 +28,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import CoreSchema, core_schema
+from typing_extensions import NotRequired, TypedDict
 
 from tests.zoo.specimen import Kind, Specimen
 
@@ -107,6 +109,16 @@ def _even(value: int) -> int:
 
 _AFTER = "the validator runs afterwards"
 
+_MISSING: Any = getattr(pydantic_core, "MISSING", None)
+
+
+class Maybe(TypedDict):
+    """Reads what a model with `MISSING` does, for the versions of pydantic that have none."""
+
+    name: NotRequired[str]
+    age: int
+
+
 CUSTOM: Kind = {
     "AfterValidator": Specimen(
         Annotated[int, AfterValidator(_even)], [2], ['"x"'], limits=_AFTER, checked=True
@@ -170,6 +182,14 @@ CUSTOM: Kind = {
         refuses=['"x"'],
         limits=_AFTER,
         checked=True,
+    ),
+    "MISSING": Specimen(
+        pydantic.create_model("Patch", name=(str | _MISSING, _MISSING), age=(int, 3))
+        if hasattr(pydantic_core, "MISSING")
+        else Maybe,
+        texts=['{"age": 1}', '{"name": "a", "age": 1}'],
+        refuses=['{"name": null, "age": 1}', "{}"],
+        limits="the key is left out",
     ),
     "WithJsonSchema(None)": Specimen(
         Annotated[int, WithJsonSchema(None)], error="int is excluded from JSON Schemas"

@@ -131,6 +131,18 @@ NUMBERS: Kind = {
     "Fraction": Specimen(
         Fraction, [Fraction(1, 2), Fraction(3), Fraction(-22, 7)], ['"1/0"', '"a"', '"01/2"', '"1/"']
     ),
+    "Fraction, gt=0": Specimen(
+        Annotated[Fraction, Field(gt=0)], [Fraction(1, 3), Fraction(3)], ['"0"', '"-1/3"', '"0/3"', "1"]
+    ),
+    "Fraction, le=0": Specimen(
+        Annotated[Fraction, Field(le=0)], [Fraction(-1, 3), Fraction(0)], ['"1"', '"1/3"', "-1"]
+    ),
+    "Fraction, gt=0, le=1": Specimen(
+        Annotated[Fraction, Field(gt=0, le=1)],
+        texts=["0.25", "1"],
+        refuses=["0", "1.5", '"3/2"'],
+        limits="a number; a quotient such as 1/3 is not written",
+    ),
     "complex": Specimen(complex, [1 + 2j, 1j, -0.5 - 1e-7j], ['"a"', '"1+"', "null", '"1 + 2j"']),
     "bool": Specimen(bool, [True, False], ["True", "1", "null"]),
     "StrictBool": Specimen(pydantic.StrictBool, [True], ["1", '"true"']),

@@ -201,9 +201,16 @@ def _shape(max_digits: int | None, decimal_places: int | None) -> Node:
 _NATURAL = "[1-9][0-9]{0,17}"
 
 
-def fraction_strings(*, canonical: bool = False) -> Node:
-    """Return fractions such as `-22/7`; if `canonical`, integers only, because no regular language is reduced."""
-    return _parse(f"0|-?{_NATURAL}" + ("" if canonical else f"|(?:0|-?{_NATURAL})/{_NATURAL}"))
+def fraction_strings(*, signs: str = "-0+", canonical: bool = False) -> Node:
+    """Return fractions such as `-22/7`.
+
+    Args:
+        signs: Whether negative ones are among them, 0, and positive ones.
+        canonical: Whether there are integers only, because no regular language is reduced.
+    """
+    numerators = {"-": f"-{_NATURAL}", "0": "0", "+": _NATURAL}
+    numerator = "|".join(numerators[sign] for sign in signs)
+    return _parse(f"(?:{numerator})" + ("" if canonical else f"(?:/{_NATURAL})?"))
 
 
 def complex_strings(*, canonical: bool = False) -> Node:

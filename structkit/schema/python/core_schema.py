@@ -32,6 +32,7 @@ __all__ = [
     "describe_error",
     "enum_members",
     "float_schema",
+    "fraction_schema",
     "function_of",
     "inner_schema",
     "is_readable",
@@ -241,6 +242,29 @@ def enum_members(schema: Core) -> list[object]:
 
 _MAX_COMBINED_FLAGS = 10
 """Maximum number of members of a flag whose combinations are enumerated."""
+
+
+def fraction_schema(schema: Core, json_schema: JsonObject) -> JsonObject:
+    """Return the schema of a fraction: a string such as `22/7`, or a number if it has bounds other than 0.
+
+    Args:
+        schema: The core schema.
+        json_schema: The schema of the numbers within the bounds.
+    """
+    bounds = {
+        key: value for key in (*_RANGE.values(), "multiple_of") if (value := schema.get(key)) is not None
+    }
+    if not bounds:
+        return format_schema("fraction")
+    excluded = {
+        "-": bounds.keys() & {"ge", "gt"},
+        "0": bounds.keys() & {"gt", "lt"},
+        "+": bounds.keys() & {"le", "lt"},
+    }
+    signs = "".join(sign for sign, keys in excluded.items() if not keys)
+    if not signs or "multiple_of" in bounds or any(bounds.values()):
+        return json_schema
+    return format_schema("fraction", signs=signs)
 
 
 def decimal_schema(schema: Core, json_schema: JsonObject) -> JsonObject:

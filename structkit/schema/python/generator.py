@@ -43,6 +43,7 @@ from structkit.schema.python.core_schema import (
     decimal_schema,
     enum_members,
     float_schema,
+    fraction_schema,
     is_readable,
     key_reason,
     key_schema,
@@ -287,7 +288,7 @@ class _PythonSchema(_WrittenSchema):
     def fraction_schema(self, schema: core_schema.CoreSchema) -> JsonObject:
         described: JsonObject = {"type": "number"}
         self.update_with_validations(described, schema, self.ValidationsMapping.numeric)
-        return described if len(described) > 1 else format_schema("fraction")
+        return fraction_schema(schema, described)
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonObject:
         return unsupported("a class cannot be written as JSON; use a Literal of its names")
