@@ -19,7 +19,7 @@ from structkit.lowering.strings.binary import (
 from structkit.lowering.strings.network import email, ip_address, ip_interface, ip_network, name_email, url
 from structkit.lowering.strings.rfc import KNOWN_FORMATS
 from structkit.lowering.strings.temporal import dates, datetimes, durations, times
-from structkit.regex.charset import char_class
+from structkit.regex.charset import char_class, complement
 from structkit.regex.nodes import LiteralText, Node, Repeat, choice
 from structkit.regex.pattern.parse import parse
 from structkit.regex.substring import substrings
@@ -94,8 +94,9 @@ def _zones() -> Node:
 def _cased(*, upper: bool) -> Node:
     """Return the texts of characters that `str.upper` (or `str.lower`) does not change."""
     change = str.upper if upper else str.lower
-    unchanged = ((code, code) for code in range(_CASELESS) if change(letter := chr(code)) == letter)
-    return Repeat(char_class([*unchanged, (_CASELESS, 0x10FFFF)]))
+    letters = map(chr, range(_CASELESS))
+    changed = [code for code, letter in enumerate(letters) if change(letter) != letter]
+    return Repeat(complement(char_class((code, code) for code in changed)))
 
 
 _CASELESS = 0x20000

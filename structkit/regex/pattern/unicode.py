@@ -160,12 +160,20 @@ _LONG_NAMES = {
 @lru_cache(maxsize=1)
 def _categories() -> dict[str, CharClass]:
     runs: dict[str, list[tuple[int, int]]] = {}
-    code = 0
-    for name, members in groupby(map(unicodedata.category, map(chr, range(0x110000)))):
-        length = sum(1 for _ in members)
-        runs.setdefault(name, []).append((code, code + length - 1))
-        code += length
+    for start, end in _MANY_CATEGORIES:
+        code = start
+        for name, members in groupby(map(unicodedata.category, map(chr, range(start, end)))):
+            length = sum(1 for _ in members)
+            runs.setdefault(name, []).append((code, code + length - 1))
+            code += length
+    for start, end in _ONE_CATEGORY:
+        runs.setdefault(unicodedata.category(chr(start)), []).append((start, end - 1))
     return {name: char_class(ranges) for name, ranges in runs.items()}
+
+
+_MANY_CATEGORIES = ((0, _LETTERS_END), (0xE0000, 0xE1000), (0xFFF00, 0x100000), (0x10FF00, 0x110000))
+_ONE_CATEGORY = ((_LETTERS_END, 0xE0000), (0xE1000, 0xF0000), (0xF0000, 0xFFF00), (0x100000, 0x10FF00))
+"""Code points that are unassigned or private: reading the category of each takes most of the time."""
 
 
 @lru_cache(maxsize=64)
