@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pydantic
 
+from structkit.schema.python.generator import PlainSchema
 from tests.zoo import KINDS
 from tests.zoo.specimen import Kind, Specimen
 
@@ -111,7 +112,7 @@ def _is_accepted(each: Specimen, text: str) -> bool:
 
 
 def _schema(each: Specimen) -> str:
-    schema = each.adapter.json_schema()
+    schema = each.adapter.json_schema(schema_generator=PlainSchema)
     return json.dumps(_without_titles(schema), ensure_ascii=False)
 
 

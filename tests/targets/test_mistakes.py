@@ -189,7 +189,7 @@ class Empty(BaseModel):
         ),
         (
             PlainOnly,
-            "a plain validator has no JSON form that",
+            "pydantic does not know the JSON of a plain validator",
             "__get_pydantic_json_schema__",
         ),
         (Marked, "Marked has the class Quote as an annotation", "write Annotated[str, structkit.Quote()]"),

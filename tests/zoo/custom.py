@@ -109,6 +109,25 @@ def _even(value: int) -> int:
 
 _AFTER = "the validator runs afterwards"
 
+
+class Unknown:
+    """A type that does not say how its JSON is described."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(cls)
+
+
+class Handler(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    name: str
+    callback: Callable[[int], int] | None = None
+    kind: type[int] | None = None
+    holder: Plain | None = None
+    hooks: list[Callable[[], None] | None] = []
+
+
 _MISSING: Any = getattr(pydantic_core, "MISSING", None)
 
 
@@ -191,6 +210,12 @@ CUSTOM: Kind = {
         refuses=['{"name": null, "age": 1}', "{}"],
         limits="the key is left out",
     ),
+    "model, optional objects without a JSON form": Specimen(
+        Handler,
+        [Handler(name="a")],
+        ['{"name": "a", "callback": 1, "kind": null, "holder": null, "hooks": []}', "{}"],
+        limits="null; no text is a function, a class or an object of another class",
+    ),
     "WithJsonSchema(None)": Specimen(
         Annotated[int, WithJsonSchema(None)], error="int is excluded from JSON Schemas"
     ),
@@ -207,7 +232,10 @@ CUSTOM: Kind = {
     "a class of one's own": Specimen(Holder, error="has no JSON form"),
     "Callable": Specimen(Callable[[], int], error="has no JSON form"),
     "type": Specimen(type, error="has no JSON form"),
-    "type[int]": Specimen(type[int], error="a class cannot be written as JSON"),
+    "a plain validator or null": Specimen(
+        Unknown | None, error="pydantic does not know the JSON of a plain validator"
+    ),
+    "type[int]": Specimen(type[int], error="a class has no JSON form"),
     "range": Specimen(range, error="range"),
     "ModuleType": Specimen(types.ModuleType, error="pydantic cannot read the class module"),
 }

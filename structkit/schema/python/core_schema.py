@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
@@ -35,11 +36,11 @@ __all__ = [
     "fraction_schema",
     "function_of",
     "inner_schema",
+    "invalid_message",
     "is_readable",
     "key_reason",
     "key_schema",
     "name_of",
-    "plain_message",
     "url_schema",
 ]
 
@@ -425,26 +426,39 @@ _MAX_SEARCHED = 1000
 """Maximum number of parts of a type in which the class of an error is searched."""
 
 
-def plain_message(schema: Core) -> str:
-    """Return why a value that only a function makes has no JSON form, with a remedy."""
-    owner = getattr(function_of(schema), "__self__", None)
-    if hasattr(owner, "parse_obj") and hasattr(owner, "__fields__"):
-        return f"{name_of(owner)} is a model of pydantic 1, which {NO_JSON}; derive it from the BaseModel of pydantic 2"
-    return (
-        f"a plain validator {NO_JSON} that pydantic knows; define __get_pydantic_json_schema__ of its class"
-    )
+def invalid_message(schema: Core) -> str:
+    """Return why a schema of pydantic has no JSON form, with a remedy."""
+    if schema.get("type") == "function-plain":
+        owner = getattr(function_of(schema), "__self__", None)
+        if hasattr(owner, "parse_obj") and hasattr(owner, "__fields__"):
+            return f"{name_of(owner)} is a model of pydantic 1; derive it from the BaseModel of pydantic 2"
+        return "pydantic does not know the JSON of a plain validator; define __get_pydantic_json_schema__ of its class"
+    cls = schema.get("cls")
+    name = getattr(cls, "__name__", str(schema.get("type")))
+    return f"{name} {NO_JSON}; {builtin_remedy(cls) or _WRITE.get(name, _USE_ANOTHER)}"
 
+
+_USE_ANOTHER = "use a type that can be written as JSON"
 
 _WRITE: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(("AsyncIterable", "AsyncIterator", "AsyncGenerator", "Iterator"), "write list[...]"),
-        **dict.fromkeys(("bytearray", "memoryview"), "write bytes"),
-        **dict.fromkeys(("Awaitable", "Coroutine"), "write the type of its result"),
-        **dict.fromkeys(("ClassVar", "NotRequired", "Required"), "write the type inside of it"),
-        "ChainMap": "write dict[...]",
-        "LiteralString": "write str",
-        "range": "write tuple[int, int]",
-        "slice": "write tuple[int, int]",
+        name: remedy
+        for names, remedy in (
+            ("AsyncIterable AsyncIterator AsyncGenerator Iterator Collection Container", "write list[...]"),
+            ("Reversible KeysView ValuesView Sized UserList array", "write list[...]"),
+            ("ndarray", "write list[float] or list[list[float]]"),
+            ("ChainMap UserDict mappingproxy", "write dict[...]"),
+            ("bytearray memoryview BytesIO", "write bytes"),
+            ("LiteralString UserString StringIO IO TextIO Match", "write str"),
+            ("Number Real Rational", "write int | float"),
+            ("int8 int16 int32 int64 uint8", "write int"),
+            ("timezone tzinfo", "write zoneinfo.ZoneInfo"),
+            ("range slice", "write tuple[int, int]"),
+            ("*tuple", "write list[...], or a tuple of a fixed length"),
+            ("Awaitable Coroutine", "write the type of its result"),
+            ("ClassVar NotRequired Required", "write the type inside of it"),
+        )
+        for name in names.split()
     }
 )
 """What to write in place of types that pydantic does not read."""
@@ -472,6 +486,9 @@ def _shown(part: str) -> str:
     remedy = _WRITE.get(shown.partition("[")[0])
     if not part.startswith("<class"):
         return f"{shown}; {remedy or 'write a type'}"
+    module = part[8:-2].rpartition(".")[0].partition(".")[0]
+    if not module or module in sys.stdlib_module_names - {"__main__"}:  # a class that nobody can change
+        return f"the class {shown}; {remedy or _USE_ANOTHER}"
     return (
         f"the class {shown}; {remedy or 'make it a pydantic.BaseModel or a dataclass, or use another type'}"
     )

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import pydantic_core
 from pydantic import BaseModel
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import CoreRef, GenerateJsonSchema, JsonRef
 from pydantic_core import PydanticOmit, core_schema
 
 from structkit.errors import SchemaError
-from structkit.schema.ir.keywords import CONTENT, ORDER, UNSUPPORTED
+from structkit.schema.ir.keywords import CONTENT, ORDER
 from structkit.schema.markers.json_style import JsonStyle, style_of, without_null
 from structkit.schema.python.aliases import FieldAt, Path, Paths, object_of, paths_of
 from structkit.schema.python.constraints import (
@@ -37,18 +38,18 @@ from structkit.schema.python.core_schema import (
     DIGITS_AS_KEYS,
     HASHABLE,
     NO_JSON,
+    Core,
     base64_schema,
     branches_of,
-    builtin_remedy,
     decimal_schema,
     enum_members,
     float_schema,
     fraction_schema,
+    invalid_message,
     is_readable,
     key_reason,
     key_schema,
     name_of,
-    plain_message,
     url_schema,
 )
 from structkit.schema.python.custom_types import custom_core_schema, custom_type_schema
@@ -61,8 +62,9 @@ from structkit.schema.python.temporal import (
     time_of,
     unsupported,
 )
+from structkit.schema.python.unions import or_hidden, possible_members
 
-__all__ = ["schema_generator", "written_schema_generator"]
+__all__ = ["PlainSchema", "schema_generator", "written_schema_generator"]
 
 S = TypeVar("S", bound=Mapping[str, Any])
 JsonObject = dict[str, object]
@@ -87,7 +89,22 @@ def written_schema_generator(policy: JsonStyle) -> type[_WrittenSchema]:
     return type(_WrittenSchema.__name__, (_WrittenSchema,), {"policy": policy})
 
 
-class _WrittenSchema(GenerateJsonSchema):
+class PlainSchema(GenerateJsonSchema):
+    """Pydantic's own generator, which also describes parts whose only JSON is null."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonObject:
+        """Describe a part that may be null."""
+        try:
+            return super().nullable_schema(schema)
+        except PydanticInvalidForJsonSchema:
+            return {"type": "null"}
+
+    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonObject:
+        """Describe a class, which is not JSON."""
+        return self.handle_invalid_for_json_schema(schema, "a class")
+
+
+class _WrittenSchema(PlainSchema):
     """Pydantic's generator: the fields are in the order in which they are written, and required if they always are."""
 
     policy = JsonStyle()
@@ -189,12 +206,8 @@ class _PythonSchema(_WrittenSchema):
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
 
-    def handle_invalid_for_json_schema(self, schema: Mapping[str, object], error_info: str) -> JsonObject:
-        if schema["type"] == "function-plain":
-            return unsupported(plain_message(schema))
-        name = getattr(schema.get("cls"), "__name__", schema["type"])
-        remedy = builtin_remedy(schema.get("cls")) or "use a type that can be written as JSON"
-        return unsupported(f"{name} {NO_JSON}; {remedy}")
+    def handle_invalid_for_json_schema(self, schema: Core, error_info: str) -> JsonObject:
+        return unsupported(invalid_message(schema))
 
     # Fields
 
@@ -213,7 +226,7 @@ class _PythonSchema(_WrittenSchema):
 
     def _field(self, field: _Field) -> JsonObject:
         try:
-            return self.generate_inner(field["schema"])
+            return or_hidden(field["schema"], self.generate_inner(field["schema"]))
         except PydanticOmit:
             if field["schema"]["type"] == "default":
                 raise
@@ -291,7 +304,7 @@ class _PythonSchema(_WrittenSchema):
         return fraction_schema(schema, described)
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonObject:
-        return unsupported("a class cannot be written as JSON; use a Literal of its names")
+        return unsupported(f"a class {NO_JSON}; use a Literal of its names")
 
     def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonObject:
         return format_schema("uuid", version=schema.get("version"))
@@ -378,7 +391,7 @@ class _PythonSchema(_WrittenSchema):
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonObject:
         if self._sets and self._unhashable(schema["schema"]):
             return {"type": "null"}
-        return super().nullable_schema(schema)
+        return possible_members(super().nullable_schema(schema))
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonObject:
         described = unwritable(schema, enum_members(schema)) or super().enum_schema(schema)
@@ -397,11 +410,7 @@ class _PythonSchema(_WrittenSchema):
         if self._sets:
             hashable = [each for each in branches_of(schema) if not self._unhashable(each)]
             schema = cast("core_schema.UnionSchema", {**schema, "choices": hashable})
-        described = super().union_schema(schema)
-        branches: Any = described.get("anyOf", ())
-        possible = [each for each in branches if NO_JSON not in str(each.get(UNSUPPORTED))]
-        # No JSON is an instance of a class: drop such branches.
-        return {**described, "anyOf": possible} if possible else described
+        return possible_members(super().union_schema(schema))
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonObject:
         if self._sets:

@@ -31,7 +31,7 @@ from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
 from structkit.schema.python.aliases import core_as_read, value_as_read
 from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
 from structkit.schema.python.core_schema import Core, describe_error, name_of
-from structkit.schema.python.generator import schema_generator, written_schema_generator
+from structkit.schema.python.generator import PlainSchema, schema_generator, written_schema_generator
 from structkit.schema.python.unions import check_unions
 from structkit.schema.python.validators import PartValidator, is_of_path
 from structkit.schema.view.rejection import rejection_of
@@ -151,7 +151,7 @@ class OutputType(Generic[T]):
     @cached_property
     def json_schema(self) -> JsonObject:
         """The JSON Schema that pydantic generates."""
-        return dict(self._adapter.json_schema())
+        return dict(self._adapter.json_schema(schema_generator=PlainSchema))
 
     @cached_property
     def written_schema(self) -> JsonObject:

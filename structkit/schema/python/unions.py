@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from structkit.errors import SchemaError
+from structkit.schema.ir.keywords import UNSUPPORTED
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.markers.json_style import JsonStyle, style_of
 from structkit.schema.python.calls import called_function
-from structkit.schema.python.core_schema import Core, branches_of, inner_schema, name_of
+from structkit.schema.python.core_schema import NO_JSON, Core, branches_of, inner_schema, name_of
+from structkit.schema.python.temporal import JsonObject, unsupported
 
-__all__ = ["check_unions"]
+__all__ = ["check_unions", "or_hidden", "possible_members"]
 
 _IGNORED = frozenset({"ref", "metadata", "serialization", "title", "cls", "config", "schema"})
 """Keys of a core schema that do not change which texts it accepts, or that are compared by themselves."""
@@ -311,3 +313,18 @@ def _error(earlier: Core, later: Core, path: str, *, swap: bool) -> SchemaError:
 def _name(core: Core) -> str:
     given = called_function(core) or core.get("cls")
     return name_of(given) if given is not None else str(core.get("type"))
+
+
+def possible_members(described: JsonObject) -> JsonObject:
+    """Return the schema of a union without the members that no JSON denotes, such as instances of a class."""
+    members: Any = described.get("anyOf", ())
+    possible = [each for each in members if NO_JSON not in str(each.get(UNSUPPORTED))]
+    return {**described, "anyOf": possible} if possible else described
+
+
+def or_hidden(schema: Core, described: JsonObject) -> JsonObject:
+    """Return the schema of a field, with one more remedy if the field has a default and its type no JSON form."""
+    cause = str(described.get(UNSUPPORTED))
+    if schema.get("type") != "default" or NO_JSON not in cause:
+        return described
+    return unsupported(f"{cause}, or keep its default with pydantic.json_schema.SkipJsonSchema[...]")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import array
+import datetime
 import enum
+import io
 import re
+import types
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pydantic
 import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -159,3 +165,50 @@ def test_lone_surrogates_in_options() -> None:
     with pytest.raises(sk.SchemaError, match="lone surrogate") as caught:
         sk.Choice(["a", "\ud800"])
     assert "or remove the surrogate" in (caught.value.remedy or "")
+
+
+class Plain:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("target", "remedy"),
+    [
+        (Collection[int], "write list[...]"),
+        (array.array, "write list[...]"),
+        (datetime.timezone, "write zoneinfo.ZoneInfo"),
+        (np.ndarray, "write list[float] or list[list[float]]"),
+        (np.int32, "write int"),
+        (io.StringIO, "write str"),
+        (types.SimpleNamespace, "use a type that can be written as JSON"),
+        (ValueError, "use a type that can be written as JSON"),
+        (Plain, "make it a pydantic.BaseModel or a dataclass, or use another type"),
+        (Callable[[], int], "use a type that can be written as JSON"),
+    ],
+)
+def test_a_class_that_the_user_cannot_change(target: Any, remedy: str) -> None:
+    with pytest.raises(sk.SchemaError) as caught:
+        sk.to_regex(list[target])
+    assert caught.value.remedy == remedy
+
+
+def test_a_field_whose_default_has_no_json_form() -> None:
+    class Handler(BaseModel):
+        callback: Callable[[], object] = dict
+
+    with pytest.raises(sk.UnsupportedKeyword) as caught:
+        sk.to_regex(Handler)
+    assert caught.value.place == "$.callback"
+    assert (caught.value.remedy or "").endswith(
+        "keep its default with pydantic.json_schema.SkipJsonSchema[...]"
+    )
+
+
+def test_null_is_described_to_the_model() -> None:
+    class Handler(BaseModel):
+        callback: Callable[[], object] | None = None
+        kind: type[int] | None = None
+
+    properties: Any = sk.to_json_schema(Handler)["properties"]
+    assert [each["type"] for each in properties.values()] == ["null", "null"]
+    assert 'Handler = {"callback": null, "kind": null}' in sk.render_prompt(ScriptedModel([]), "x", Handler)
