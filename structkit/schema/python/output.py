@@ -286,7 +286,7 @@ def _serialize(
     """
     for validated in (False, True):
         try:
-            candidate = adapter.validate_python(value, context=context) if validated else value
+            candidate = _validated(adapter, value, context) if validated else value
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             yield Rejected(first["loc"], first["msg"], error)
@@ -312,6 +312,21 @@ def _serialize(
                 yield candidate, _dump_as_read(adapter, candidate, plain=plain)
     with suppress(TypeError, ValueError):  # not JSON
         yield candidate, json.loads(json.dumps(value, allow_nan=False))
+
+
+def _validated(adapter: TypeAdapter[Any], value: object, context: object) -> object:
+    """Return the validated value; a strict type takes a date as a text from JSON only.
+
+    Raises:
+        ValidationError: Pydantic rejects the value.
+    """
+    try:
+        return adapter.validate_python(value, context=context)
+    except ValidationError as error:
+        try:
+            return adapter.validate_json(json.dumps(value, allow_nan=False), context=context)
+        except (TypeError, ValueError):  # not JSON, or rejected, too
+            raise error from None
 
 
 def _dump_as_read(adapter: TypeAdapter[Any], value: object, *, plain: bool) -> object:

@@ -13,6 +13,7 @@ from pydantic import (
     AliasChoices,
     AliasPath,
     BaseModel,
+    ConfigDict,
     Field,
     Json,
     SecretStr,
@@ -257,6 +258,19 @@ def test_values_are_written_as_they_are_read(target: Any, value: Any) -> None:
     text = json.dumps(value)
     instance: object = TypeAdapter(target).validate_json(text)
     assert answers([("a", value), ("b", instance)], target) == [text, text]
+
+
+def test_a_strict_type_is_given_as_json() -> None:
+    class Visit(BaseModel):
+        model_config = ConfigDict(strict=True)
+        day: date
+        pair: tuple[Decimal, set[int]]
+
+    value: Any = {"day": "2026-01-02", "pair": ["1.5", [3]]}
+    for each in (value, Visit(day=date(2026, 1, 2), pair=(Decimal("1.5"), {3}))):
+        assert answers([("a", each)], Visit) == ['{"day": "2026-01-02", "pair": ["1.5", [3]]}']
+    with pytest.raises(ValueError, match="valid date"):
+        answers([("a", {**value, "day": 3})], Visit)
 
 
 def test_a_secret_is_given_as_json() -> None:
