@@ -362,11 +362,12 @@ def _named(
         raise UnsupportedKeyword("propertyNames", message, place=path.text)
 
     known = [key.name for key in properties]
-    is_allowed = {*constants}.union(
-        *(matching_names(known, names, parser.oracle, path) for names in languages)
-    )
+    allowed_names = set(constants)
+    for names in languages:
+        others = [name for name in known if name not in allowed_names]
+        allowed_names |= matching_names(others, names, parser.oracle, path)
     named = [
-        key if key.name in is_allowed else replace(key, value=Never("propertyNames forbids the key"))
+        key if key.name in allowed_names else replace(key, value=Never("propertyNames forbids the key"))
         for key in properties
     ]
     values = additional_values((name for name in constants if name not in known), groups, parser.oracle, path)

@@ -302,6 +302,14 @@ def test_old_drafts_ignore_keywords_next_to_references() -> None:
         read(schema)
 
 
+@pytest.mark.parametrize("first", [{"const": "a"}, {"pattern": "^a$"}])
+def test_an_allowed_name_is_not_compared_with_other_patterns(first: dict[str, object]) -> None:
+    """The automaton of the other pattern would be too large, so whether it allows a name is unknown."""
+    names = {"anyOf": [first, {"pattern": "^(?:[a-z]{0,60}x){0,40}[0-9]{0,300}z$"}]}
+    document = read({"type": "object", "properties": {"a": {"type": "integer"}}, "propertyNames": names})
+    assert isinstance(document.root, Object) and document.root.properties[0].name == "a"
+
+
 def _nested(keyword: str, depth: int) -> dict[str, object]:
     schema: dict[str, object] = {}
     for _ in range(depth):
