@@ -37,7 +37,7 @@ def check_installed() -> None:
 
 
 def is_server(given: object) -> bool:
-    """Whether the client accepts an object: a server in this process, the parameters of a command, or a transport."""
+    """Return whether the client accepts an object: a server object, parameters of a command, or a transport."""
     from mcp import StdioServerParameters
     from mcp.server import MCPServer, Server
 

@@ -18,6 +18,7 @@ _EMPTY = re.compile(r"zero-width (?:regexps\W*TerminalDef\('(\w+)'|terminals\. \
 """The message of Lark about a terminal that matches the empty text."""
 
 _PATTERNS = re.compile(r"/((?:\\.|[^/\\\n])+)/([imslux]*)")
+"""The patterns of a grammar, each with its flags."""
 
 _NO_PROPERTIES = (
     r"Lark reads patterns with `re`, which has no \p; write the characters, such as [^\W\d_] for letters or "

@@ -5,14 +5,12 @@ Core schemas are plain dicts here; this module does not import pydantic.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 from structkit.schema.python.temporal import JsonObject, unsupported
 
-__all__ = ["FieldAt", "Path", "Paths", "core_as_read", "object_of", "paths_of", "value_as_read"]
+__all__ = ["FieldAt", "Path", "Paths", "object_of", "paths_of"]
 
 Path: TypeAlias = Sequence[str | int]
 """The keys and indices at which pydantic looks for a field."""
@@ -163,82 +161,3 @@ def _list(fields: Sequence[_Value]) -> JsonObject:
         groups.setdefault(index % size, []).append((path[1:], required, schema))
     items = [_at(groups[index]) if index in groups else {} for index in range(size)]
     return {"type": "array", "prefixItems": items, "minItems": size, "maxItems": size}
-
-
-# JSON as pydantic reads it
-
-
-def core_as_read(core: object, *, plain: bool) -> Any:
-    """Return a core schema whose serializer writes what pydantic reads, for `value_as_read`.
-
-    The aliases are those of validation, and no field is excluded.
-
-    Args:
-        core: The core schema.
-        plain: Whether values are written as their types are, without the serializers of the user.
-    """
-    if isinstance(core, (list, tuple)):
-        return type(core)(core_as_read(each, plain=plain) for each in core)
-    if not isinstance(core, Mapping):
-        return core
-    found = {
-        key: each if key in _NO_SCHEMAS else core_as_read(each, plain=plain)
-        for key, each in core.items()
-        if key not in _EXCLUSIONS and not (plain and key == "serialization" and _is_of_user(each))
-    }
-    fields = found.get("fields")
-    if isinstance(fields, dict):
-        found["fields"] = {name: _written_where_read(name, field) for name, field in fields.items()}
-    elif isinstance(fields, list):  # those of a dataclass are a list, and their names another one
-        found["fields"] = [
-            _written_where_read(each["name"], each) if isinstance(each, dict) else each for each in fields
-        ]
-    return found
-
-
-_EXCLUSIONS = {"serialization_exclude", "serialization_exclude_if"}
-_NO_SCHEMAS = {"config", "default", "expected", "members", "metadata"}
-_NOT_OF_USERS = {"pydantic", "pydantic_core", "pydantic_extra_types", "structkit"}
-_PATH = "\0"
-"""Begins a key that stands for an alias path."""
-
-
-def _is_of_user(serialization: Mapping[str, Any]) -> bool:
-    function = serialization.get("function")
-    module = getattr(getattr(function, "func", function), "__module__", None)
-    return function is not None and str(module).partition(".")[0] not in _NOT_OF_USERS
-
-
-def _written_where_read(name: str, field: Mapping[str, Any]) -> JsonObject:
-    path, _ = paths_of(field, name)
-    alias = path[0] if len(path) == 1 else _PATH + json.dumps(path)
-    return {**field, "serialization_alias": alias}
-
-
-def value_as_read(value: object) -> object:
-    r"""Return a value that such a serializer has written, with the fields at their alias paths.
-
-    >>> value_as_read({'\0["a", 1]': 2, '\0["a", 0, "b"]': 3})
-    {'a': [{'b': 3}, 2]}
-    """
-    if isinstance(value, list):
-        return [value_as_read(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    found: dict[str, Any] = {}
-    for key, each in value.items():
-        path = json.loads(key[1:]) if key.startswith(_PATH) else [key]
-        within: Any = found
-        for step, following in pairwise(path):
-            within = _child(within, step, [] if isinstance(following, int) else {})
-        _child(within, path[-1], value_as_read(each))
-    return found
-
-
-def _child(within: dict[str, object] | list[object], step: Any, new: object) -> object:
-    """Return the value at a step of an object or array, which is `new` if there is none."""
-    if isinstance(within, dict):
-        return within.setdefault(step, new)
-    within += [None] * (step + 1 - len(within))
-    within[step] = new if within[step] is None else within[step]
-    return within[step]

@@ -34,6 +34,7 @@ __all__ = [
     "arguments_type",
     "called_function",
     "is_field",
+    "new_serializer",
     "new_validator",
     "reject_function",
 ]
@@ -108,6 +109,15 @@ def new_validator(core: Core, config: Mapping[str, object] | None) -> SchemaVali
     return SchemaValidator(cast("Any", core), cast("Any", config), **_options(core))
 
 
+def new_serializer(core: Core, config: Mapping[str, object] | None) -> SchemaSerializer:
+    """Return the serializer of a core schema that is not that of the classes in it.
+
+    Raises:
+        TypeError: The installed pydantic always uses the serializers of classes.
+    """
+    return SchemaSerializer(cast("Any", core), cast("Any", config), **_NOT_PREBUILT)
+
+
 def _options(core: Core) -> dict[str, Any]:
     """Return the options with which pydantic validates classes by the given core schema.
 
@@ -121,9 +131,8 @@ def _options(core: Core) -> dict[str, Any]:
     found = next((node for node in classes if any(map(_is_rewritten, _nodes(node)))), None)
     if found is None:
         return {}
-    options = {"_use_prebuilt": False}
     try:
-        SchemaValidator({"type": "any"}, None, **options)
+        SchemaValidator({"type": "any"}, None, **_NOT_PREBUILT)
     except TypeError as error:
         name = name_of(found["cls"])
         raise SchemaError(
@@ -131,7 +140,11 @@ def _options(core: Core) -> dict[str, Any]:
             "install a newer pydantic",
             place=name,
         ) from error
-    return options
+    return _NOT_PREBUILT
+
+
+_NOT_PREBUILT: dict[str, Any] = {"_use_prebuilt": False}
+"""Pydantic 2.12 has this option."""
 
 
 class _MakeCall:

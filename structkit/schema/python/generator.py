@@ -62,7 +62,7 @@ from structkit.schema.python.temporal import (
     time_of,
     unsupported,
 )
-from structkit.schema.python.unions import or_hidden, possible_members
+from structkit.schema.python.unions import possible_members, with_remedy_of_default
 
 __all__ = ["PlainSchema", "schema_generator", "written_schema_generator"]
 
@@ -226,7 +226,7 @@ class _PythonSchema(_WrittenSchema):
 
     def _field(self, field: _Field) -> JsonObject:
         try:
-            return or_hidden(field["schema"], self.generate_inner(field["schema"]))
+            return with_remedy_of_default(field["schema"], self.generate_inner(field["schema"]))
         except PydanticOmit:
             if field["schema"]["type"] == "default":
                 raise

@@ -6,15 +6,16 @@ The parsed JSON Schema is that of `schema/python/generator.py`; users get pydant
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import is_dataclass
 from functools import cached_property
 from inspect import isabstract
+from itertools import pairwise
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
-from pydantic_core import PydanticOmit, PydanticSerializationError, SchemaSerializer, ValidationError
+from pydantic_core import PydanticOmit, PydanticSerializationError, ValidationError
 from pydantic_core import SchemaError as CoreSchemaError
 from typing_extensions import TypeForm
 
@@ -28,12 +29,12 @@ from structkit.schema.ir.keywords import IGNORED_FORMAT
 from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
-from structkit.schema.python.aliases import core_as_read, value_as_read
-from structkit.schema.python.calls import ReadFunction, adapter_of, reject_function
+from structkit.schema.python.aliases import paths_of
+from structkit.schema.python.calls import ReadFunction, adapter_of, new_serializer, reject_function
 from structkit.schema.python.core_schema import Core, describe_error, name_of
 from structkit.schema.python.generator import PlainSchema, schema_generator, written_schema_generator
 from structkit.schema.python.unions import check_unions
-from structkit.schema.python.validators import PartValidator, is_of_path
+from structkit.schema.python.validators import PartValidator, is_of_path, is_of_user
 from structkit.schema.view.rejection import rejection_of
 
 __all__ = ["OutputType"]
@@ -337,7 +338,77 @@ def _dump_as_read(adapter: TypeAdapter[Any], value: object, *, plain: bool) -> o
     Raises:
         PydanticSerializationError, AttributeError, TypeError, ValueError, IndexError: There is none.
     """
-    core = core_as_read(adapter.core_schema, plain=plain)
-    serializer = SchemaSerializer(core, cast("Any", adapter._config), _use_prebuilt=False)
+    core = _core_as_read(adapter.core_schema, plain=plain)
+    serializer = new_serializer(core, cast("Any", adapter._config))
     written = serializer.to_python(value, mode="json", by_alias=True, round_trip=True, warnings=False)
-    return value_as_read(written)
+    return _value_as_read(written)
+
+
+def _core_as_read(core: object, *, plain: bool) -> Any:
+    """Return a core schema whose serializer writes what pydantic reads, for `_value_as_read`.
+
+    The aliases are those of validation, and no field is excluded.
+
+    Args:
+        core: The core schema.
+        plain: Whether values are written as their types are, without the serializers of the user.
+    """
+    if isinstance(core, (list, tuple)):
+        return type(core)(_core_as_read(each, plain=plain) for each in core)
+    if not isinstance(core, Mapping):
+        return core
+    found = {
+        key: each if key in _NO_SCHEMAS else _core_as_read(each, plain=plain)
+        for key, each in core.items()
+        if key not in _EXCLUSIONS
+        and not (plain and key == "serialization" and is_of_user(each.get("function")))
+    }
+    fields = found.get("fields")
+    if isinstance(fields, dict):
+        found["fields"] = {name: _written_where_read(name, field) for name, field in fields.items()}
+    elif isinstance(fields, list):  # those of a dataclass are a list, and their names another one
+        found["fields"] = [
+            _written_where_read(each["name"], each) if isinstance(each, dict) else each for each in fields
+        ]
+    return found
+
+
+_EXCLUSIONS = {"serialization_exclude", "serialization_exclude_if"}
+_NO_SCHEMAS = {"config", "default", "expected", "members", "metadata"}
+_PATH = "\0"
+"""Begins a key that stands for an alias path."""
+
+
+def _written_where_read(name: str, field: Mapping[str, Any]) -> JsonObject:
+    path, _ = paths_of(field, name)
+    alias = path[0] if len(path) == 1 else _PATH + json.dumps(path)
+    return {**field, "serialization_alias": alias}
+
+
+def _value_as_read(value: object) -> object:
+    r"""Return a value that such a serializer has written, with the fields at their alias paths.
+
+    >>> _value_as_read({'\0["a", 1]': 2, '\0["a", 0, "b"]': 3})
+    {'a': [{'b': 3}, 2]}
+    """
+    if isinstance(value, list):
+        return [_value_as_read(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for key, each in value.items():
+        path = json.loads(key[1:]) if key.startswith(_PATH) else [key]
+        within: Any = found
+        for step, following in pairwise(path):
+            within = _child(within, step, [] if isinstance(following, int) else {})
+        _child(within, path[-1], _value_as_read(each))
+    return found
+
+
+def _child(within: dict[str, object] | list[object], step: Any, new: object) -> object:
+    """Return the value at a step of an object or array, which is `new` if there is none."""
+    if isinstance(within, dict):
+        return within.setdefault(step, new)
+    within += [None] * (step + 1 - len(within))
+    within[step] = new if within[step] is None else within[step]
+    return within[step]

@@ -19,7 +19,7 @@ from structkit.schema.python.calls import called_function
 from structkit.schema.python.core_schema import NO_JSON, Core, branches_of, inner_schema, name_of
 from structkit.schema.python.temporal import JsonObject, unsupported
 
-__all__ = ["check_unions", "or_hidden", "possible_members"]
+__all__ = ["check_unions", "possible_members", "with_remedy_of_default"]
 
 _IGNORED = frozenset({"ref", "metadata", "serialization", "title", "cls", "config", "schema"})
 """Keys of a core schema that do not change which texts it accepts, or that are compared by themselves."""
@@ -322,7 +322,7 @@ def possible_members(described: JsonObject) -> JsonObject:
     return {**described, "anyOf": possible} if possible else described
 
 
-def or_hidden(schema: Core, described: JsonObject) -> JsonObject:
+def with_remedy_of_default(schema: Core, described: JsonObject) -> JsonObject:
     """Return the schema of a field, with one more remedy if the field has a default and its type no JSON form."""
     cause = str(described.get(UNSUPPORTED))
     if schema.get("type") != "default" or NO_JSON not in cause:

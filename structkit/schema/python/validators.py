@@ -22,7 +22,7 @@ from structkit.schema.python.calls import new_validator
 from structkit.schema.python.core_schema import function_of
 from structkit.unenforced import Unenforced
 
-__all__ = ["PartValidator", "is_of_path", "own_functions"]
+__all__ = ["PartValidator", "is_of_path", "is_of_user", "own_functions"]
 
 _Core: TypeAlias = "Mapping[str, Any]"
 
@@ -262,6 +262,16 @@ def is_of_path(error: OSError) -> bool:
     )
 
 
+def is_of_user(function: object) -> bool:
+    """Return whether a core schema has a function of a user, rather than of pydantic or structkit, or none.
+
+    >>> is_of_user(print), is_of_user(is_of_path), is_of_user(None)
+    (True, False, False)
+    """
+    owner = getattr(function, "func", function)  # of a partial function
+    return owner is not None and str(getattr(owner, "__module__", "")).partition(".")[0] not in _NOT_OF_USERS
+
+
 def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
     for keyword, called, does in (
         ("validator", function_of(core), "runs when the value is complete"),
@@ -271,7 +281,7 @@ def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
             continue
         owner = getattr(called, "func", called)  # of a partial function
         name = str(getattr(owner, "__qualname__", type(owner).__qualname__))
-        if str(getattr(owner, "__module__", "")).partition(".")[0] not in _NOT_OF_USERS:
+        if is_of_user(called):
             yield Unenforced(path, keyword, f"{name.rpartition('<locals>.')[2]} {does}")
         elif check := _CHECKS_OF_PYDANTIC.get(name, _CHECKS_OF_PYDANTIC.get(name.rpartition(".")[2])):
             yield Unenforced(path, keyword, check)
