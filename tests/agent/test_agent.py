@@ -537,7 +537,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
             r"for an MCP server, give its tools\(\)",
         ),
         (lambda m: sk.Agent(m, tools=None), TypeError, "list of functions, not None$"),
-        (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write \[weather\]"),
+        (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write tools=\[weather\]"),
         (
             lambda m: sk.Agent(m, tools=[weather], output_type=Callish),
             sk.AgentError,
