@@ -31,7 +31,7 @@ from structkit.targets.specs import Choice, JsonSchema, Regex
 from structkit.targets.targets import AnyTarget, read_target
 from tests.languages import vocabulary
 from tests.schema.values import schemas
-from tests.shared import SHARED
+from tests.shared import ALL, SHARED
 
 V = vocabulary(b'{"', b'": ', b", ", b'": "', b"true", b'"a"', b"12", b'{"a": ')
 LIMITS = Limits(schema_nodes=20_000, nfa_states=20_000)
@@ -385,7 +385,7 @@ def test_another_process_loads_the_guide_and_builds_the_same_rules(folder: Path)
 
 def test_the_rules_of_a_grammar_have_equal_numbers_in_each_process() -> None:
     """The order of sets of texts differs between processes, and so does that of Lark's tables."""
-    names = ["blocks", "statements", *(["sql"] if SQL.exists() else [])]
+    names = ["blocks", "statements", *(["sql"] if ALL and SQL.exists() else [])]
     code = (
         "from structkit.automaton.link import start_building\n"
         "from tests import test_warm\n"

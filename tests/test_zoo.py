@@ -21,7 +21,7 @@ from tests.shared import cases
 from tests.zoo import KINDS, REFUSED, ZOO
 from tests.zoo.specimen import dump
 
-WALKS = cases(6, of=200)
+WALKS = cases(4, of=200)
 LONG = 24
 """Bytes after which a walk prefers closing brackets."""
 ROUND_TRIPS = 10

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field, field_validator
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
+from tests.shared import cases
 
 PEOPLE = [
     "Ana Souza, 34, works as a nurse in Porto.",
@@ -47,7 +48,7 @@ def demo():
     return sk.load()
 
 
-@pytest.mark.parametrize("size", [1, 3, 8])
+@pytest.mark.parametrize("size", [3, 8, 1][: cases(1, of=3)])
 @pytest.mark.parametrize("forced", [True, False])
 def test_a_batch_gives_the_values_of_single_calls(demo, size: int, forced: bool) -> None:
     one_by_one = [sk.generate(demo, prompt, Person, fast_forward=forced) for prompt in PEOPLE]

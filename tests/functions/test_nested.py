@@ -128,8 +128,8 @@ def calls_in(value: object) -> list[sk.Call[object]]:
 @pytest.mark.parametrize("target", TARGETS, ids=range(len(TARGETS)))
 def test_nothing_runs_and_every_call_is_typed(target: Any) -> None:
     made = [
-        *sk.sample(target, n=cases(8, of=20)),
-        *(sk.extract(RandomModel(seed, brevity=4), "x", target, max_tokens=400) for seed in range(3)),
+        *sk.sample(target, n=cases(5, of=20)),
+        *(sk.extract(RandomModel(seed, brevity=4), "x", target, max_tokens=400) for seed in range(cases(2, of=3))),
     ]
     calls = [call for value in made for call in calls_in(value)]
     assert calls

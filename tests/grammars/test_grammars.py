@@ -104,7 +104,7 @@ def test_the_oracle_accepts_random_texts(language: str) -> None:
     texts = [
         random_text(guide(language), source, budget)
         for budget in (5, 20, 80, 200)
-        for _ in range(cases(6 if language in FEW else 20, of=80))
+        for _ in range(cases(4 if language in FEW else 12, of=80))
     ]
     for text in texts:
         try:

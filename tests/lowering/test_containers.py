@@ -78,7 +78,7 @@ def test_counts_of_keys_in_any_order_have_no_dead_end(declared: int, other: obje
                 schema,
                 text,
             )
-        for seed in range(cases(2, of=5)):
+        for seed in range(cases(1, of=5)):
             random, cursor, written = Random(seed), guide.cursor(), bytearray()
             budget = cursor.min_tokens_to_end() + random.randrange(40)
             while not cursor.is_accepting:

@@ -20,8 +20,9 @@ from structkit.models.text.function import FunctionModel
 from structkit.models.text.scored import ScoredText, ScoredToken
 from structkit.targets.targets import AnyTarget, read_target
 from structkit.vocabulary.vocabulary import byte_vocabulary
+from tests.shared import cases
 
-RUNS = int(os.environ.get("STRUCTKIT_RANDOM_RUNS", "300"))
+RUNS = int(os.environ.get("STRUCTKIT_RANDOM_RUNS", cases(150, of=300)))
 """Runs of the test; 1,000 take half a minute."""
 
 

@@ -59,17 +59,17 @@ def test_lookarounds_of_patterns(pattern: str, accepted: str, rejected: str) -> 
     ("pattern", "letters"),
     [
         (_URL, "a.-:/ ("),
-        (f"https?:\\/\\/(www\\.)?{_URL}", "https://www.a."),
         (_WORDS, "a-1"),
         (r"^.{1,30}(?<!\.)(/.*)?$", "a./"),
         (r"\b[^\]]--[a]\B", "a-]b"),
-    ],
+        (f"https?:\\/\\/(www\\.)?{_URL}", "https://www.a."),
+    ][: cases(4, of=5)],
 )
 def test_patterns_of_schemas(pattern: str, letters: str) -> None:
     dfa = regular_dfa(parse(pattern, search=True, unicode=True), Limits(work=10**9))
     chance = random.Random(1)
     found = set()
-    for _ in range(cases(300, of=3000)):
+    for _ in range(cases(200, of=3000)):
         text = "".join(chance.choices(letters, k=chance.randrange(20)))
         found.add(expected := bool(re.search(pattern, text)))
         assert dfa.accepts(text.encode()) == expected, text

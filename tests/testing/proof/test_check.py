@@ -77,7 +77,7 @@ def test_arguments_of_a_wrong_type_are_named(function: Any, arguments: dict[str,
 
 
 def test_a_type_without_counterexamples() -> None:
-    count = cases(60, of=200)
+    count = cases(40, of=200)
     report = sk.check(Person, n=count)
     assert report.ok, str(report)
     assert (report.n, report.counterexamples, report.rejections) == (count, (), ())
@@ -108,7 +108,7 @@ def test_generated_and_rejected_texts_are_found_and_shrunk() -> None:
 
 
 def test_the_same_seed_gives_the_same_report() -> None:
-    assert sk.check(Person, n=30, seed=3) == sk.check(Person, n=30, seed=3)
+    assert sk.check(Person, n=12, seed=3) == sk.check(Person, n=12, seed=3)
 
 
 def test_a_check_that_tries_nothing_in_time_is_not_ok() -> None:
@@ -131,7 +131,7 @@ def test_valid_and_not_generated_texts_are_found(monkeypatch: pytest.MonkeyPatch
 
 
 def test_rejections_by_validators_are_counted_separately() -> None:
-    report = sk.check(list[Range], n=cases(60, of=200))
+    report = sk.check(list[Range], n=cases(40, of=200))
     assert report.ok, str(report)
     (refusal,) = report.rejections
     assert refusal.path == "$[]"
@@ -185,11 +185,11 @@ def test_other_spellings_are_not_counterexamples() -> None:
         def double(self) -> int:
             return 2 * self.a
 
-    report = sk.check(Shown, n=50)
+    report = sk.check(Shown, n=cases(20, of=50))
     assert report.ok, str(report)
     assert "not checked" in report.note
-    assert sk.check(set[float], n=cases(20, of=50)).ok
-    assert sk.check(list[Decimal], n=cases(20, of=50)).ok
+    assert sk.check(set[float], n=cases(10, of=50)).ok
+    assert sk.check(list[Decimal], n=cases(10, of=50)).ok
 
 
 def test_a_custom_narrower_schema_is_intended() -> None:
@@ -213,7 +213,7 @@ def test_a_custom_narrower_schema_is_intended() -> None:
     ids=json.dumps,
 )
 def test_schemas_without_counterexamples(schema: dict[str, Any]) -> None:
-    report = sk.check(schema, n=cases(40, of=100))
+    report = sk.check(schema, n=cases(30, of=100))
     assert report.ok, str(report)
     assert report.validated > 20
 
@@ -222,7 +222,7 @@ def test_keywords_validated_afterwards_give_no_counterexamples() -> None:
     loose = sk.JsonSchema(
         {"type": "array", "items": {"type": "boolean"}, "not": {"uniqueItems": True}}, strict=False
     )
-    report = sk.check(loose, n=cases(50, of=100))
+    report = sk.check(loose, n=cases(30, of=100))
     assert report.ok, str(report)
     assert report.rejected > 10
 
@@ -256,7 +256,7 @@ class Outer(BaseModel):
 @pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
 @pytest.mark.parametrize("order", ["declared", "any"])
 def test_every_json_style_of_a_call(null: NullFields, whitespace: Whitespace, order: Order) -> None:
-    count = cases(20, of=40)
+    count = cases(12, of=40)
     report = sk.check(Outer, n=count, null=null, whitespace=whitespace, order=order)
     assert report.ok, str(report)
     assert report.validated > count // 2 and not report.note
@@ -266,7 +266,7 @@ def test_the_json_style_of_the_class_is_used() -> None:
     @sk.json_style(whitespace="compact", null="omit")
     class Short(Outer): ...
 
-    report = sk.check(Short, n=40)
+    report = sk.check(Short, n=cases(15, of=40))
     assert report.ok, str(report)
 
 
