@@ -129,7 +129,10 @@ def calls_in(value: object) -> list[sk.Call[object]]:
 def test_nothing_runs_and_every_call_is_typed(target: Any) -> None:
     made = [
         *sk.sample(target, n=cases(5, of=20)),
-        *(sk.extract(RandomModel(seed, brevity=4), "x", target, max_tokens=400) for seed in range(cases(2, of=3))),
+        *(
+            sk.extract(RandomModel(seed, brevity=4), "x", target, max_tokens=400)
+            for seed in range(cases(2, of=3))
+        ),
     ]
     calls = [call for value in made for call in calls_in(value)]
     assert calls

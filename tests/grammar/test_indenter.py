@@ -86,7 +86,11 @@ def test_the_texts_are_those_of_lark(name: str, parser: str, lexer: str) -> None
     grammar = sk.Grammar(text, parser=parser, lexer=lexer, postlex=postlex)  # type: ignore[arg-type, call-overload]
     guide = sk.compile(grammar, _V)
     lark = Lark(text, parser=parser, lexer=lexer, postlex=postlex)  # type: ignore[arg-type]
-    wrong = [each for each in _texts(name, cases(1_000, of=3_000)) if _accepts(guide, each) != _lark_accepts(lark, each)]
+    wrong = [
+        each
+        for each in _texts(name, cases(1_000, of=3_000))
+        if _accepts(guide, each) != _lark_accepts(lark, each)
+    ]
     assert wrong == []
     assert sum(_lark_accepts(lark, each) for each in _texts(name, 300)) > 3
 

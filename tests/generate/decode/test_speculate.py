@@ -275,9 +275,7 @@ OPTIONS: list[dict[str, object]] = [
 
 @pytest.mark.parametrize(
     ("options", "size"),
-    [(options, size) for size in (4, 1) for options in OPTIONS][
-        : cases(len(OPTIONS), of=2 * len(OPTIONS))
-    ],
+    [(options, size) for size in (4, 1) for options in OPTIONS][: cases(len(OPTIONS), of=2 * len(OPTIONS))],
     ids=str,
 )
 def test_drafts_do_not_change_the_results_of_the_demo_model(

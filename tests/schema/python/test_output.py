@@ -61,7 +61,9 @@ from tests.shared import cases
 def test_pydantic_accepts_the_values_of_the_nodes(name: str, defaults: Literal["always", "may_omit"]) -> None:
     output: OutputType[object] = OutputType.of(SUPPORTED[name], policy=JsonStyle(defaults=defaults))
 
-    @settings(max_examples=cases(6, of=12), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=cases(6, of=12), deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
     @given(st.data())
     def law(data: st.DataObject) -> None:
         value = output.parse(json.dumps(data.draw(values_of(output.document)), ensure_ascii=False))
