@@ -131,6 +131,11 @@ class Target(ABC, Generic[T_co]):
         """Whether each text is a JSON object or a JSON array."""
         return False
 
+    @property
+    def can_be_number(self) -> bool:
+        """Whether some text is a JSON number."""
+        return False
+
     @abstractmethod
     def description(self) -> str | None:
         """Return the text after "Answer with" in a prompt; `None` to omit it."""

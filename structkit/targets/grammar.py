@@ -21,6 +21,7 @@ from structkit.grammar.syntax.indenter import read_indenter
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer, Parser, Priority, TreeTransformer
 from structkit.limits import Limits
 from structkit.schema.markers.grammar import described_with
+from structkit.targets.mistakes import reject_value
 from structkit.targets.python_call import PythonCall
 from structkit.targets.specs import Choice, Regex, TextTarget
 
@@ -175,10 +176,14 @@ class Grammar(TextTarget[T_co]):
 
         Raises:
             GrammarError: The grammar is invalid, a terminal is not regular, or no text is in the language.
+            SchemaError: A hole is no target.
             LimitExceeded: The grammar is too large.
             OSError: The file cannot be read.
+            TypeError: The text is neither a text nor a path, or the transformer is a class.
         """
         _check_values(syntax, value, uses_lark=bool(value == "tree" or transformer or holes), postlex=postlex)
+        if isinstance(transformer, type):
+            raise TypeError(f"the transformer is a class; pass an object of it, {transformer.__name__}()")
         path = _path(text)
         self._set(
             text=str(text) if path is None else _read(path),
@@ -297,6 +302,11 @@ def _as_json(value: object) -> object:
 
 
 def _hole(rule: str, target: object) -> Hole:
+    try:
+        reject_value(target)
+    except SchemaError as error:
+        error.place = f"holes[{rule!r}]"
+        raise
     if isinstance(target, Regex):
         return Hole(rule, pattern=target.pattern)
     if isinstance(target, Choice) and target.is_raw:
@@ -313,6 +323,8 @@ def _path(text: str | os.PathLike[str]) -> str | None:
     if isinstance(text, os.PathLike):
         return os.fspath(text)
     if not isinstance(text, str):
-        raise TypeError(f"a grammar is a str or a path, not {type(text).__name__}")
+        is_lark = isinstance(getattr(text, "source_grammar", None), str)
+        remedy = "pass its source_grammar, and the arguments it has" if is_lark else "pass the text or a Path"
+        raise TypeError(f"a grammar is a str or a path, not {type(text).__name__}; {remedy}")
     is_name = "\n" not in text and text.endswith((".lark", ".gbnf", ".kbnf"))
     return text if is_name and ":" not in text[2:] else None

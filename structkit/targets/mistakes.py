@@ -45,6 +45,8 @@ def _remedy(target: object) -> str | None:
         return _remedy_of_items(list(target))
     if isinstance(target, re.Pattern):
         return f"write structkit.Regex({shorten_repr(repr(target.pattern))})"
+    if not isinstance(target, type) and isinstance(getattr(target, "source_grammar", None), str):
+        return "write structkit.Grammar(...) with the source_grammar and the arguments of the Lark object"
     if isinstance(target, (bytes, int, float)):
         return "pass a type, a function, a JSON Schema as a dict, structkit.Regex(...) or structkit.Choice([...])"
     if not isinstance(target, type) and hasattr(target, "vocabulary") and hasattr(target, "session"):

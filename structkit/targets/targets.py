@@ -19,6 +19,7 @@ from structkit.error_notes import safe_str
 from structkit.errors import UnsupportedKeyword
 from structkit.functions.output import FunctionOutput, function_form
 from structkit.functions.signature import Signature, is_function, read_signature, reject_callable_object
+from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.gbnf import CONTROL
 from structkit.grammar.syntax.holes import fill
 from structkit.limits import Limits
@@ -28,8 +29,7 @@ from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.regex.nodes import EMPTY, LiteralText, Node, RuleRef, Rules
 from structkit.regex.pattern.parse import parse as parse_pattern
 from structkit.rejected import Rejected
-from structkit.schema.ir.descend import descend, make_resolver
-from structkit.schema.ir.nodes import Array, Const, Document, Object, Ref, Union
+from structkit.schema.ir.nodes import Document
 from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.json_schema.validate import check
 from structkit.schema.markers.annotations import has_annotation
@@ -45,6 +45,7 @@ from structkit.schema.view.describe import describe
 from structkit.schema.view.optional import is_optional_at
 from structkit.targets.base import RulesOptions, Target
 from structkit.targets.grammar import Grammar
+from structkit.targets.kinds import can_be_number, is_container
 from structkit.targets.mistakes import reject_value
 from structkit.targets.python_call import PythonCall, PythonCallTarget
 from structkit.targets.rule_reader import RuleReader
@@ -240,7 +241,11 @@ class _TypeTarget(Target[object]):
 
     @property
     def is_container(self) -> bool:
-        return _is_container(self.output.document)
+        return is_container(self.output.document)
+
+    @property
+    def can_be_number(self) -> bool:
+        return can_be_number(self.output.document)
 
     def validators(self) -> PartValidator:
         return self.output.validators
@@ -306,7 +311,11 @@ class _SchemaTarget(Target[object]):
 
     @property
     def is_container(self) -> bool:
-        return _is_container(self.document)
+        return is_container(self.document)
+
+    @property
+    def can_be_number(self) -> bool:
+        return can_be_number(self.document)
 
     def description(self) -> str:
         return f"JSON of this type:\n{describe(self.document)}"
@@ -375,6 +384,10 @@ class _ChoiceTarget(Target[object]):
     def is_json(self) -> bool:
         return not self.spec.is_raw
 
+    @property
+    def can_be_number(self) -> bool:
+        return any(text[-1:].isdigit() for text in self.spec.values_by_text())
+
     def description(self) -> str:
         texts = list(self.spec.values_by_text())
         # Texts that contain a separator are quoted, so that their ends are visible.
@@ -396,8 +409,18 @@ class _GrammarTarget(Target[object]):
     def json_schema(self) -> dict[str, object]:
         return {"type": "string"}
 
+    @cached_property
+    def source(self) -> GrammarSource:
+        """The grammar, in which no text continues the number of a hole."""
+        source = self.spec.source
+        holes = tuple(
+            replace(hole, can_be_number=hole.has_own_rules and self.holes[hole.rule].can_be_number)
+            for hole in source.holes
+        )
+        return source if holes == source.holes else replace(source, holes=holes)
+
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
-        return fill(self.spec.source.rules, self._hole_rules(style))
+        return fill(self.source.rules, self._hole_rules(style))
 
     @cached_property
     def holes(self) -> dict[str, Target[object]]:
@@ -446,10 +469,11 @@ class _GrammarTarget(Target[object]):
         if not self.spec.source.lark.is_dynamic:
             raise ValueError("rules are streamed for parser='earley' with a dynamic lexer only")
         holes = fill(Rules(EMPTY, {}), self._hole_rules(style))
-        return RuleReader(self.spec.source, rules, holes, self._fill)
+        return RuleReader(self.source, rules, holes, self._fill)
 
     def _hole_rules(self, style: RulesOptions) -> dict[str, Rules]:
-        return {rule: hole.rules(**style) for rule, hole in self.holes.items()}
+        called = {hole.rule for hole in self.source.holes if hole.has_own_rules}
+        return {rule: hole.rules(**style) for rule, hole in self.holes.items() if rule in called}
 
     @property
     def is_json(self) -> bool:
@@ -460,11 +484,3 @@ class _GrammarTarget(Target[object]):
         for rule, hole in self.holes.items():
             lines.append(f"where {rule} is {hole.description() or hole.name}")
         return "\n".join(lines)
-
-
-def _is_container(document: Document) -> bool:
-    nodes = descend(document.root, (), make_resolver(document.definitions))
-    return all(
-        isinstance(node, (Object, Array, Ref, Union)) or (isinstance(node, Const) and node.text[0] in "{[")
-        for node in nodes
-    )

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, RootModel, TypeAdapter, field_validator
 import structkit as sk
 from structkit.cli import main
 from structkit.grammar.syntax.lark_grammar import Lexer
+from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.shared import SHARED
 
@@ -68,6 +69,29 @@ def test_a_bug_in_a_transformer_is_raised() -> None:
 
     with pytest.raises(AttributeError, match="missing"):
         sk.extract(ScriptedModel(["1"]), "One", sk.Grammar(SUM, transformer=Broken()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"holes": {"start": "Person"}},
+            "at `holes\\['start'\\]`:\n  invalid target 'Person'\n  pass the class Person",
+        ),
+        ({"transformer": Transformer}, "the transformer is a class; pass an object of it"),
+        ({"text": Lark('start: "a"')}, "not Lark; pass its source_grammar"),
+        ({"text": b"start: A"}, "not bytes; pass the text or a Path"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((sk.SchemaError, TypeError), match=message):
+        sk.Grammar(**{"text": "%ignore / /", **arguments})
+
+
+def test_a_lark_object_is_no_target() -> None:
+    with pytest.raises(sk.SchemaError, match="write structkit"):
+        read_target(Lark('start: "a"'))
 
 
 def test_limits_and_encodings(tmp_path: Path) -> None:
@@ -353,6 +377,41 @@ def test_each_text_with_holes_has_values() -> None:
     for seed in range(10):
         tree = sk.extract(RandomModel(seed=seed), "Tea", grammar, max_tokens=60)
         assert isinstance(tree.children[0].children[0], Order)
+
+
+@pytest.mark.parametrize(
+    ("rule", "hole", "valid", "invalid"),
+    [
+        ('start: e ["7"]', int, ["5", "57"], []),
+        ('start: e [".5"]', int, ["5", "12"], ["5.5"]),
+        ('start: e [".x"] "."?', int, ["5", "5.", "5.x."], []),
+        ('start: e ["e3"]', float, ["1.5"], ["1.5e3"]),
+        ('start: e ["7"]', Literal["a", 5], ['"a"', "5"], ["57"]),
+        ('start: e ["7"]', Literal["a", "b"], ['"a"', '"b"7'], []),
+        ("start: e f", str, ['"a"5'], []),
+        ('start: e ["x"]', sk.Regex("[a-z]+"), ["ab", "abx"], []),
+        ('start: e ["c"]', sk.Regex("a|ab"), ["a", "ac"], ["ab", "abc"]),
+        ('start: e ["b"]', sk.Choice(["a", "aa"]), ["a", "aa", "ab", "aab"], []),
+        ('start: e ["7"]', sk.Choice([1, 12]), ["1", "12"], ["17", "127"]),
+        ('start: e ["7"]', {"type": ["integer", "boolean"]}, ["5", "true"], []),
+    ],
+    ids=str,
+)
+def test_no_text_continues_a_hole_that_lark_reads_as_longer(
+    rule: str, hole: Any, valid: list[str], invalid: list[str]
+) -> None:
+    """Each text that is allowed has a value, because Lark divides it as the guide does."""
+    holes = {"e": hole} | ({"f": int} if "f" in rule else {})
+    grammar = sk.Grammar(rule, holes=holes, value="tree")
+    for text in valid:
+        assert accepts(grammar, text) and isinstance(read_target(grammar).parse(text), Tree), text
+    for text in invalid:
+        assert not accepts(grammar, text), text
+
+
+def test_holes_that_continue_each_other_are_refused() -> None:
+    with pytest.raises(sk.GrammarError, match="put a separator between them"):
+        sk.compile(sk.Grammar("start: e f", holes={"e": int, "f": float}), byte_vocabulary())
 
 
 def test_a_validator_of_a_hole_is_asked_again() -> None:

@@ -33,6 +33,7 @@ class Terminal(CachedHash):
         is_ignored: Whether it may stand between other terminals.
         first: The characters that its texts can begin with, if it has no `edges`.
         extending: The characters with which a text of it may continue, if it has no `edges`.
+        longer: What must not match behind a text of it, if it has no `edges`: Lark would read a longer text.
         lexer_after: The class of the lexer behind it, for a grammar with a lexer.
     """
 
@@ -42,6 +43,7 @@ class Terminal(CachedHash):
     is_ignored: bool = False
     first: CharClass = field(default=ANY, compare=False)
     extending: CharClass = field(default=CharClass(()), compare=False)
+    longer: TerminalAutomaton | None = field(default=None, compare=False)
     lexer_after: int = 0
 
 

@@ -19,6 +19,7 @@ from structkit.grammar.rules.context import (
     NONE,
     Context,
     Contexts,
+    Exit,
     Layout,
     exits,
     overlap,
@@ -118,8 +119,9 @@ def constrain(
     work = work or Work(limits.work)
     ahead = Following(graphs, start, work)
     following = ahead.characters
-    terminals = [terminal for terminal in following if terminal.edges is not None]
-    automata = tuple(terminal.edges for terminal in terminals if terminal.edges is not None)
+    requiring = {terminal: terminal.edges or terminal.longer for terminal in following}
+    terminals = [terminal for terminal, automaton in requiring.items() if automaton is not None]
+    automata = tuple(automaton for automaton in requiring.values() if automaton is not None)
     behind = tuple(number for number, automaton in enumerate(automata) if automaton.looks_behind)
     for terminal, after in following.items():
         if (not complete or terminal.is_ignored) and overlap([terminal.extending], after):
@@ -180,6 +182,8 @@ class _Product:
         """Return whether an end of the terminal requires something of the text behind it."""
         automaton, number = terminal.edges, self.reader.numbers[terminal.name]
         start = self.contexts.start()
+        if terminal.longer is not None:
+            return self.behind_plain(terminal) != start
         return automaton is not None and any(
             self.contexts.after(start, number, way, self.following[terminal]) != start
             for state in automaton.states
@@ -431,7 +435,17 @@ class _Product:
                     f"the terminal before {terminal.name} would be longer if `{chr(code_point)}` followed, and "
                     f"{terminal.name} can begin with it; put a separator between them"
                 )
-        return [(terminal, self.number(nothing))]
+        return [(terminal, self.number(self.behind_plain(terminal)))]
+
+    def behind_plain(self, terminal: Terminal) -> Context:
+        """Return the context behind a terminal whose texts are not known character by character."""
+        start = self.contexts.start()
+        if terminal.longer is None or self.complete:
+            return start
+        longer = Exit(never=terminal.longer.threads.start())
+        return self.contexts.after(
+            start, self.reader.numbers[terminal.name], longer, self.following[terminal]
+        )
 
     def read_token(self, terminal: Terminal, before: Context) -> Iterator[tuple[Terminal, int]]:
         """Read a token of the lexer."""

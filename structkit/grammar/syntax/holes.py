@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from structkit.grammar.rules.cfg import Terminal
-from structkit.regex.charset import ANY, char_class
+from structkit.regex.charset import char_class
 from structkit.regex.nodes import CharClass, LiteralText, Node, RuleRef, Rules
+from structkit.regex.pattern.program import read_pattern
+from structkit.regex.pattern.threads import TerminalAutomaton, build_terminal
 from structkit.regex.walk import map_children
 
 __all__ = ["Hole", "fill", "hole_terminal", "lark_definitions", "with_prefix"]
 
-_JSON_FIRST = char_class((ord(first),) * 2 for first in '"{[-0123456789tfn')
+_JSON_FIRST = char_class((ord(first),) * 2 for first in '"{[tfn')
+_JSON_FIRST_WITH_NUMBERS = char_class((ord(first),) * 2 for first in '"{[-0123456789tfn')
 
 _JSON_RULES = r"""
 _hole_value: _HOLE_STRING | _HOLE_NUMBER | _HOLE_WORD | _hole_object | _hole_array
@@ -42,22 +46,29 @@ class Hole:
 
     Attributes:
         rule: The name of the rule.
-        pattern: The pattern of its texts, for texts that are not JSON.
-        options: The possible texts, for a choice.
+        pattern: The pattern of its texts, for texts that are not JSON. Lark reads them as those of any terminal.
+        options: The possible texts, for a choice; also read by Lark.
         functions: The names of the functions, for calls in Python notation.
+        can_be_number: Whether a text can be a JSON number, which characters behind it could continue.
     """
 
     rule: str
     pattern: str | None = None
     options: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
+    can_be_number: bool = False
+
+    @property
+    def has_own_rules(self) -> bool:
+        """Whether the texts are those of the rules that `fill` adds; otherwise Lark's definition is exact."""
+        return self.pattern is None and not self.options
 
     @property
     def first(self) -> CharClass:
         """The characters that the texts can begin with, or more."""
         if self.functions:
             return char_class((ord(name[0]),) * 2 for name in self.functions)
-        return _JSON_FIRST if self.pattern is None and not self.options else ANY
+        return _JSON_FIRST_WITH_NUMBERS if self.can_be_number else _JSON_FIRST
 
 
 def lark_definitions(holes: Iterable[Hole]) -> str:
@@ -83,8 +94,15 @@ def _alternatives(texts: Iterable[str]) -> str:
 
 
 def hole_terminal(hole: Hole) -> Terminal:
-    """Return the terminal of a hole, a call of the rules that `fill` adds."""
-    return Terminal(hole.rule, RuleRef(_name(hole.rule)), first=hole.first)
+    """Return the terminal of a hole with rules of its own, a call of the rules that `fill` adds."""
+    longer = _longer_number() if hole.can_be_number else None
+    return Terminal(hole.rule, RuleRef(_name(hole.rule)), first=hole.first, longer=longer)
+
+
+@cache
+def _longer_number() -> TerminalAutomaton:
+    """Return the automaton of what continues a number: Lark reads a longer number then, and not what follows."""
+    return build_terminal(read_pattern(r"[0-9]|\.[0-9]|[eE][+\-]?[0-9]"))
 
 
 def fill(rules: Rules, languages: Mapping[str, Rules]) -> Rules:

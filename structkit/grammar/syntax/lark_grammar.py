@@ -251,7 +251,7 @@ class LarkGrammar:
                     )
             production = tuple(terminals[s.name] if s.is_term else s.name for s in rule.expansion)
             rules.setdefault(rule.origin.name, []).append(production)
-        rules.update((hole.rule, [(hole_terminal(hole),)]) for hole in self.holes)
+        rules.update((hole.rule, [(hole_terminal(hole),)]) for hole in self.holes if hole.has_own_rules)
         whole, gap, start = "$text", "$gap", self.options.start
         rules[whole] = [(start, gap)]
         rules[gap] = [(), *((gap, terminal) for terminal in ignored)]
