@@ -49,6 +49,7 @@ class GrammarSource:
         options: The arguments of Lark; other syntaxes only have `start`.
         holes: The rules that are defined elsewhere.
         limits: Bounds on the size of the grammar.
+        labelled: Whether rules may end with labels; see `structkit.grammar.rules.network.rules_of`.
     """
 
     text: str
@@ -57,6 +58,7 @@ class GrammarSource:
     options: LarkOptions = field(default_factory=LarkOptions)
     holes: tuple[Hole, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    labelled: bool = True
 
     @cached_property
     def lark(self) -> LarkGrammar:
@@ -86,7 +88,7 @@ class GrammarSource:
         """
         try:
             with collection_paused():
-                rules = rules_of(self.cfg, self.limits)
+                rules = rules_of(self.cfg, self.limits, labelled=self.labelled)
         except (UnseparatedTerminals, GuardedRecursion, UnbalancedIndent) as error:
             raise self.error(str(error)) from None
         except LimitExceeded as error:

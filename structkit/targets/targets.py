@@ -70,7 +70,6 @@ AnyTarget: TypeAlias = (
 )
 """Any input of `read_target`."""
 
-
 NO_TARGET: Any = ...
 """The target of a call without one, so that a misspelt `target` is named as such, and not as a missing argument."""
 
@@ -411,13 +410,24 @@ class _GrammarTarget(Target[object]):
 
     @cached_property
     def source(self) -> GrammarSource:
-        """The grammar, in which no text continues the number of a hole."""
+        """The grammar, in which no text continues the number of a hole; the texts of holes may have to be distinct."""
         source = self.spec.source
         holes = tuple(
             replace(hole, can_be_number=hole.has_own_rules and self.holes[hole.rule].can_be_number)
             for hole in source.holes
         )
-        return source if holes == source.holes else replace(source, holes=holes)
+        is_plain = not any(hole.has_own_rules for hole in holes)
+        return source if is_plain else replace(source, holes=holes, labelled=False)
+
+    @cached_property
+    def _narrow_source(self) -> GrammarSource:
+        """The grammar in which Lark reads only texts of their targets as holes."""
+
+        def accepts(rule: str, text: str) -> bool:
+            return not isinstance(self.holes[rule].parse(text), Rejected)
+
+        holes = tuple(replace(hole, accepts=partial(accepts, hole.rule)) for hole in self.source.holes)
+        return replace(self.source, holes=holes)
 
     def rules(self, **style: Unpack[RulesOptions]) -> Rules:
         return fill(self.source.rules, self._hole_rules(style))
@@ -444,7 +454,11 @@ class _GrammarTarget(Target[object]):
         except RuntimeError as error:  # lark-parser/lark#1576: no tree of a text that is in the language
             return Rejected((), str(error), error)
         if (rejected := self._fill(tree, text, context)) is not None:
-            return rejected
+            # Lark may have chosen a hole of another type.
+            other = self._narrow_source.lark.find_tree(text)
+            if other is None or self._fill(other, text, context) is not None:
+                return rejected
+            tree = other
         if spec.transformer is not None:
             try:
                 return lark.transform(tree, spec.transformer)
@@ -469,7 +483,7 @@ class _GrammarTarget(Target[object]):
         if not self.spec.source.lark.is_dynamic:
             raise ValueError("rules are streamed for parser='earley' with a dynamic lexer only")
         holes = fill(Rules(EMPTY, {}), self._hole_rules(style))
-        return RuleReader(self.source, rules, holes, self._fill)
+        return RuleReader(self._narrow_source, rules, holes, self._fill)
 
     def _hole_rules(self, style: RulesOptions) -> dict[str, Rules]:
         called = {hole.rule for hole in self.source.holes if hole.has_own_rules}

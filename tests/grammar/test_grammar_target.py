@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import random
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,7 @@ from structkit.cli import main
 from structkit.grammar.syntax.lark_grammar import Lexer
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from tests.grammars.walk import random_text
 from tests.shared import SHARED
 
 SUM = 'start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]+/\n%ignore " "\n'
@@ -407,6 +409,43 @@ def test_no_text_continues_a_hole_that_lark_reads_as_longer(
         assert accepts(grammar, text) and isinstance(read_target(grammar).parse(text), Tree), text
     for text in invalid:
         assert not accepts(grammar, text), text
+
+
+class Note(BaseModel):
+    text: str
+
+
+@pytest.mark.parametrize("rule", ["start: (e | f)+", "start: (f | e)+", 'start: e* | f+ | "{}"'])
+def test_a_hole_of_the_type_of_its_text_is_chosen(rule: str) -> None:
+    grammar = sk.Grammar(rule, holes={"e": Order, "f": Note}, value="tree")
+    note, order = Note(text="x"), Order(item="y", count=1)
+    for values in ([note], [order], [note, note], [order, order], [order, note]):
+        text = "".join(json.dumps(value.model_dump()) for value in values)
+        if accepts(grammar, text):
+            tree = sk.extract(ScriptedModel([text]), "x", grammar)
+            assert [hole.children[0] for hole in tree.children] == values
+
+
+@pytest.mark.parametrize("texts", [dict[str, int], set[int], list[str]], ids=str)
+def test_texts_with_distinct_parts_behind_an_open_terminal_end_within_their_budget(texts: Any) -> None:
+    """The terminal before the hole has ends that differ in what may follow."""
+    grammar = sk.Grammar('start: /[a-z]+/? "," e\n%ignore /[ ,]+/', holes={"e": texts}, value="tree")
+    guide, target = sk.compile(grammar, byte_vocabulary(), cache=False), read_target(grammar)
+    for seed in range(4):
+        text = random_text(guide, random.Random(seed), 30)
+        assert isinstance(target.parse(text), Tree), text
+    assert guide.cursor().min_tokens_to_end() == 3
+
+
+class Queries(BaseModel):
+    query: Annotated[str, sk.Grammar('start: /[a-z]+/ ("," /[a-z]+/)* x?\nx: /[0-9]+/\n%ignore / +/')]
+    counts: dict[str, int]
+
+
+def test_a_field_of_a_grammar_beside_distinct_keys_ends_within_its_budget() -> None:
+    guide = sk.compile(Queries, byte_vocabulary(), cache=False)
+    for seed in range(4):
+        Queries.model_validate_json(random_text(guide, random.Random(seed), 60))
 
 
 def test_holes_that_continue_each_other_are_refused() -> None:

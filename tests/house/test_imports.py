@@ -143,6 +143,7 @@ IMPORTERS = {
         "grammar/syntax/indenter.py",
         "grammar/syntax/lalr.py",
         "grammar/syntax/lark_grammar.py",
+        "grammar/syntax/lark_parser.py",
     },
     "jinja2": {"models/llama_cpp/tokenizer.py"},
     "jsonschema": {"schema/json_schema/validate.py"},

@@ -57,6 +57,8 @@ def constrain_tokens(
     indenting: Indenting | None = None,
     blocks: Set[str] = frozenset(),
     limits: Limits = Limits(),  # noqa: B008
+    *,
+    labelled: bool = True,
 ) -> tuple[Variants, tuple[str, ...]]:
     """Return rules whose tokens are those of a lexer, and the terminals of which they lack texts.
 
@@ -69,6 +71,7 @@ def constrain_tokens(
         indenting: The indenter, if there is one.
         blocks: The rules that an indent begins.
         limits: Bounds on the states of the rules, and on the work.
+        labelled: Whether rules end with labels; see `Variants`.
 
     Raises:
         LimitExceeded: The rules with what their terminals require are too large.
@@ -85,7 +88,7 @@ def constrain_tokens(
         )
         product.reserve = int(reserve * limits.work)
         try:
-            variants = product.run(start, blocks)
+            variants = product.run(start, blocks, labelled=labelled)
         except _TooManyRequirements:
             work.left = int(_SECOND * limits.work)
             continue
@@ -101,6 +104,7 @@ def constrain(
     complete: bool,
     limits: Limits = Limits(),  # noqa: B008
     work: Work | None = None,
+    labelled: bool = True,
 ) -> tuple[dict[str, Graph], str]:
     """Return rules without requirements at the ends of terminals, and the name of the first one.
 
@@ -111,6 +115,7 @@ def constrain(
             terminals never do.
         limits: Bounds on the states of the rules.
         work: What the work is taken from; by default that of the limits.
+        labelled: Whether rules end with labels; see `Variants`.
 
     Raises:
         LimitExceeded: The rules with what their terminals require are too large.
@@ -134,7 +139,7 @@ def constrain(
     product = _Product(graphs, contexts, reader, following, complete, limits, work, ahead)
     if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
-    variants = product.run(start)
+    variants = product.run(start, labelled=labelled)
     return variants.run(), variants.start
 
 
@@ -206,7 +211,7 @@ class _Product:
             self.known.append(context)
         return number
 
-    def run(self, start: str, blocks: Set[str] = frozenset()) -> Variants:
+    def run(self, start: str, blocks: Set[str] = frozenset(), *, labelled: bool) -> Variants:
         first = self.contexts.start()
         if self.lexing is not None:
             first = first._replace(lexer=self.lexing.first)
@@ -228,7 +233,7 @@ class _Product:
         if self.indenting is not None:
             pending = [context.layout.pending for context in self.known]
             layouts = Layouts(pending, blocks, self.indenting.tab_length)
-        return Variants(self.explored, entry, allowed, layouts)
+        return Variants(self.explored, entry, allowed, layouts, labelled=labelled)
 
     def enter(self, entry: Entry) -> None:
         """Explore a rule behind a context."""

@@ -74,8 +74,14 @@ _WORK = 20
 """Work on the automata of all rules, as a multiple of the states that one rule may have; each takes about 0.1 µs."""
 
 
-def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
+def rules_of(cfg: Cfg, limits: Limits = Limits(), *, labelled: bool = True) -> Rules:  # noqa: B008
     """Return the language of a grammar. No rule calls itself before a byte is read, and no rule is empty.
+
+    Args:
+        cfg: The grammar.
+        limits: Bounds on sizes.
+        labelled: Whether rules may end with labels, as few other rules do: a language that also has distinct texts may
+            not have labels.
 
     Raises:
         LimitExceeded: The rules, or their automata together, are too large.
@@ -89,7 +95,7 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
         return Rules(NEVER, {})
     cfg = without_unit_cycles(cfg)
     if cfg.lexing is not None:
-        return _lexed_rules(cfg, limits)
+        return _lexed_rules(cfg, limits, labelled=labelled)
     graphs = left_corner_graphs(cfg, limits.nfa_states // 8)
     if not graphs:
         return Rules(EMPTY, {})
@@ -108,7 +114,9 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
             complete = cfg.ending == "dynamic_complete"
             is_large = sum(len(graph.moves) for graph in inlined.values()) > _MAX_MULTIPLIED
             multiplied = small_graphs(cfg) if is_large else inlined
-            product, entry = constrain(multiplied, first, complete=complete, limits=limits, work=budget)
+            product, entry = constrain(
+                multiplied, first, complete=complete, limits=limits, work=budget, labelled=labelled
+            )
             if is_large and entry != first:
                 rules = {name: _node(trim(graph)) for name, graph in _merged(product, entry).items()}
                 _check_work(rules, limits)
@@ -130,12 +138,14 @@ def rules_of(cfg: Cfg, limits: Limits = Limits()) -> Rules:  # noqa: B008
     return _from(cfg, entry, rules)
 
 
-def _lexed_rules(cfg: Cfg, limits: Limits) -> Rules:
+def _lexed_rules(cfg: Cfg, limits: Limits, *, labelled: bool) -> Rules:
     """Return the language of a grammar with a lexer."""
     graphs = small_graphs(cfg)
     if not graphs or cfg.lexing is None:
         return Rules(EMPTY, {})
-    variants, narrowed = constrain_tokens(graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks, limits)
+    variants, narrowed = constrain_tokens(
+        graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks, limits, labelled=labelled
+    )
     first = variants.start
     if cfg.indenting is not None or variants.size > _MAX_EAGER:
         unlisted = None if cfg.indenting is None else _UNLISTED

@@ -124,6 +124,7 @@ class Variants:
         start: The first rule.
         allowed: The contexts with which it may end.
         layouts: What the columns of the indenter decide; `None` without an indenter.
+        labelled: Whether rules end with labels. Otherwise a rule has a variant for each of its ends.
 
     Attributes:
         start: The name of the first rule, which is without labels.
@@ -137,7 +138,11 @@ class Variants:
         start: Entry,
         allowed: Collection[int],
         layouts: Layouts | None = None,
+        *,
+        labelled: bool = True,
     ) -> None:
+        self._max_ends = MAX_LABEL + 1 if labelled else 1
+        self._labelled = labelled
         self.start = "$start"
         self.size = sum(each.size for each in explored.values())
         self._explored = explored
@@ -335,6 +340,8 @@ class Variants:
         A rule with one end needs no label, except for the characters that can follow it.
         """
         own = {end: number for number, end in enumerate(ends)}
+        if not self._labelled:
+            following = {}
         behind: dict[int, dict[int, list[int]]] = {
             target: {} for _, symbol, target in graph.moves if isinstance(symbol, str)
         }
@@ -358,11 +365,11 @@ class Variants:
         for source, symbol, target in graph.moves:
             if isinstance(symbol, str):
                 found = sorted(behind[target])
-                for part in range(0, len(found), MAX_LABEL + 1):
-                    chosen = tuple(found[part : part + MAX_LABEL + 1])
+                for part in range(0, len(found), self._max_ends):
+                    chosen = tuple(found[part : part + self._max_ends])
                     name = self._variant(symbol, chosen)
                     entry = self._keys[self._callees[symbol][0]].entry
-                    if len(chosen) == 1 and not self._explored[entry].following:
+                    if len(chosen) == 1 and not (self._labelled and self._explored[entry].following):
                         result.moves += [(source, name, after) for after in behind[target][chosen[0]]]
                         continue
                     behind_call = returned.get((target, chosen))

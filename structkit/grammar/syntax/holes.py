@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structkit.grammar.rules.cfg import Terminal
 from structkit.regex.charset import char_class
@@ -14,30 +15,29 @@ from structkit.regex.pattern.program import read_pattern
 from structkit.regex.pattern.threads import TerminalAutomaton, build_terminal
 from structkit.regex.walk import map_children
 
-__all__ = ["Hole", "fill", "hole_terminal", "lark_definitions", "with_prefix"]
+if TYPE_CHECKING:
+    from lark import Lark
+
+__all__ = ["Hole", "fill", "hole_terminal", "lark_definitions", "set_matchers", "with_prefix"]
 
 _JSON_FIRST = char_class((ord(first),) * 2 for first in '"{[tfn')
 _JSON_FIRST_WITH_NUMBERS = char_class((ord(first),) * 2 for first in '"{[-0123456789tfn')
 
-_JSON_RULES = r"""
-_hole_value: _HOLE_STRING | _HOLE_NUMBER | _HOLE_WORD | _hole_object | _hole_array
-_hole_object: "{" _HOLE_SPACE? (_hole_pair ("," _HOLE_SPACE? _hole_pair)*)? "}"
-_hole_pair: _HOLE_STRING _HOLE_SPACE? ":" _HOLE_SPACE? _hole_value _HOLE_SPACE?
-_hole_array: "[" _HOLE_SPACE? (_hole_item ("," _HOLE_SPACE? _hole_item)*)? "]"
-_hole_item: _hole_value _HOLE_SPACE?
-_HOLE_STRING: /"(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/
-_HOLE_NUMBER: /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+\-]?[0-9]+)?/
-_HOLE_WORD: "true" | "false" | "null"
-_HOLE_SPACE: /[ \t\r\n]+/
-"""
-
 _PYTHON_RULES = r"""
 _literal_arguments: _literal_argument ("," _LITERAL_SPACE? _literal_argument)* | "**" _literal_object
 _literal_argument: _LITERAL_NAME "=" _literal_value
+_literal_value: _LITERAL_STRING | _LITERAL_NUMBER | _LITERAL_WORD | _literal_object | _literal_array
+_literal_object: "{" _LITERAL_SPACE? (_literal_pair ("," _LITERAL_SPACE? _literal_pair)*)? "}"
+_literal_pair: _LITERAL_STRING _LITERAL_SPACE? ":" _LITERAL_SPACE? _literal_value _LITERAL_SPACE?
+_literal_array: "[" _LITERAL_SPACE? (_literal_item ("," _LITERAL_SPACE? _literal_item)*)? "]"
+_literal_item: _literal_value _LITERAL_SPACE?
 _LITERAL_NAME: /[^\W\d]\w*/
-""" + _JSON_RULES.replace("_hole_", "_literal_").replace("_HOLE_", "_LITERAL_").replace(
-    '"true" | "false" | "null"', '"True" | "False" | "None"'
-)
+_LITERAL_STRING: /"(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/
+_LITERAL_NUMBER: /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+\-]?[0-9]+)?/
+_LITERAL_WORD: "True" | "False" | "None"
+_LITERAL_SPACE: /[ \t\r\n]+/
+"""
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class Hole:
         options: The possible texts, for a choice; also read by Lark.
         functions: The names of the functions, for calls in Python notation.
         can_be_number: Whether a text can be a JSON number, which characters behind it could continue.
+        accepts: Whether a JSON text is one of the target; `None` lets Lark read any JSON.
     """
 
     rule: str
@@ -57,11 +58,17 @@ class Hole:
     options: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     can_be_number: bool = False
+    accepts: Callable[[str], bool] | None = field(default=None, compare=False)
 
     @property
     def has_own_rules(self) -> bool:
         """Whether the texts are those of the rules that `fill` adds; otherwise Lark's definition is exact."""
         return self.pattern is None and not self.options
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the texts are JSON."""
+        return self.has_own_rules and not self.functions
 
     @property
     def first(self) -> CharClass:
@@ -71,9 +78,12 @@ class Hole:
         return _JSON_FIRST_WITH_NUMBERS if self.can_be_number else _JSON_FIRST
 
 
-def lark_definitions(holes: Iterable[Hole]) -> str:
-    """Return the definitions of holes in a Lark grammar, which accept at least the texts of their targets."""
-    lines, values = [""], set()
+def lark_definitions(holes: Sequence[Hole]) -> str:
+    """Return the definitions of holes in a Lark grammar, which accept at least the texts of their targets.
+
+    The terminals of JSON have no pattern that is used; see `set_matchers`.
+    """
+    lines = [""]
     for hole in holes:
         if hole.pattern is not None:
             pattern = hole.pattern.replace("/", r"\/").replace("\n", r"\n")
@@ -82,15 +92,53 @@ def lark_definitions(holes: Iterable[Hole]) -> str:
             lines.append(f"{hole.rule}: {_alternatives(hole.options)}")
         elif hole.functions:
             lines.append(f'{hole.rule}: ({_alternatives(hole.functions)}) "(" _literal_arguments? ")"')
-            values.add(_PYTHON_RULES)
         else:
-            lines.append(f"{hole.rule}: _hole_value")
-            values.add(_JSON_RULES)
-    return "\n".join([*lines, *sorted(values), ""])
+            lines.append(f"{hole.rule}: {_json_terminal(hole)}\n{_json_terminal(hole)}: /[^.]|[.]/")
+    if any(hole.functions for hole in holes):
+        lines.append(_PYTHON_RULES)
+    return "\n".join([*lines, ""])
 
 
 def _alternatives(texts: Iterable[str]) -> str:
     return " | ".join(json.dumps(text, ensure_ascii=False) for text in texts)
+
+
+def set_matchers(lark: Lark, holes: Iterable[Hole]) -> None:
+    """Let Lark's dynamic lexer read JSON where the grammar has holes of JSON."""
+    found = {_json_terminal(each): _JsonPattern(each.accepts) for each in holes if each.is_json}
+    if found:
+        parser: Any = lark.parser
+        parser.parser.term_matcher.__self__.regexps.update(found)
+
+
+@dataclass(frozen=True)
+class _JsonPattern:
+    """A JSON text, with the methods of `re.Pattern` and `re.Match` that Lark calls."""
+
+    accepts: Callable[[str], bool] | None
+
+    def match(self, text: str, start: int = 0) -> _JsonMatch | None:
+        try:
+            _, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return None
+        found = _JsonMatch(text[start:end], end)
+        return found if self.accepts is None or self.accepts(found.text) else None
+
+
+class _JsonMatch(NamedTuple):
+    text: str
+    position: int
+
+    def group(self, _number: int) -> str:
+        return self.text
+
+    def end(self) -> int:
+        return self.position
+
+
+def _json_terminal(hole: Hole) -> str:
+    return f"_HOLE_{hole.rule.upper()}"
 
 
 def hole_terminal(hole: Hole) -> Terminal:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +33,7 @@ from structkit.grammar.syntax.lalr import (
     tokens_of,
     with_terminals,
 )
+from structkit.grammar.syntax.lark_parser import build_parser, without_interegular
 from structkit.limits import Limits
 from structkit.regex.charset import char_class
 from structkit.regex.nodes import EMPTY, CharClass
@@ -193,7 +193,7 @@ class LarkGrammar:
                 if self.options.lexer in ("dynamic", "dynamic_complete"):
                     EarleyRegexpMatcher(self.lexer_conf)  # type: ignore[no-untyped-call]
                 else:
-                    with _without_interegular():
+                    with without_interegular():
                         BasicLexer(self.lexer_conf)
 
         options = self.options
@@ -392,7 +392,7 @@ class LarkGrammar:
     def _parser(self) -> Lark:
         lark = self.lark
         with _loading:
-            return _built(lark)
+            return build_parser(lark, self.holes)
 
     def tokens(self, text: str) -> list[tuple[str, str]]:
         """Return the terminal and the text of each token that Lark reads, with the one that its LALR parser refuses."""
@@ -403,7 +403,7 @@ class LarkGrammar:
         _ = self.lark  # errors have their places
         with _loading:
             starts = [*dict.fromkeys([self.options.start, *rules])]
-            return DerivationParser(_built(self._load(starts)[0]))
+            return DerivationParser(build_parser(self._load(starts)[0], self.holes))
 
     def derive(self, parser: DerivationParser, text: str, rule: str) -> Derivation | None:
         """Return the derivation of a text; `None` if Lark finds none."""
@@ -428,6 +428,15 @@ class LarkGrammar:
             lark.exceptions.UnexpectedInput: The grammar does not contain the text.
         """
         return self._parser.parse(text)
+
+    def find_tree(self, text: str) -> Tree[Any] | None:
+        """Return Lark's tree of a text; `None` if Lark finds none."""
+        from lark.exceptions import LarkError
+
+        try:
+            return self.parse(text)
+        except (LarkError, RuntimeError):  # lark-parser/lark#1576
+            return None
 
     def transform(self, tree: Tree[Any], transformer: TreeTransformer[T]) -> T:
         """Return what a transformer makes of a tree; its errors are raised as it raised them."""
@@ -464,28 +473,6 @@ class LarkGrammar:
     def error(self, message: str, name: str) -> GrammarError:
         """Return an error at the definition of a name in the grammar, or at its first use."""
         return self._errors.at_name(message, name)
-
-
-def _built(lark: Lark) -> Lark:
-    """Build the parser of a grammar; return the grammar."""
-    from lark import Lark
-
-    with _without_interegular():
-        lark.parser = Lark._build_parser(lark)
-    return lark
-
-
-@contextmanager
-def _without_interegular() -> Iterator[None]:
-    """Let Lark not compare terminals with interegular, which only warns, and fails for some; `_loading` is held."""
-    from lark import lexer
-
-    has_interegular = lexer.has_interegular
-    lexer.has_interegular = False
-    try:
-        yield
-    finally:
-        lexer.has_interegular = has_interegular
 
 
 def _counted(name: str, pattern: str, flags: int) -> Terminal | None:

@@ -199,7 +199,9 @@ class StringLowerer:
             message = "a text of a grammar cannot have other constraints; write them into the grammar"
             raise UnsupportedKeyword("x-structkit-grammar", message, place=path)
         text, file, syntax, options = grammar_parts(given)
-        source = GrammarSource(text, file, syntax, LarkOptions.of(options), limits=self._lowering.limits)
+        source = GrammarSource(
+            text, file, syntax, LarkOptions.of(options), limits=self._lowering.limits, labelled=False
+        )
         name = blake2b(str(given).encode(), digest_size=8).hexdigest()
         rules = with_prefix(source.rules, f"grammar:{name}:")
         self._lowering.rules.update(
