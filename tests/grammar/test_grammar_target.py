@@ -448,6 +448,14 @@ def test_a_field_of_a_grammar_beside_distinct_keys_ends_within_its_budget() -> N
         Queries.model_validate_json(random_text(guide, random.Random(seed), 60))
 
 
+def test_a_number_that_would_be_too_long_for_its_type_is_divided() -> None:
+    grammar = sk.Grammar(
+        "start: e* | f*", lexer="dynamic_complete", holes={"e": str, "f": Literal[5]}, value="tree"
+    )
+    found = sk.extract(ScriptedModel(["555"]), "x", grammar)
+    assert [hole.children for hole in found.children] == [[5], [5], [5]]
+
+
 def test_holes_that_continue_each_other_are_refused() -> None:
     with pytest.raises(sk.GrammarError, match="put a separator between them"):
         sk.compile(sk.Grammar("start: e f", holes={"e": int, "f": float}), byte_vocabulary())

@@ -122,8 +122,11 @@ class _JsonPattern:
             _, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             return None
-        found = _JsonMatch(text[start:end], end)
-        return found if self.accepts is None or self.accepts(found.text) else None
+        if self.accepts is None:
+            return _JsonMatch(text[start:end], end)
+        shortest = start + 1 if text[end - 1].isdigit() else end  # a part of a number is one, too
+        ends = range(end, shortest - 1, -1)
+        return next((_JsonMatch(text[start:at], at) for at in ends if self.accepts(text[start:at])), None)
 
 
 class _JsonMatch(NamedTuple):
