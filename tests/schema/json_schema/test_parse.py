@@ -239,6 +239,14 @@ def test_unresolved_references_are_rejected(reference: str) -> None:
         ),
         ({"type": "array", "minItems": 1, "items": False}, "$[0]"),
         ({"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "boolean"}}, "$"),
+        *(
+            ({"type": "array", "maxItems": 4, "uniqueItems": True, "contains": each, "minContains": 3}, "$")
+            for each in (
+                {"const": "a"},
+                {"type": ["boolean"]},
+                {"type": "integer", "minimum": 1, "maximum": 2},
+            )
+        ),
         ({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "$.a"),
         ({"anyOf": [False, {"type": "null", "const": 1}]}, "$"),
         ({"type": "object", "minProperties": 2, "propertyNames": {"const": "a"}}, "$"),
