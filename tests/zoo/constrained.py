@@ -136,7 +136,15 @@ CONSTRAINED: Kind = {
     "Predicate": Specimen(
         Annotated[int, at.Predicate(lambda value: value > 3)], [5], ['"x"'], limits=_ANY, checked=True
     ),
-    "Not(Predicate)": Specimen(Annotated[str, at.Not(str.islower)], ["A"], ["1"], limits=_ANY, checked=True),
+    "Not(Predicate)": Specimen(
+        Annotated[int, at.Not(lambda value: value > 3)], [2], ['"x"'], limits=_ANY, checked=True
+    ),
+    "Predicate(str.islower)": Specimen(at.LowerCase[str], ["a1"], ['"aB"', '"1"', '""', "1"]),
+    "Not(str.islower)": Specimen(Annotated[str, at.Not(str.islower)], ["A", "1"], ['"a"', "1"]),
+    "two predicates": Specimen(
+        Annotated[str, at.Predicate(str.isalpha), at.Predicate(str.istitle)], ["Ab"], ['"ab"', '"A1"', '"AB"']
+    ),
+    "Predicate(math.isfinite)": Specimen(at.IsFinite[float], [1.5], ['"x"', "null"]),
     "AfterValidator(partial(f, le=5))": Specimen(
         Annotated[int, AfterValidator(partial(_same, le=5))],
         [9, 3],

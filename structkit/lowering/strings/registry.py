@@ -18,11 +18,12 @@ from structkit.lowering.strings.binary import (
 )
 from structkit.lowering.strings.network import email, ip_address, ip_interface, ip_network, name_email, url
 from structkit.lowering.strings.rfc import KNOWN_FORMATS
+from structkit.lowering.strings.str_methods import cased_texts, valid_texts
 from structkit.lowering.strings.temporal import dates, datetimes, durations, times
-from structkit.regex.charset import char_class, complement
-from structkit.regex.nodes import LiteralText, Node, Repeat, choice
+from structkit.regex.nodes import LiteralText, Node, choice
 from structkit.regex.pattern.parse import parse
 from structkit.regex.substring import substrings
+from structkit.schema.ir.keywords import STR_METHODS
 from structkit.schema.ir.nodes import Format
 from structkit.schema.markers.quote import QUOTE_FORMAT
 
@@ -90,19 +91,6 @@ def _zones() -> Node:
     return choice(map(LiteralText, sorted(zoneinfo.available_timezones())))
 
 
-@lru_cache(maxsize=2)
-def _cased(*, upper: bool) -> Node:
-    """Return the texts of characters that `str.upper` (or `str.lower`) does not change."""
-    change = str.upper if upper else str.lower
-    letters = map(chr, range(_CASELESS))
-    changed = [code for code, letter in enumerate(letters) if change(letter) != letter]
-    return Repeat(complement(char_class((code, code) for code in changed)))
-
-
-_CASELESS = 0x20000
-"""First code point above all characters with a case."""
-
-
 _PYTHON_FORMATS: Mapping[str, Callable[..., Node]] = MappingProxyType(
     {
         "python:base64": base64,
@@ -118,15 +106,16 @@ _PYTHON_FORMATS: Mapping[str, Callable[..., Node]] = MappingProxyType(
         "python:ip-address": ip_address,
         "python:ip-interface": ip_interface,
         "python:ip-network": ip_network,
-        "python:lower": partial(_cased, upper=False),
+        "python:lower": partial(cased_texts, upper=False),
         "python:name-email": name_email,
         "python:quote": substrings,
         "python:time": times,
         "python:timedelta": durations,
-        "python:upper": partial(_cased, upper=True),
+        "python:upper": partial(cased_texts, upper=True),
         "python:url": url,
         "python:uuid": _uuid,
         "python:zone": _zones,
+        **{f"python:{method}": partial(valid_texts, method) for method in STR_METHODS},
     }
 )
 """The formats of Python types, and functions from their arguments to their languages."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from structkit.regex.charset import DIGIT, char_class, complement, intersection, union
 from structkit.regex.nodes import CharClass
 
-__all__ = ["Dialect", "UncertainClass", "property_class", "shorthand"]
+__all__ = ["Dialect", "UncertainClass", "classes_by", "property_class", "shorthand"]
+
+K = TypeVar("K")
 
 Dialect: TypeAlias = Literal["python", "ecma", "rust"]
 """The engine that defines a class: Python's `re` for `str`, ECMA-262, or the consensus of `re` and Rust's `regex`."""
@@ -128,20 +130,12 @@ def _consensus(letter: str) -> UncertainClass:
         return UncertainClass(complement(union([complement(space), char_class([(0x1C, 0x1F)])])), space)
     if letter == "d":
         return UncertainClass(DIGIT, union([category("Nd"), category("Cn")]))
-    letters = char_class(_runs(str.isalpha, _LETTERS_END))
+    letters = classes_by(str.isalpha)[True]
     uncertain = [category(name) for name in ("M", "N", "Pc", "Cn")]
     return UncertainClass(
         union([letters, DIGIT, char_class([(0x5F, 0x5F)])]),
         union([_python_class("w"), _LETTERLIKE, *uncertain]),
     )
-
-
-def _runs(predicate: Callable[[str], bool], end: int) -> Iterator[tuple[int, int]]:
-    """Iterate over the runs of characters below `end` that satisfy `predicate`."""
-    for satisfied, codes in groupby(range(end), key=lambda code: predicate(chr(code))):
-        if satisfied:
-            run = list(codes)
-            yield run[0], run[-1]
 
 
 _LONG_NAMES = {
@@ -157,23 +151,28 @@ _LONG_NAMES = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=1)
-def _categories() -> dict[str, CharClass]:
-    runs: dict[str, list[tuple[int, int]]] = {}
+@lru_cache(maxsize=16)
+def classes_by(property_of: Callable[[str], K]) -> Mapping[K, CharClass]:
+    """Return the characters by a property that Python's tables of Unicode have of each.
+
+    >>> classes_by(str.isascii)[True]
+    CharClass(ranges=((0, 127),))
+    """
+    runs: dict[K, list[tuple[int, int]]] = {}
     for start, end in _MANY_CATEGORIES:
         code = start
-        for name, members in groupby(map(unicodedata.category, map(chr, range(start, end)))):
+        for value, members in groupby(map(property_of, map(chr, range(start, end)))):
             length = sum(1 for _ in members)
-            runs.setdefault(name, []).append((code, code + length - 1))
+            runs.setdefault(value, []).append((code, code + length - 1))
             code += length
     for start, end in _ONE_CATEGORY:
-        runs.setdefault(unicodedata.category(chr(start)), []).append((start, end - 1))
-    return {name: char_class(ranges) for name, ranges in runs.items()}
+        runs.setdefault(property_of(chr(start)), []).append((start, end - 1))
+    return {value: char_class(ranges) for value, ranges in runs.items()}
 
 
 _MANY_CATEGORIES = ((0, _LETTERS_END), (0xE0000, 0xE1000), (0xFFF00, 0x100000), (0x10FF00, 0x110000))
 _ONE_CATEGORY = ((_LETTERS_END, 0xE0000), (0xE1000, 0xF0000), (0xF0000, 0xFFF00), (0x100000, 0x10FF00))
-"""Code points that are unassigned or private: reading the category of each takes most of the time."""
+"""Code points that are unassigned or private: reading a property of each takes most of the time."""
 
 
 @lru_cache(maxsize=64)
@@ -188,7 +187,7 @@ def category(name: str) -> CharClass:
     """
     name = name.rpartition("=")[2] if name.lower().startswith(("gc=", "general_category=")) else name
     name = _LONG_NAMES.get(name.lower().replace(" ", "_"), name)
-    table = _categories()
+    table = classes_by(unicodedata.category)
     if name == "LC":
         return union([table["Lu"], table["Ll"], table["Lt"]])
     if len(name) == 1 and name in "LMNPSZC":

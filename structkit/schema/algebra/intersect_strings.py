@@ -10,8 +10,10 @@ from math import prod
 from structkit.errors import UnsupportedKeyword
 from structkit.schema.algebra.ranges import intersect_numbers, min_defined
 from structkit.schema.ir.constructors import string
+from structkit.schema.ir.keywords import STR_METHODS
 from structkit.schema.ir.nodes import Format, Integer, Never, Number, Schema, String, Union
 from structkit.schema.ir.path import SchemaPath
+from structkit.schema.markers.quote import QUOTE_FORMAT
 
 __all__ = [
     "alternation",
@@ -81,13 +83,15 @@ def intersect_strings(left: String, right: String, path: SchemaPath) -> String:
     """Return the strings in both nodes: the narrower lengths, all patterns, and all formats.
 
     Raises:
-        UnsupportedKeyword: The nodes have two different formats of Python types, or two different contents.
+        UnsupportedKeyword: The nodes have two different formats of which one is of the values of a Python type, or two
+            different contents.
     """
     formats = left.formats if left.formats == right.formats else _both_formats(left, right)
-    if len(formats) > 1 and any(":" in each.name for each in formats):
+    of_values = [each for each in formats if each.name not in _OF_TEXTS]
+    if len(of_values) > 1 and any(":" in each.name for each in of_values):
         raise UnsupportedKeyword(
             "format",
-            f"the combination of the formats '{left.format}' and '{right.format}' is not supported; keep one",
+            f"the combination of the formats '{of_values[0]}' and '{of_values[1]}' is not supported; keep one",
             place=path.text,
         )
     if left.content is not None and right.content is not None and left.content != right.content:
@@ -110,7 +114,12 @@ def _both_formats(left: String, right: String) -> tuple[Format, ...]:
     found = {*left.formats, *right.formats}
     names = {each.name for each in found}
     needed = (each for each in found if names.isdisjoint(_NARROWER.get(each.name, ())))
-    return tuple(sorted(needed, key=lambda each: (each.name, each.arguments)))
+    # The lowering finds a quote in the first place.
+    return tuple(sorted(needed, key=lambda each: (each.name != QUOTE_FORMAT, each.name, each.arguments)))
+
+
+_OF_TEXTS = {QUOTE_FORMAT, "python:lower", "python:upper", *(f"python:{name}" for name in STR_METHODS)}
+"""Formats of Python types whose values are the texts themselves."""
 
 
 _NARROWER = {

@@ -29,6 +29,7 @@ __all__ = [
     "PYDANTIC_CONSTRAINTS",
     "PYTHON_FORMATS",
     "STRIPPED_PATTERN",
+    "STR_METHODS",
     "TYPE_KEYWORDS",
     "UNSUPPORTED",
     "JsonType",
@@ -227,6 +228,12 @@ PYTHON_FORMATS: Mapping[str, Format | None] = MappingProxyType(
 
 `None` means that the format is ignored: it allows every string, or other keywords describe the type.
 """
+
+STR_METHODS: tuple[str, ...] = (
+    *("isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "isidentifier"),
+    *("islower", "isnumeric", "isprintable", "isspace", "istitle", "isupper"),
+)
+"""Methods of `str` that are true for some texts; each is also a format of Python types, such as `python:isdigit`."""
 
 PATTERN_ENGINES: Mapping[str, Literal["python", "rust"]] = MappingProxyType(
     {"(?#python)": "python", "(?#rust)": "rust"}

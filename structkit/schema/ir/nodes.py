@@ -168,7 +168,7 @@ class String(_Node):
     content: Schema | None = None
     """The schema of the JSON document inside the string."""
     more_formats: tuple[Format, ...] = ()
-    """Formats that the string has besides `format`, in the order of their names."""
+    """Formats that the string has besides `format`, in the order of their names; a quote is never one of them."""
 
     @property
     def formats(self) -> tuple[Format, ...]:

@@ -111,12 +111,10 @@ def push_constraint(schema: Core, definitions: Mapping[str, Core] = MappingProxy
         constrained = None if constrained is None else _constrained(constrained, name, value, schema)
     if constrained is None:
         return None
-    metadata = schema.get("metadata")
-    updates = metadata.get("pydantic_js_updates", {}) if isinstance(metadata, dict) else {}
+    metadata = cast("dict[str, object]", schema.get("metadata", {}))
+    updates = cast("JsonObject", metadata.get("pydantic_js_updates", {}))
     others = {key: value for key, value in updates.items() if key not in _PUSHABLE}
-    if not others:
-        return constrained
-    return {"type": "default", "schema": constrained, "metadata": {"pydantic_js_updates": others}}
+    return {"type": "default", "schema": constrained, "metadata": {**metadata, "pydantic_js_updates": others}}
 
 
 def bounds_of(schema: Core) -> JsonObject:

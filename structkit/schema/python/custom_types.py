@@ -7,48 +7,60 @@ already imported; it provides the allowed values (codes of countries, names of l
 from __future__ import annotations
 
 import enum
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from types import MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
+from typing import cast
 
-from structkit.schema.ir.keywords import CHECKED
-from structkit.schema.python.core_schema import Core, function_of
-from structkit.schema.python.temporal import JsonObject
+from structkit.schema.ir.keywords import CHECKED, STR_METHODS
+from structkit.schema.python.core_schema import Core, function_of, inner_schema
+from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
-__all__ = ["custom_core_schema", "custom_type_schema"]
-
-
-def custom_type_schema(schema: Core) -> JsonObject | None:
-    """Return the JSON Schema of a custom type; `None` for other types.
-
-    >>> custom_type_schema({"type": "int"}) is None
-    True
-    """
-    for owner, known in _known_owners(schema, _TYPES):
-        return _TYPES[known](owner)
-    return None
+__all__ = ["custom_core_schema", "is_of_user", "predicate_schema"]
 
 
 def custom_core_schema(schema: Core) -> Core | None:
-    """Return a core schema that is more precise than the JSON Schema of the type; `None` for other types."""
-    for _, known in _known_owners(schema, _CORES):
-        return _CORES[known](schema)
+    """Return a core schema that is more precise than the JSON Schema of a custom type; `None` for other types.
+
+    It keeps what users add to the JSON Schema of the type.
+
+    >>> custom_core_schema({"type": "int"}) is None
+    True
+    """
+    for function in _functions(schema):
+        if (found := _known_owner(function)) is None:
+            continue
+        owner, known = found
+        inner = _CORES[known](schema) if known in _CORES else _described_as(_TYPES[known](owner))
+        return {"type": "default", "schema": inner, "metadata": _metadata_of_user(schema)}
     return None
 
 
-def _known_owners(schema: Core, table: Mapping[str, object]) -> Iterator[tuple[object, str]]:
-    """Yield the objects whose methods a schema calls, each with the known name of its class or of a base class."""
-    for function in _functions(schema):
-        plain = function.func if isinstance(function, partial) else function
-        method = str(getattr(plain, "__qualname__", "")).partition(".<locals>")[0]
-        name = f"{getattr(plain, '__module__', '')}.{method}".rpartition(".")[0]
-        owner = getattr(plain, "__self__", None)
-        classes = (owner if isinstance(owner, type) else type(owner)).__mro__
-        names = [name, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]
-        found = next((each for each in names if each in table), None)
-        if found is not None:
-            yield function if owner is None else owner, found
+def is_of_user(function: object) -> bool:
+    """Return whether a core schema has a function of a user, rather than of pydantic or structkit, or none.
+
+    >>> is_of_user(print), is_of_user(custom_core_schema), is_of_user(None)
+    (True, False, False)
+    """
+    owner = getattr(function, "func", function)  # of a partial function
+    return owner is not None and str(getattr(owner, "__module__", "")).partition(".")[0] not in _NOT_OF_USERS
+
+
+_NOT_OF_USERS = {"ipaddress", "pydantic", "pydantic_core", "pydantic_extra_types", "structkit"}
+
+
+def _known_owner(function: object) -> tuple[object, str] | None:
+    """Return the object whose method a function is, and the known name of its class or of a base class."""
+    plain = function.func if isinstance(function, partial) else function
+    method = str(getattr(plain, "__qualname__", "")).partition(".<locals>")[0]
+    name = f"{getattr(plain, '__module__', '')}.{method}".rpartition(".")[0]
+    owner = getattr(plain, "__self__", None)
+    classes = (owner if isinstance(owner, type) else type(owner)).__mro__
+    names = [name, *(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)]
+    found = next((each for each in names if each in _CORES or each in _TYPES), None)
+    return None if found is None else (function if owner is None else owner, found)
 
 
 def _functions(schema: Core) -> Iterator[object]:
@@ -64,9 +76,31 @@ def _functions(schema: Core) -> Iterator[object]:
 
 
 def _described_by(schema: Core) -> list[object]:
+    metadata = _metadata(schema)
+    return [each for key in _JSON_FUNCTIONS for each in cast("list[object]", metadata.get(key, []))]
+
+
+def _metadata(schema: Core) -> dict[str, object]:
     metadata = schema.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    return [*known.get("pydantic_js_functions", ()), *known.get("pydantic_js_annotation_functions", ())]
+    return metadata if isinstance(metadata, dict) else {}
+
+
+_JSON_FUNCTIONS = ("pydantic_js_functions", "pydantic_js_annotation_functions")
+
+
+def _metadata_of_user(schema: Core) -> dict[str, object]:
+    """Return the metadata of a custom type without the functions that describe it."""
+    return {
+        key: [each for each in cast("list[object]", value) if _known_owner(each) is None or is_of_user(each)]
+        if key in _JSON_FUNCTIONS
+        else value
+        for key, value in _metadata(schema).items()
+    }
+
+
+def _described_as(described: JsonObject) -> Core:
+    """Return a core schema that pydantic describes by a JSON Schema."""
+    return {"type": "any", "metadata": {"pydantic_js_functions": [lambda schema, handler: described]}}
 
 
 def _parts(schema: object, key: str) -> Iterator[Core]:
@@ -74,18 +108,92 @@ def _parts(schema: object, key: str) -> Iterator[Core]:
     return (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else iter(())
 
 
+# Predicates
+
+
+def predicate_schema(schema: Core) -> JsonObject | None:
+    """Return the schema of the values that a predicate of a type accepts.
+
+    Returns:
+        `None` if the schema is none of a predicate, or only calling the predicate shows what it accepts.
+    """
+    function = function_of(schema)
+    negate = False
+    while (inner := _predicate_in(function)) is not None:
+        negate ^= inner[1]
+        function = inner[0]
+    name = getattr(function, "__name__", None)
+    if function is function_of(schema) or not isinstance(name, str):
+        return None
+    leaf = _checked_value(schema)
+    if name in STR_METHODS and function is getattr(str, name) and _is_text(leaf):
+        return format_schema(name, negate=negate or None)
+    if name in _ABOUT_INFINITY and function is getattr(math, name) and leaf["type"] in _NUMBERS:
+        if (name == "isfinite") is negate:
+            return unsupported("JSON has only finite numbers; remove the predicate")
+        return {"type": ["number", "string"]}
+    return None
+
+
+_ABOUT_INFINITY = ("isfinite", "isinf", "isnan")
+_NUMBERS = ("decimal", "float", "int")
+
+
+def _predicate_in(function: object) -> tuple[object, bool] | None:
+    """Return what a predicate calls, and whether it negates the result; `None` for other objects.
+
+    Pydantic keeps a `Predicate` and a `Not` of annotated-types in the closure of its own function.
+    """
+    if getattr(function, "__qualname__", "") == PREDICATE_FUNCTION and isinstance(function, FunctionType):
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        return (cells["annotation"].cell_contents, False) if "annotation" in cells else None
+    cls = type(function)
+    if cls.__module__ == "annotated_types" and cls.__name__ in ("Not", "Predicate"):
+        return getattr(function, "func", None), cls.__name__ == "Not"
+    return None
+
+
+PREDICATE_FUNCTION = "apply_known_metadata.<locals>.val_func"
+"""The name of the function with which pydantic calls a predicate."""
+
+
+def _checked_value(schema: Core) -> Core:
+    """Return the innermost schema of the value that a function gets, within what does not change the value."""
+    while schema["type"] in _UNCHANGED or _only_checks(schema):
+        steps = [*_parts(schema, "steps")]
+        inner = inner_schema(schema) if not steps else steps[0]
+        if inner is None:
+            break
+        schema = inner
+    return schema
+
+
+_UNCHANGED = frozenset({"default", "json-or-python", "lax-or-strict", "nullable"})
+
+
+def _only_checks(schema: Core) -> bool:
+    """Return whether the functions of a schema are checks of pydantic, which return the value that they get."""
+    if schema["type"] == "chain":
+        return all(map(_only_checks, [*_parts(schema, "steps")][1:]))
+    function = function_of(schema)
+    if schema["type"] == "function-wrap":  # a constraint of strings
+        return getattr(function, "__qualname__", "").startswith("apply_known_metadata.")
+    is_constraint = isinstance(function, partial) and not is_of_user(function)
+    return schema["type"] == "function-after" and (is_constraint or _predicate_in(function) is not None)
+
+
+def _is_text(schema: Core) -> bool:
+    expected = schema.get("expected")
+    if isinstance(expected, list):
+        return all(isinstance(each, str) for each in expected)
+    return schema["type"] == "str" or schema.get("sub_type") == "str"
+
+
 # More precise core schemas
 
 
-def _without_custom_schema(schema: Core) -> Core:
-    """Return the schema without the JSON Schema of its class."""
-    metadata = schema.get("metadata")
-    others = (
-        {key: value for key, value in metadata.items() if key != "pydantic_js_functions"}
-        if isinstance(metadata, dict)
-        else {}
-    )
-    return {**schema, "metadata": others}
+def _without_metadata(schema: Core) -> Core:
+    return {key: value for key, value in schema.items() if key not in ("metadata", "ref")}
 
 
 def _coordinate(schema: Core) -> Core:
@@ -100,8 +208,8 @@ _EXTRA = "pydantic_extra_types"
 _CORES: Mapping[str, Callable[[Core], Core]] = MappingProxyType(
     {
         f"{_EXTRA}.coordinate.Coordinate": _coordinate,
-        f"{_EXTRA}.coordinate.Latitude": _without_custom_schema,
-        f"{_EXTRA}.coordinate.Longitude": _without_custom_schema,
+        f"{_EXTRA}.coordinate.Latitude": _without_metadata,
+        f"{_EXTRA}.coordinate.Longitude": _without_metadata,
     }
 )
 

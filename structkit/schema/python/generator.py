@@ -52,7 +52,7 @@ from structkit.schema.python.core_schema import (
     name_of,
     url_schema,
 )
-from structkit.schema.python.custom_types import custom_core_schema, custom_type_schema
+from structkit.schema.python.custom_types import custom_core_schema, predicate_schema
 from structkit.schema.python.hashable import set_reason, unhashable_type
 from structkit.schema.python.temporal import (
     date_of,
@@ -181,8 +181,6 @@ class _PythonSchema(_WrittenSchema):
         schema = with_restrictions_of_both(schema)
         if not is_readable(schema):
             return unsupported("a pattern of bytes cannot be read from JSON; use Pattern[str]")
-        if (own := custom_type_schema(schema)) is not None:
-            return self._named(schema, own)
         inner = push_constraint(schema, self._cores) or custom_core_schema(schema)
         if inner is None:
             return without_unknown_format(schema, super().generate_inner(schema))
@@ -361,8 +359,9 @@ class _PythonSchema(_WrittenSchema):
         if (reason := unenforceable_reason(schema)) is not None:
             return unsupported(reason)
         described = super().function_after_schema(schema)
-        bounds = bounds_of(schema)
-        return {"allOf": [described, bounds]} if bounds else described
+        others = predicate_schema(schema) or bounds_of(schema)
+        inner = cast("list[object]", described.get("allOf", []))
+        return {**described, "allOf": [*inner, others]} if others else described
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonObject:
         return self._set(schema)

@@ -20,9 +20,10 @@ from structkit.schema.ir.path import path_step
 from structkit.schema.python.aliases import paths_of
 from structkit.schema.python.calls import new_validator
 from structkit.schema.python.core_schema import function_of
+from structkit.schema.python.custom_types import PREDICATE_FUNCTION, is_of_user, predicate_schema
 from structkit.unenforced import Unenforced
 
-__all__ = ["PartValidator", "is_of_path", "is_of_user", "own_functions"]
+__all__ = ["PartValidator", "is_of_path", "own_functions"]
 
 _Core: TypeAlias = "Mapping[str, Any]"
 
@@ -35,10 +36,9 @@ _CONFIGURED = {"model", "dataclass", "typed-dict"}
 _ITEMS = {"list", "set", "frozenset", "generator"}
 _INNER_VALUES = {"items_schema", "keys_schema", "values_schema", "extras_schema"}
 _NO_SCHEMAS = {"default", "definitions", "expected", "members", "metadata", "serialization"}
-_NOT_OF_USERS = {"ipaddress", "pydantic", "pydantic_core", "pydantic_extra_types", "structkit"}
 _CHECKS_OF_PYDANTIC = MappingProxyType(
     {
-        "apply_known_metadata.<locals>.val_func": "Predicate runs when the value is complete",
+        PREDICATE_FUNCTION: "Predicate runs when the value is complete",
         "validate_directory": "whether there is such a directory",
         "validate_file": "whether there is such a file",
         "validate_new": "whether the path is free and its directory exists",
@@ -262,22 +262,12 @@ def is_of_path(error: OSError) -> bool:
     )
 
 
-def is_of_user(function: object) -> bool:
-    """Return whether a core schema has a function of a user, rather than of pydantic or structkit, or none.
-
-    >>> is_of_user(print), is_of_user(is_of_path), is_of_user(None)
-    (True, False, False)
-    """
-    owner = getattr(function, "func", function)  # of a partial function
-    return owner is not None and str(getattr(owner, "__module__", "")).partition(".")[0] not in _NOT_OF_USERS
-
-
 def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
     for keyword, called, does in (
         ("validator", function_of(core), "runs when the value is complete"),
         ("discriminator", core.get("discriminator"), "chooses the type when the value is complete"),
     ):
-        if not callable(called) or _is_value_of_enum(core, called):
+        if not callable(called) or _is_value_of_enum(core, called) or predicate_schema(core) is not None:
             continue
         owner = getattr(called, "func", called)  # of a partial function
         name = str(getattr(owner, "__qualname__", type(owner).__qualname__))

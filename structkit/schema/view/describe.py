@@ -52,6 +52,18 @@ _MAX_DEPTH = 40
 
 _FORMATS = {
     "date-time": "datetime",
+    "python:isalnum": "string of letters and digits",
+    "python:isalpha": "string of letters",
+    "python:isascii": "string of ASCII",
+    "python:isdecimal": "string of decimal digits",
+    "python:isdigit": "string of digits",
+    "python:isidentifier": "identifier",
+    "python:islower": "string in lower case",
+    "python:isnumeric": "string of numeric characters",
+    "python:isprintable": "string of printable characters",
+    "python:isspace": "string of spaces",
+    "python:istitle": "string in title case",
+    "python:isupper": "string in upper case",
     "python:bytes": "string",
     "python:complex": "complex number",
     "python:float-key": "number",
@@ -328,6 +340,8 @@ def _format(given: Format) -> list[str]:
         return ["string", "copied from the text"]
     arguments: dict[str, Any] = dict(given.arguments)
     found = [_FORMATS.get(name, name.removeprefix("python:")).format(arguments.get("version") or "")]
+    if "negate" in arguments:
+        found = [f"string that is no {found[0]}"]
     if name == "python:timedelta":
         arguments = {end: f"{arguments[end] / 1_000_000:g} seconds" for end in arguments}
     if "schemes" in arguments:

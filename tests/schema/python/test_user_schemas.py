@@ -11,16 +11,22 @@ from typing import Annotated, Any, Literal
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import (
+    Base64Str,
     BaseModel,
+    ByteSize,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    ImportString,
     PlainValidator,
+    SecretStr,
     TypeAdapter,
     WithJsonSchema,
     create_model,
 )
 from pydantic_core import CoreSchema
+from pydantic_extra_types.coordinate import Coordinate, Latitude
+from pydantic_extra_types.country import CountryAlpha2
 
 import structkit as sk
 from structkit.testing import byte_vocabulary
@@ -229,6 +235,23 @@ def test_a_format_that_cannot_be_added_is_refused(kind: Any, name: str, message:
         (Annotated[list[int], Field(min_length=2, json_schema_extra={"minItems": 1})], ["[1, 2]"], ["[1]"]),
         (Annotated[dict[str, int], Field(max_length=1, json_schema_extra={"maxProperties": 3})], ["{}"], []),
         (Annotated[Literal[1, 2], Field(json_schema_extra={"enum": [2, 3]})], ["2"], ["1", "3"]),
+        (Annotated[ByteSize, Field(json_schema_extra={"maximum": 5})], ["5"], ["6", "-1"]),
+        (
+            Annotated[ImportString[Any], Field(json_schema_extra={"pattern": "^os"})],
+            ['"os"'],
+            ['"re"', '"."'],
+        ),
+        (Annotated[int | float, Field(ge=3, json_schema_extra={"multipleOf": 2})], ["4"], ["2", "5"]),
+        (
+            Annotated[Base64Str, Field(min_length=1, json_schema_extra={"minLength": 8})],
+            ['"YWFhYQ=="'],
+            ['"YWI="'],
+        ),
+        (
+            Annotated[SecretStr, Field(min_length=2, json_schema_extra={"pattern": "^x"})],
+            ['"xa"'],
+            ['"ab"', '"x"'],
+        ),
     ],
 )
 def test_a_restriction_that_a_user_adds_does_not_replace_that_of_the_type(
@@ -239,6 +262,27 @@ def test_a_restriction_that_a_user_adds_does_not_replace_that_of_the_type(
         cursor = sk.compile(model, byte_vocabulary()).cursor()
         accepted = all(_advanced(cursor, byte) for byte in f'{{"value": {text}}}'.encode())
         assert (accepted and cursor.is_accepting) == (text in yes)
+
+
+def test_what_a_user_adds_to_a_type_with_a_schema_of_its_own() -> None:
+    class Small(ByteSize):
+        @classmethod
+        def __get_pydantic_json_schema__(cls, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+            return {**handler(core), "maximum": 5}
+
+    conditional = {"if": {"minimum": 5}, "then": {"multipleOf": 2}}
+    for target, yes, no in (
+        (Small, "5", "6"),
+        (Annotated[Small, Field(json_schema_extra=conditional)], "4", "5"),
+        (Annotated[ByteSize, WithJsonSchema({"type": "integer", "maximum": 3})], "3", "4"),
+        (Annotated[Latitude, Field(json_schema_extra={"maximum": 5})], "5.0", "6.0"),
+        (Annotated[CountryAlpha2, Field(json_schema_extra={"pattern": "^E"})], '"ES"', '"US"'),
+        (Annotated[Coordinate, Field(json_schema_extra={"properties": {"latitude": {"maximum": 5}}})],
+         '{"latitude": 5.0, "longitude": 0.0}', '{"latitude": 6.0, "longitude": 0.0}'),
+    ):  # fmt: skip
+        reader = sk.compile(dict[str, target], byte_vocabulary()).reader
+        accepted = [reader.accepts(f'{{"a": {text}, "b": {text}}}'.encode()) for text in (yes, no)]
+        assert accepted == [True, False], (target, yes, no)
 
 
 def _advanced(cursor: sk.Cursor, byte: int) -> bool:
