@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import enum
 import re
-from types import MethodType, ModuleType
+import typing
+from collections.abc import Mapping
+from types import MappingProxyType, MethodType, ModuleType
+
+import typing_extensions
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.json_values import repr_of, shorten_repr
@@ -24,9 +29,29 @@ def reject_value(target: object) -> None:
     structkit.errors.SchemaError: invalid target ['yes', 'no']
       one of several texts is structkit.Choice(['yes', 'no'])
     """
+    for module in (typing, typing_extensions, enum):
+        for name, example in _INCOMPLETE.items():
+            if target is getattr(module, name, module):
+                raise SchemaError(f"invalid target {name}, which is no complete type; write {example}")
     remedy = _remedy(target)
     if remedy is not None:
         raise SchemaError(f"invalid target {shorten_repr(repr_of(target))}; {remedy}")
+
+
+_INCOMPLETE: Mapping[str, str] = MappingProxyType(
+    {
+        "Annotated": "the type and its annotations, such as Annotated[int, Field(ge=0)]",
+        "Literal": "its values, such as Literal['yes', 'no']",
+        "Optional": "the type of the value, such as Optional[int]",
+        "Union": "its members, such as Union[int, str]",
+        **{name: f"a class of it, such as class Person({name})" for name in ("NamedTuple", "TypedDict")},
+        **{
+            name: f"a class of it, such as class Colour({name})"
+            for name in ("Enum", "Flag", "IntEnum", "IntFlag", "StrEnum")
+        },
+    }
+)
+"""What to write in place of what only makes types."""
 
 
 def _remedy(target: object) -> str | None:

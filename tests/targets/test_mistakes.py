@@ -9,11 +9,13 @@ import math
 import re
 import sys
 import typing
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol, cast
+from typing import Annotated, Any, ClassVar, Literal, Optional, Protocol, Union, cast
 
 import pytest
+import typing_extensions
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic_core import core_schema
 from typing_extensions import LiteralString, Never, Self
@@ -107,6 +109,19 @@ class Empty(BaseModel):
         (sk.Regex, "invalid target <class", "pass an object of it, structkit.Regex(...)"),
         (sk.Grammar, "invalid target <class", "pass an object of it, structkit.Grammar(...)"),
         (re, "invalid target <module 're'", "it is a module; write a class of it"),
+        (typing.TypedDict, "invalid target TypedDict, which is no complete type", "class Person(TypedDict)"),
+        (typing_extensions.TypedDict, "invalid target TypedDict", "write a class of it"),
+        (typing.NamedTuple, "invalid target NamedTuple", "class Person(NamedTuple)"),
+        (enum.Enum, "invalid target Enum", "class Colour(Enum)"),
+        (Literal, "invalid target Literal", "write its values, such as Literal['yes', 'no']"),
+        (Union, "invalid target Union", "write its members, such as Union[int, str]"),
+        (Optional, "invalid target Optional", "such as Optional[int]"),
+        (Annotated, "invalid target Annotated", "such as Annotated[int, Field(ge=0)]"),
+        (
+            defaultdict[str, defaultdict[str, int]],
+            "pydantic knows no default of defaultdict[str, int] in a defaultdict",
+            "write dict[...] for the outer one",
+        ),
         (BaseModel, "BaseModel itself has no fields", "such as class Person(BaseModel)"),
         (dict[str, BaseModel | None], "BaseModel itself has no fields", "such as class Person(BaseModel)"),
         (

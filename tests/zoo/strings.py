@@ -41,6 +41,30 @@ class InHex(BaseModel):
     a: Annotated[bytes, Field(min_length=1, max_length=2)]
 
 
+class Reversed(pydantic.EncoderProtocol):
+    @classmethod
+    def decode(cls, data: bytes) -> bytes:
+        if b"!" in data:
+            raise ValueError("no exclamation mark")
+        return data[::-1]
+
+    @classmethod
+    def encode(cls, value: bytes) -> bytes:
+        return value[::-1]
+
+    @classmethod
+    def get_json_format(cls) -> str:
+        return "reversed"
+
+
+class ShortBase64(pydantic.Base64Encoder):
+    @classmethod
+    def decode(cls, data: bytes) -> bytes:
+        if len(data) > 8:
+            raise ValueError("too long")
+        return super().decode(data)
+
+
 STRINGS: Kind = {
     "str": Specimen(str, ["", 'a"b\\c\n\té😀\x00\x1f\x7f'], ['"', "a", '"\t"', '"\\x"', "null"]),
     "str, min_length=3": Specimen(
@@ -104,6 +128,22 @@ STRINGS: Kind = {
     "Secret[int]": Specimen(pydantic.Secret[int], texts=["1"], refuses=['"a"', "null"]),
     "Secret[date]": Specimen(
         pydantic.Secret[Annotated[int, Field(ge=10)]], texts=["10"], refuses=["9", "null"]
+    ),
+    "EncodedStr, an encoder of one's own": Specimen(
+        Annotated[str, pydantic.EncodedStr(encoder=Reversed)],
+        ["ab"],
+        ["1", "null"],
+        limits="the encoder decodes afterwards",
+        checked=True,
+        fails=['"a!"'],
+    ),
+    "EncodedBytes, an encoder derived from Base64Encoder": Specimen(
+        Annotated[bytes, pydantic.EncodedBytes(encoder=ShortBase64)],
+        [b"ab"],
+        ['"a"', "1"],
+        limits="the encoder decodes afterwards",
+        checked=True,
+        fails=['"YWJjZGVmZ2hp"'],
     ),
     "bytes": Specimen(bytes, [b"", b"abc", "é".encode()], ["1", '"\t"']),
     "bytes, min_length=2, max_length=3": Specimen(

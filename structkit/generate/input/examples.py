@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import InitVar, fields, is_dataclass
 from typing import NamedTuple, TypeAlias
 
 from structkit.automaton.link import link
@@ -102,6 +103,11 @@ def _answer(
         ) from text.cause
     if text is not None:
         return text
+    if (forgotten := _forgotten(value, set())) is not None:
+        raise ValueError(
+            f"{path} cannot be written as {target.name}: its object does not keep the InitVar {forgotten}; give a dict "
+            "in place of the object"
+        )
     hint = (
         "a quote must occur in the text of its example"
         if target.has_quotes
@@ -151,6 +157,52 @@ def _text(json_value: object, target: Target[object], compile_settings: CompileS
 
 
 def _parses_to(target: Target[object], text: str, value: object, context: object) -> bool:
-    """Whether a text parses to a value; for a value without `__eq__`, whether the text parses."""
+    """Return whether a text parses to a value; parts that cannot be compared are not."""
     parsed = target.parse(text, context)
-    return not isinstance(parsed, Rejected) and (parsed == value or type(parsed).__eq__ is object.__eq__)
+    return not isinstance(parsed, Rejected) and _is_equal(parsed, value)
+
+
+def _is_equal(left: object, right: object) -> bool:
+    try:
+        if left == right:
+            return True
+    except Exception:  # `__eq__` is code of the user, or of numpy
+        return type(left) is type(right)
+    if type(left) is not type(right):
+        return False
+    if type(left).__eq__ is object.__eq__:
+        return True
+    parts, others = _parts(left), _parts(right)
+    return (
+        len(parts) > 0
+        and parts.keys() == others.keys()
+        and all(_is_equal(part, others[name]) for name, part in parts.items())
+    )
+
+
+def _parts(value: object) -> Mapping[object, object]:
+    """Return the items of a list, a tuple or a dict, or the fields of an object."""
+    if isinstance(value, (list, tuple)):
+        return dict(enumerate(value))
+    if isinstance(value, dict):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name, None) for each in fields(value) if each.compare}
+    named = getattr(type(value), "__pydantic_fields__", {})
+    return {name: getattr(value, name, None) for name in named} | (
+        getattr(value, "__pydantic_extra__", None) or {}
+    )
+
+
+def _forgotten(value: object, done: set[int]) -> str | None:
+    """Return the class and the field of an object in a value that does not keep the field, an `InitVar`."""
+    if id(value) in done:
+        return None
+    done.add(id(value))
+    own = (
+        f"{type(value).__name__}.{name}"
+        for name, each in getattr(type(value), "__dataclass_fields__", {}).items()
+        if isinstance(each.type, InitVar) or "InitVar" in str(each.type)
+    )
+    inner = (_forgotten(part, done) for part in _parts(value).values())
+    return next(own, None) or next(filter(None, inner), None)

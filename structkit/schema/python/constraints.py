@@ -27,6 +27,7 @@ from structkit.schema.python.core_schema import (
     Core,
     base64_schema,
     branches_of,
+    encoder_of,
     enum_members,
     function_of,
     inner_schema,
@@ -463,7 +464,7 @@ _HOLDERS = frozenset({"dataclass-field", "default", "model-field", "nullable", "
 
 
 def without_unknown_format(schema: Core, json_schema: JsonObject) -> JsonObject:
-    """Return the schema of a plain string without a format that is not known, such as `markdown`.
+    """Return the schema of a plain or encoded string without a format that is not known, such as `markdown`.
 
     A format of another type, whose validator decides about it, is kept and refused.
     """
@@ -472,7 +473,8 @@ def without_unknown_format(schema: Core, json_schema: JsonObject) -> JsonObject:
         return json_schema
     while schema["type"] in _HOLDERS:
         schema = cast("Core", schema["schema"])
-    if schema["type"] != "str" or near_format(name, sorted({*FORMATS, *PYTHON_FORMATS})) is not None:
+    is_text = schema["type"] == "str" or encoder_of(schema) is not None
+    if not is_text or near_format(name, sorted({*FORMATS, *PYTHON_FORMATS})) is not None:
         return json_schema
     report_format(name)
     return {**{key: value for key, value in json_schema.items() if key != "format"}, IGNORED_FORMAT: name}

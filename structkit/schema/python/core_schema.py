@@ -31,6 +31,7 @@ __all__ = [
     "builtin_remedy",
     "decimal_schema",
     "describe_error",
+    "encoder_of",
     "enum_members",
     "float_schema",
     "fraction_schema",
@@ -77,18 +78,22 @@ def function_of(schema: Core) -> object:
     return wrapped.get("function") if isinstance(wrapped, dict) else None
 
 
+def encoder_of(schema: Core) -> object:
+    """Return the encoder of `EncodedBytes` or `EncodedStr`; `None` for other schemas."""
+    owner = getattr(function_of(schema), "__self__", None) if schema.get("type") == "function-after" else None
+    is_encoded = type(owner).__name__ in ("EncodedBytes", "EncodedStr")
+    return (
+        getattr(owner, "encoder", None) if is_encoded and type(owner).__module__ == "pydantic.types" else None
+    )
+
+
 def base64_schema(schema: Core) -> JsonObject | None:
     """Return the schema of a Base64 string, with lengths in decoded bytes; `None` for other schemas."""
-    owner = getattr(function_of(schema), "__self__", None) if schema.get("type") == "function-after" else None
-    name = type(owner).__name__
-    if name not in ("EncodedBytes", "EncodedStr") or type(owner).__module__ != "pydantic.types":
-        return None
-    kind = getattr(owner, "encoder", None)
-    described = getattr(kind, "get_json_format", str)()
+    described = getattr(encoder_of(schema), "get_json_format", str)()
     if described not in ("base64", "base64url"):
         return None
     url = True if described == "base64url" else None
-    ascii_only = True if name == "EncodedStr" else None
+    ascii_only = True if getattr(function_of(schema), "__name__", "") == "decode_str" else None
     min_length, max_length = schema.get("min_length"), schema.get("max_length")
     return {
         "type": "string",
@@ -358,6 +363,9 @@ def describe_error(target: object, error: Exception, undefined: str | None = Non
         if _bare(unknown[1]).partition("[")[0] == name.partition("[")[0]:
             return f"pydantic cannot read {_shown(unknown[1])}"
         return f"{name} has a part that pydantic cannot read, {_shown(unknown[1])}"
+    inner = re.match(r"Unable to infer a default factory for values of type (\S.*?)\. Only ", message)
+    if inner is not None:
+        return f"pydantic knows no default of {_bare(inner[1])} in a defaultdict; write dict[...] for the outer one"
     if "`typing.Self` is invalid" in message:
         return f"{name} stands for a class that is not known here; write the class"
     if "typing_extensions.TypedDict" in message:
@@ -487,8 +495,6 @@ def _shown(part: str) -> str:
     if not part.startswith("<class"):
         return f"{shown}; {remedy or 'write a type'}"
     module = part[8:-2].rpartition(".")[0].partition(".")[0]
-    if not module or module in sys.stdlib_module_names - {"__main__"}:  # a class that nobody can change
-        return f"the class {shown}; {remedy or _USE_ANOTHER}"
-    return (
-        f"the class {shown}; {remedy or 'make it a pydantic.BaseModel or a dataclass, or use another type'}"
-    )
+    is_fixed = not module or module in sys.stdlib_module_names - {"__main__"}  # nobody can change it
+    own = _USE_ANOTHER if is_fixed else "make it a pydantic.BaseModel or a dataclass, or use another type"
+    return f"the class {shown}; {remedy or own}"

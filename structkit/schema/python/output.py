@@ -31,6 +31,7 @@ from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
 from structkit.schema.python.aliases import paths_of
 from structkit.schema.python.calls import ReadFunction, adapter_of, new_serializer, reject_function
+from structkit.schema.python.constraints import enum_json_value
 from structkit.schema.python.core_schema import Core, describe_error, name_of
 from structkit.schema.python.custom_types import is_of_user
 from structkit.schema.python.generator import PlainSchema, schema_generator, written_schema_generator
@@ -364,6 +365,8 @@ def _core_as_read(core: object, *, plain: bool) -> Any:
         if key not in _EXCLUSIONS
         and not (plain and key == "serialization" and is_of_user(each.get("function")))
     }
+    if found.get("type") == "enum" and "serialization" not in found:
+        found["serialization"] = {"type": "function-plain", "function": _member_as_read, "when_used": "json"}
     fields = found.get("fields")
     if isinstance(fields, dict):
         found["fields"] = {name: _written_where_read(name, field) for name, field in fields.items()}
@@ -372,6 +375,10 @@ def _core_as_read(core: object, *, plain: bool) -> Any:
             _written_where_read(each["name"], each) if isinstance(each, dict) else each for each in fields
         ]
     return found
+
+
+def _member_as_read(member: object) -> object:
+    return enum_json_value(getattr(member, "value", member))
 
 
 _EXCLUSIONS = {"serialization_exclude", "serialization_exclude_if"}

@@ -19,7 +19,7 @@ from pydantic_core import SchemaError, SchemaValidator
 from structkit.schema.ir.path import path_step
 from structkit.schema.python.aliases import paths_of
 from structkit.schema.python.calls import new_validator
-from structkit.schema.python.core_schema import function_of
+from structkit.schema.python.core_schema import encoder_of, function_of
 from structkit.schema.python.custom_types import PREDICATE_FUNCTION, is_of_user, predicate_schema
 from structkit.unenforced import Unenforced
 
@@ -263,8 +263,9 @@ def is_of_path(error: OSError) -> bool:
 
 
 def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
+    decode = getattr(encoder_of(core), "decode", None)
     for keyword, called, does in (
-        ("validator", function_of(core), "runs when the value is complete"),
+        ("validator", decode or function_of(core), "runs when the value is complete"),
         ("discriminator", core.get("discriminator"), "chooses the type when the value is complete"),
     ):
         if not callable(called) or _is_value_of_enum(core, called) or predicate_schema(core) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from datetime import date
 from decimal import Decimal
@@ -22,6 +23,7 @@ from pydantic import (
     field_serializer,
 )
 from pydantic.dataclasses import dataclass
+from pydantic_core import core_schema
 
 import structkit as sk
 from structkit.automaton.link import link
@@ -258,6 +260,87 @@ def test_values_are_written_as_they_are_read(target: Any, value: Any) -> None:
     text = json.dumps(value)
     instance: object = TypeAdapter(target).validate_json(text)
     assert answers([("a", value), ("b", instance)], target) == [text, text]
+
+
+class Degrees:
+    """A class without an `__eq__`."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        written = core_schema.plain_serializer_function_ser_schema(lambda degrees: degrees.value)
+        return core_schema.no_info_after_validator_function(
+            cls, core_schema.int_schema(), serialization=written
+        )
+
+
+class Incomparable(Degrees):
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("no eq")
+
+
+@dataclasses.dataclass
+class Angle:
+    degrees: Degrees
+    made: int = dataclasses.field(default_factory=iter(range(99)).__next__, compare=False)
+
+
+class Weather(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Degrees]
+    days: list[Degrees | None]
+    wind: tuple[Angle, str]
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "text"),
+    [
+        (list[Degrees], [Degrees(3)], "[3]"),
+        (dict[str, Incomparable], {"a": Incomparable(3)}, '{"a": 3}'),
+        (
+            Weather,
+            Weather.model_validate({"days": [3, None], "wind": [{"degrees": 1, "made": 5}, "NW"], "peak": 4}),
+            '{"days": [3, null], "wind": [{"degrees": 1, "made": 5}, "NW"], "peak": 4}',
+        ),
+    ],
+)
+def test_parts_without_an_eq_are_written(target: Any, value: Any, text: str) -> None:
+    assert answers([("a", value)], target) == [text]
+
+
+def test_a_part_that_differs_beside_one_without_an_eq_is_not_written() -> None:
+    class Login(BaseModel):
+        degrees: Degrees
+        password: SecretStr
+
+    with pytest.raises(ValueError, match="cannot be written as Login"):
+        answers([("a", Login.model_validate({"degrees": 1, "password": "b"}))], Login)
+
+
+def test_an_init_var_is_given_in_a_dict() -> None:
+    @dataclasses.dataclass
+    class Square:
+        side: int
+        scale: dataclasses.InitVar[int] = 1
+
+    assert answers([("a", [{"side": 2, "scale": 3}])], list[Square]) == ['[{"side": 2, "scale": 3}]']
+    with pytest.raises(ValueError, match=r"does not keep the InitVar Square.scale; give a dict in place of"):
+        answers([("a", [Square(2, 3)])], list[Square])
+
+
+class Price(Decimal, Enum):
+    LOW = "1.5"
+    HIGH = "20"
+
+
+def test_an_enum_of_decimals_is_written_as_it_is_read() -> None:
+    assert answers([("a", {"x": Price.LOW, "y": Price.HIGH})], dict[str, Price | None]) == [
+        '{"x": 1.5, "y": 20}'
+    ]
 
 
 def test_a_strict_type_is_given_as_json() -> None:
