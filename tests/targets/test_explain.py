@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -24,6 +25,7 @@ from pydantic import (
     Field,
     FilePath,
     NewPath,
+    PrivateAttr,
     SecretStr,
     Tag,
     WrapValidator,
@@ -33,6 +35,7 @@ from pydantic import (
 )
 
 import structkit as sk
+from structkit.testing import ScriptedModel
 
 
 def test_constraints_next_to_validators_are_enforced() -> None:
@@ -112,6 +115,46 @@ def test_validators_of_users_are_checked_afterwards() -> None:
         ("$.numbers[]", "checked after", "even runs when the value is complete"),
         ("$.sizes[]", "checked after", "<lambda> runs when the value is complete"),
     ]
+
+
+@dataclass
+class Interval:
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError("low must be at most high")
+
+
+class Stamped(BaseModel):
+    _made: int = PrivateAttr(default=0)
+    name: str
+
+
+class Named(Stamped):
+    def model_post_init(self, context: object, /) -> None:
+        if not self.name:
+            raise ValueError("the name is empty")
+
+
+class Made(BaseModel):
+    intervals: list[Interval]
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+
+
+def test_methods_that_make_an_object_are_checked_afterwards() -> None:
+    rows = sk.explain(tuple[Made, tuple[Named, ...], Stamped]).rows
+    assert [(row.path, row.reason) for row in rows if row.how == "checked after"] == [
+        ("$[0]", "Made.__init__ runs when the value is complete"),
+        ("$[0].intervals[]", "Interval.__post_init__ runs when the value is complete"),
+        ("$[1][]", "Named.model_post_init runs when the value is complete"),
+    ]
+    assert sk.explain(Stamped).enforced
+    model = ScriptedModel(['{"low": 2, "high": 1}', '{"low": 2, "high": 3}'])
+    assert sk.extract(model, "x", Interval, retries=1) == Interval(2, 3)
 
 
 def test_a_function_that_chooses_the_type_is_checked_afterwards() -> None:

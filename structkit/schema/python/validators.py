@@ -242,7 +242,7 @@ def own_functions(
         if current.get("type") == "definition-ref":
             pending.append((path, named.get(current["schema_ref"])))
         yield from _functions_at(path, current)
-        pending += reversed([inner for key, value in current.items() for inner in _parts(path, key, value)])
+        pending += reversed([inner for key in current for inner in _parts(path, key, current)])
 
 
 def is_of_path(error: OSError) -> bool:
@@ -264,8 +264,9 @@ def is_of_path(error: OSError) -> bool:
 
 def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
     decode = getattr(encoder_of(core), "decode", None)
+    validators = (decode or function_of(core), *_initializers(core))
     for keyword, called, does in (
-        ("validator", decode or function_of(core), "runs when the value is complete"),
+        *(("validator", each, "runs when the value is complete") for each in validators),
         ("discriminator", core.get("discriminator"), "chooses the type when the value is complete"),
     ):
         if not callable(called) or _is_value_of_enum(core, called) or predicate_schema(core) is not None:
@@ -278,22 +279,35 @@ def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
             yield Unenforced(path, keyword, check)
 
 
+def _initializers(core: _Core) -> Iterator[object]:
+    """Yield the methods of a class that pydantic calls with the fields of a new object."""
+    if core.get("custom_init"):
+        yield core["cls"].__init__
+    if post_init := core.get("post_init"):  # of a model its name
+        yield getattr(core["cls"], post_init if isinstance(post_init, str) else "__post_init__")
+
+
 def _is_value_of_enum(core: _Core, called: object) -> bool:
     """Return whether a function is the one with which `use_enum_values` reads a member, which cannot fail."""
     return isinstance(called, attrgetter) and core["schema"]["type"] == "enum"
 
 
-def _parts(path: str, key: str, value: object) -> Iterator[tuple[str, object]]:
+def _parts(path: str, key: str, core: _Core) -> Iterator[tuple[str, object]]:
     """Yield what a key of a core schema contains, each with its path in the value."""
+    value = core[key]
     if key == "fields" and isinstance(value, (Mapping, list)):
         # Those of a dataclass are a list, and their names another one.
         listed = [(each["name"], each) for each in value if isinstance(each, Mapping)]
         for name, field in value.items() if isinstance(value, Mapping) else listed:
             yield path + path_step(_key(name, field)), field
+    elif key == "items_schema" and isinstance(value, list):
+        variadic = core.get("variadic_item_index", len(value))
+        for position, item in enumerate(value):
+            yield path + (f"[{position}]" if position < variadic else "[]"), item
     elif key == "choices" and isinstance(value, Mapping):
         yield path, [*value.values()]
     elif key not in _NO_SCHEMAS:
-        yield path + "[]" * (key in _INNER_VALUES and not isinstance(value, list)), value
+        yield path + "[]" * (key in _INNER_VALUES), value
 
 
 def _key(name: str, field: _Core, config: _Core | None = None) -> str:
