@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import re
 import uuid
-from collections import defaultdict
+import zoneinfo
+from collections import Counter, defaultdict
+from collections.abc import Hashable
 from decimal import Decimal
 from functools import partial
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import annotated_types as at
 import pydantic
@@ -38,6 +41,11 @@ class Size(str, enum.Enum):
 
 class Plain(BaseModel):
     a: int
+
+
+class Pair(NamedTuple):
+    left: int
+    right: int = 0
 
 
 Positive = TypeAliasType("Positive", Annotated[int | float, Field(ge=1)])
@@ -235,6 +243,56 @@ CONSTRAINED: Kind = {
     ),
     "Path, min_length=2": Specimen(
         Annotated[Path, Field(min_length=2)], error="`min_length` of Path cannot be enforced"
+    ),
+    **{
+        f"{name}, {constraint}": Specimen(
+            Annotated[kind, Field(**value)], error=f"`{constraint}` of {shown} cannot be enforced"
+        )
+        for name, kind, constraint, value, shown in (
+            ("HttpUrl", pydantic.HttpUrl, "pattern", {"pattern": "^https"}, "a URL"),
+            ("HttpUrl", pydantic.HttpUrl, "ge", {"ge": 1}, "a URL"),
+            ("Base64Str", pydantic.Base64Str, "pattern", {"pattern": "^a"}, "EncodedStr"),
+            ("ByteSize", pydantic.ByteSize, "max_length", {"max_length": 3}, "ByteSize"),
+            ("EmailStr", pydantic.EmailStr, "ge", {"ge": 1}, "EmailStr"),
+            ("Pattern", re.Pattern, "min_length", {"min_length": 1}, "Pattern"),
+            ("ZoneInfo", zoneinfo.ZoneInfo, "max_length", {"max_length": 5}, "ZoneInfo"),
+            ("ImportString", pydantic.ImportString, "ge", {"ge": 1}, "ImportString"),
+            ("named tuple", Pair, "min_length", {"min_length": 3}, "Pair"),
+            ("Counter", Counter[str], "ge", {"ge": 1}, "counter"),
+            ("Hashable", Hashable, "min_length", {"min_length": 1}, "Hashable"),
+            ("Predicate", at.IsDigits[str], "ge", {"ge": 1}, "str"),
+            ("timedelta", dt.timedelta, "multiple_of", {"multiple_of": dt.timedelta(1)}, "timedelta"),
+            ("date | str", dt.date | str, "ge", {"ge": dt.date(2024, 1, 1)}, "str"),
+        )
+    },
+    "timedelta | int, ge=0": Specimen(
+        Annotated[dt.timedelta | int, Field(ge=0)],
+        [3],
+        ["-1", '"P1D"'],
+        limits="never the timedelta, to which pydantic cannot apply it",
+    ),
+    "timedelta | int, ge=timedelta(0)": Specimen(
+        Annotated[dt.timedelta | int, Field(ge=dt.timedelta(0))],
+        [dt.timedelta(1)],
+        ["1", '"-P1D"'],
+        limits="never the int, to which pydantic cannot apply it",
+    ),
+    "Counter | list, min_length=1": Specimen(
+        Annotated[Counter[str] | list[int], Field(min_length=1)], [Counter("a"), [1]], ["{}", "[]"]
+    ),
+    "HttpUrl | EmailStr, max_length=12": Specimen(
+        Annotated[pydantic.HttpUrl | pydantic.EmailStr, Field(max_length=12)],
+        ["a@b.cd", pydantic.HttpUrl("http://a.b/")],
+        ['"http://abcdefgh.com/"', '"aaaaaaa@bbbbbbb.com"'],
+    ),
+    "tuple[int, int], min_length=1": Specimen(
+        Annotated[tuple[int, int], Field(min_length=1, max_length=5)], [(1, 2)], ["[1]", "[1, 2, 3]"]
+    ),
+    "str | int, max_digits=2": Specimen(
+        Annotated[str | int, Field(max_digits=2)], error="`max_digits` of union cannot be enforced"
+    ),
+    "Predicate, then a length": Specimen(
+        Annotated[str, at.Predicate(str.islower), Field(max_length=2)], ["ab"], ['"abc"', '"A"']
     ),
     "date, multiple_of=3": Specimen(Annotated[dt.date, Field(multiple_of=3)], error=_AFTER),
     "str, ge='b'": Specimen(Annotated[str, Field(ge="b")], error="`ge` of str cannot be enforced"),

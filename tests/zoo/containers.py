@@ -232,6 +232,12 @@ CONTAINERS: Kind = {
     "dict[HttpUrl, int]": Specimen(
         dict[pydantic.HttpUrl, int], [{pydantic.HttpUrl("https://a.b"): 1}], ['{"x": 1}', '{"ftp://a.b/": 1}']
     ),
+    "dict[Literal[1, 'a', None], int]": Specimen(
+        dict[Literal[1, "a", None], int],
+        [{"a": 1}],
+        ['{"1": 1}', '{"null": 1}'],
+        limits="the texts among the values",
+    ),
     "dict[None, int]": Specimen(dict[None, int], error="keys of this type"),
     "dict[tuple[int, int], int]": Specimen(dict[tuple[int, int], int], error="keys of this type"),
     "dict[Literal[1, 2], int]": Specimen(dict[Literal[1, 2], int], error="write Literal['1', '2']"),

@@ -140,6 +140,31 @@ TIMES: Kind = {
         ['"-PT1H"', '"-P1Y1D"', '"PT1S"', '"PT0S"'],
         limits="as pydantic writes it",
     ),
+    "timedelta, bounds in seconds and as text": Specimen(
+        Annotated[dt.timedelta, Ge(0), Lt("P1DT1S")],
+        [dt.timedelta(0), dt.timedelta(days=1)],
+        ['"-PT1S"', '"P1DT1S"'],
+    ),
+    "date, datetime, time, bounds as text": Specimen(
+        tuple[
+            Annotated[dt.date, Ge("2024-02-01")],
+            Annotated[dt.datetime, Ge(dt.date(2024, 2, 1)), Lt("2024-02-02T00:00:00")],
+            Annotated[dt.time, Lt("12:00")],
+        ],
+        [(dt.date(2024, 2, 1), dt.datetime(2024, 2, 1, 5), dt.time(11))],
+        [
+            '["2024-01-31", "2024-02-01T05:00:00", "11:00:00"]',
+            '["2024-02-01", "2024-01-31T23:00:00", "11:00:00"]',
+            '["2024-02-01", "2024-02-02T00:00:00", "11:00:00"]',
+            '["2024-02-01", "2024-02-01T05:00:00", "12:00:00"]',
+        ],
+    ),
+    "datetime, gt=0": Specimen(
+        Annotated[dt.datetime, Gt(0)],
+        [dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)],
+        ['"1969-12-31T23:00:00Z"', '"1969-12-31T23:00:00"'],
+        limits="with the offset Z, or without one",
+    ),
     "timedelta, ser_json_timedelta='float'": Specimen(
         Seconds,
         [Seconds(a=dt.timedelta(seconds=1.5)), Seconds(a=dt.timedelta(days=-3))],

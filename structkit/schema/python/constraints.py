@@ -6,6 +6,7 @@ moves there; if the values are enumerable, those that pass remain; otherwise it 
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from array import array
@@ -20,18 +21,17 @@ from typing import Any, TypeVar, cast
 from pydantic import ValidationError
 from pydantic_core import SchemaError, SchemaValidator, core_schema, to_json, to_jsonable_python
 
-from structkit.schema.ir.keywords import FORMATS, IGNORED_FORMAT, PYTHON_FORMATS, STRIPPED_PATTERN, with_flags
-from structkit.schema.json_schema.unknown import near_format, report_format
+from structkit.schema.ir.keywords import STRIPPED_PATTERN, with_flags
 from structkit.schema.python.core_schema import (
     JSON_SIDE,
     Core,
     base64_schema,
     branches_of,
-    encoder_of,
     enum_members,
     function_of,
     inner_schema,
 )
+from structkit.schema.python.custom_types import is_of_user, is_predicate
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
 __all__ = [
@@ -45,8 +45,8 @@ __all__ = [
     "text_schema",
     "unenforceable_reason",
     "unwritable",
+    "with_read_bounds",
     "with_restrictions_of_both",
-    "without_unknown_format",
 ]
 
 _K = TypeVar("_K")
@@ -59,38 +59,44 @@ _NATIVE: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("int", "float"), _RANGES | {"multiple_of"}),
     "decimal": _RANGES | _DIGITS | {"multiple_of"},
     **dict.fromkeys(("fraction", "date", "time", "datetime", "timedelta"), _RANGES),
-    **dict.fromkeys(
-        ("str", "bytes", "list", "tuple", "set", "frozenset", "deque", "dict", "generator", "encoded"),
-        _LENGTHS,
-    ),
+    **dict.fromkeys("bytes counter deque dict encoded frozendict frozenset generator list".split(), _LENGTHS),
+    **dict.fromkeys(("ordered-dict", "set", "str", "tuple"), _LENGTHS),
 }
 """The constraints that each type of core schema supports."""
 
 _WITHOUT_LENGTH = frozenset(
     "bool complex date datetime decimal float fraction int none time timedelta uuid".split()
 )
-_WITHOUT_ORDER = frozenset("bytes dict frozenset list none set str tuple typed-dict".split())
-"""Types without a length, and types that cannot be compared with a number: they fail every such constraint."""
-
-_LEAVES = (
-    _WITHOUT_LENGTH
-    | _WITHOUT_ORDER
-    | {"any", "dataclass", "deque", "generator", "model", "multi-host-url", "url"}
+_LEAVES = _WITHOUT_LENGTH | frozenset(
+    "any bytes counter dataclass deque dict frozendict frozenset generator list model multi-host-url named-tuple "
+    "ordered-dict set str tuple typed-dict url".split()
 )
-"""Types that are not wrappers and that pydantic validates without functions."""
+"""Types that are not wrappers and that pydantic validates without functions, and those of them without a length."""
 
 _CLASSES = frozenset({"dataclass", "model", "named-tuple", "typed-dict"})
 """Types with a definition that others refer to."""
 
-_OPAQUE = frozenset(
-    "IPvAnyAddress IPvAnyInterface IPvAnyNetwork NameEmail Secret SecretBytes SecretStr".split()
-)
-"""Classes of pydantic whose values have no length and no order."""
+_CONVERTED = "ByteSize EmailStr EncodedBytes EncodedStr IPvAnyAddress IPvAnyInterface IPvAnyNetwork NameEmail"
+_OPAQUE: Mapping[str, str] = {
+    **{name: name for name in (*_CONVERTED.split(), "Secret", "SecretBytes", "SecretStr")},
+    **dict.fromkeys(("_BaseMultiHostUrl", "_BaseUrl"), "a URL"),
+    **dict.fromkeys(("pattern_either_validator", "pattern_str_validator"), "Pattern"),
+    "import_string": "ImportString",
+    "validate_str_is_valid_iana_tz": "ZoneInfo",
+}
+"""The types of the classes and functions with which pydantic converts a value."""
+
+_SUPPORTED: Mapping[str, frozenset[str]] = {
+    "a URL": _LENGTHS,
+    "ByteSize": _RANGES | {"multiple_of"},
+    "EmailStr": _LENGTHS | {"pattern"},
+}
+"""The constraints that these types support; the others support none."""
 
 _SAME_LENGTH: Mapping[str, str] = {"SecretStr": "str", "SecretBytes": "bytes"}
 """Classes of pydantic with the length of the wrapped text, and the type of the text."""
 
-_TRANSPARENT = frozenset({"default", "json", "json-or-python", "lax-or-strict", "nullable"})
+_TRANSPARENT = frozenset({"custom-error", "default", "json", "json-or-python", "lax-or-strict", "nullable"})
 _PUSHABLE = _RANGES | {"multiple_of", "minLength", "maxLength", "minItems", "maxItems"}
 """The keywords of constraints in pydantic's own JSON Schema."""
 
@@ -169,10 +175,9 @@ def _unnamed(schema: Core) -> Core:
 
 def _is_transparent(schema: Core) -> bool:
     """Return whether a wrapper preserves the length and order of the inner values."""
-    if schema["type"] != "function-wrap":
-        return schema["type"] in _TRANSPARENT
     function = function_of(schema)
-    return isinstance(function, partial) and function.func.__module__.startswith("pydantic.")
+    wraps = schema["type"] == "function-wrap" and isinstance(function, partial) and not is_of_user(function)
+    return wraps or schema["type"] in _TRANSPARENT or is_predicate(schema)
 
 
 def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | None:
@@ -198,8 +203,7 @@ def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | 
 def _branches(choices: Mapping[_K, Core], name: str, value: object, outer: Core) -> dict[_K, Core]:
     """Return the branches of a union that can pass a constraint, with it or with the check of the union."""
     return {
-        key: _constrained(each, name, value, outer)
-        or {"type": "function-after", "function": outer["function"], "schema": each}
+        key: _constrained(each, name, value, outer) or {**_unnamed(outer), "schema": each}
         for key, each in choices.items()
         if not _fails(each, name, value)
     }
@@ -212,15 +216,23 @@ def _fails(schema: Core, name: str, value: object) -> bool:
         return kind in _LEAVES and kind != "decimal"
     if name in _LENGTHS:
         return kind in _WITHOUT_LENGTH or (kind in ("dataclass", "model") and not hasattr(cls, "__len__"))
-    if name not in (*_RANGES, "multiple_of") or not isinstance(value, int | float):
+    comparable = next((kinds for types, kinds in _COMPARABLE if isinstance(value, types)), None)
+    if name not in (*_RANGES, "multiple_of") or comparable is None:
         return False
-    return kind in _WITHOUT_ORDER or (kind in ("dataclass", "model") and "__ge__" not in _names(cls))
+    if kind in ("dataclass", "model"):
+        return cast("Any", cls).__ge__ is cast("Any", object).__ge__
+    return kind in _LEAVES - {"any"} and kind not in comparable
 
 
-def _names(cls: object) -> set[str]:
-    """Return the attributes of a class, without those of `object`."""
-    classes = cls.__mro__[:-1] if isinstance(cls, type) else ()
-    return {name for each in classes for name in vars(each)}
+_COMPARABLE: Sequence[tuple[Any, frozenset[str]]] = (
+    ((int, float, Decimal), frozenset({"bool", "decimal", "float", "fraction", "int"})),
+    (dt.datetime, frozenset({"datetime", "str"})),
+    (dt.date, frozenset({"date", "str"})),
+    (dt.time, frozenset({"str", "time"})),
+    (dt.timedelta, frozenset({"str", "timedelta"})),
+    (str, frozenset({"str"})),
+)
+"""The types of core schemas whose values may be compared with a bound. A text can also be a date, so it is no other."""
 
 
 def _secret(schema: Core) -> str | None:
@@ -248,10 +260,15 @@ def non_string_reason(schema: Core) -> str | None:
 
 
 def _reason(name: str, leaf: Core) -> str | None:
-    owner = str(getattr(function_of(leaf), "__qualname__", "")).partition(".")[0]
-    if leaf["type"] not in _LEAVES and leaf["type"] != "is-instance" and owner not in _OPAQUE:
+    function = function_of(leaf)
+    owner = str(getattr(function, "__qualname__", "")).partition(".")[0]
+    converted = _OPAQUE.get(owner) if not is_of_user(function) else None
+    type_name = converted or getattr(leaf.get("cls"), "__name__", str(leaf["type"]))
+    if name in _SUPPORTED.get(converted or "", ()):
         return None
-    type_name = owner if owner in _OPAQUE else getattr(leaf.get("cls"), "__name__", leaf["type"])
+    unions = set() if name == "pattern" else {"tagged-union", "union"}  # without a member that can pass
+    if converted is None and leaf["type"] not in _LEAVES | {"is-instance"} | unions:
+        return None
     return f"`{name}` of {type_name} cannot be enforced; remove it, or check it in a validator"
 
 
@@ -279,7 +296,7 @@ def candidates(schema: Core) -> list[object] | None:
 
 def _leaf(schema: Core) -> Core:
     """Return the constrained schema inside wrappers, or the schema of the class that pydantic instantiates."""
-    while schema["type"] in _TRANSPARENT or _constraints(schema):
+    while _is_transparent(schema) or _constraints(schema):
         strict = schema.get("strict_schema", schema.get("python_schema"))
         if isinstance(strict, dict) and strict["type"] in ("is-instance", "json-or-python"):
             schema = strict
@@ -299,14 +316,10 @@ def string_constraints(schema: Core) -> list[Core] | None:
     """
     steps = schema.get("steps")
     others: list[Core] = steps[1:] if isinstance(steps, list) else []
-    if not others or not all(
-        getattr(function_of(each), "__qualname__", "").startswith(_KNOWN_CONSTRAINT_PREFIX) for each in others
-    ):
+    names = [str(getattr(function_of(each), "__qualname__", "")) for each in others]
+    if not others or not all(name.startswith("apply_known_metadata.") for name in names):
         return None
     return [cast("Core", each["schema"]) for each in others]
-
-
-_KNOWN_CONSTRAINT_PREFIX = "apply_known_metadata."
 
 
 def enum_json_value(value: object) -> object:
@@ -460,24 +473,10 @@ _MAX_RANGES = 200
 """Maximum number of ranges of a property. The letters have more; they are a general category, which Python knows."""
 
 
-_HOLDERS = frozenset({"dataclass-field", "default", "model-field", "nullable", "typed-dict-field"})
-
-
-def without_unknown_format(schema: Core, json_schema: JsonObject) -> JsonObject:
-    """Return the schema of a plain or encoded string without a format that is not known, such as `markdown`.
-
-    A format of another type, whose validator decides about it, is kept and refused.
-    """
-    name = json_schema.get("format")
-    if not isinstance(name, str) or name in {*FORMATS, *PYTHON_FORMATS}:
-        return json_schema
-    while schema["type"] in _HOLDERS:
-        schema = cast("Core", schema["schema"])
-    is_text = schema["type"] == "str" or encoder_of(schema) is not None
-    if not is_text or near_format(name, sorted({*FORMATS, *PYTHON_FORMATS})) is not None:
-        return json_schema
-    report_format(name)
-    return {**{key: value for key, value in json_schema.items() if key != "format"}, IGNORED_FORMAT: name}
+def with_read_bounds(schema: _C) -> _C:
+    """Return the core schema of a date or the like with bounds as pydantic reads them, such as 0 for a timedelta."""
+    read = SchemaValidator(cast("core_schema.CoreSchema", {"type": schema["type"]})).validate_python
+    return cast("_C", {**schema, **{name: read(schema[name]) for name in _RANGES if name in schema}})
 
 
 _LIMITS = frozenset("maxItems maxLength maxProperties minItems minLength minProperties".split())

@@ -147,9 +147,8 @@ def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObjec
         return names
     values = [names["const"]] if "const" in names else names.get("enum")
     if isinstance(values, list):
-        if DIGITS_AS_KEYS in names:
-            return {"enum": names[DIGITS_AS_KEYS]}
-        return names if all(isinstance(value, str) for value in values) else None
+        texts = names.get(DIGITS_AS_KEYS, [value for value in values if isinstance(value, str)])
+        return names if texts == values else {"enum": texts} if texts else None
     if isinstance(branches := names.get("anyOf"), list):
         short_float: JsonObject = {"type": "string", "pattern": _FLOAT_KEY}
         multiple = sum(branch != {"type": "null"} for branch in branches) > 1

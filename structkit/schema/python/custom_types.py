@@ -1,5 +1,7 @@
 """Types that validate with methods of their own: types of pydantic, and of the package pydantic-extra-types.
 
+Predicates, and formats that users add to a string, are read here too.
+
 This module does not import that package. A core schema refers to a method of a class, so the module of the class is
 already imported; it provides the allowed values (codes of countries, names of languages).
 """
@@ -14,11 +16,12 @@ from functools import partial
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import cast
 
-from structkit.schema.ir.keywords import CHECKED, STR_METHODS
-from structkit.schema.python.core_schema import Core, function_of, inner_schema
+from structkit.schema.ir.keywords import CHECKED, FORMATS, IGNORED_FORMAT, PYTHON_FORMATS, STR_METHODS
+from structkit.schema.json_schema.unknown import near_format, report_format
+from structkit.schema.python.core_schema import Core, encoder_of, function_of, inner_schema
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
-__all__ = ["custom_core_schema", "is_of_user", "predicate_schema"]
+__all__ = ["custom_core_schema", "is_of_user", "is_predicate", "predicate_schema", "without_unknown_format"]
 
 
 def custom_core_schema(schema: Core) -> Core | None:
@@ -139,6 +142,11 @@ _ABOUT_INFINITY = ("isfinite", "isinf", "isnan")
 _NUMBERS = ("decimal", "float", "int")
 
 
+def is_predicate(schema: Core) -> bool:
+    """Return whether a schema calls a predicate, which does not change the value."""
+    return schema["type"] == "function-after" and _predicate_in(function_of(schema)) is not None
+
+
 def _predicate_in(function: object) -> tuple[object, bool] | None:
     """Return what a predicate calls, and whether it negates the result; `None` for other objects.
 
@@ -179,7 +187,7 @@ def _only_checks(schema: Core) -> bool:
     if schema["type"] == "function-wrap":  # a constraint of strings
         return getattr(function, "__qualname__", "").startswith("apply_known_metadata.")
     is_constraint = isinstance(function, partial) and not is_of_user(function)
-    return schema["type"] == "function-after" and (is_constraint or _predicate_in(function) is not None)
+    return (is_constraint and schema["type"] == "function-after") or is_predicate(schema)
 
 
 def _is_text(schema: Core) -> bool:
@@ -370,3 +378,25 @@ _TYPES: Mapping[str, Callable[[object], JsonObject]] = MappingProxyType(
     }
 )
 """By the qualified name of the class."""
+
+
+# Formats that users add
+
+_HOLDERS = frozenset({"dataclass-field", "default", "model-field", "nullable", "typed-dict-field"})
+
+
+def without_unknown_format(schema: Core, json_schema: JsonObject) -> JsonObject:
+    """Return the schema of a plain or encoded string without a format that is not known, such as `markdown`.
+
+    A format of another type, whose validator decides about it, is kept and refused.
+    """
+    name = json_schema.get("format")
+    if not isinstance(name, str) or name in {*FORMATS, *PYTHON_FORMATS}:
+        return json_schema
+    while schema["type"] in _HOLDERS:
+        schema = cast("Core", schema["schema"])
+    is_text = schema["type"] == "str" or encoder_of(schema) is not None
+    if not is_text or near_format(name, sorted({*FORMATS, *PYTHON_FORMATS})) is not None:
+        return json_schema
+    report_format(name)
+    return {**{key: value for key, value in json_schema.items() if key != "format"}, IGNORED_FORMAT: name}

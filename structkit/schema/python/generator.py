@@ -31,8 +31,8 @@ from structkit.schema.python.constraints import (
     text_schema,
     unenforceable_reason,
     unwritable,
+    with_read_bounds,
     with_restrictions_of_both,
-    without_unknown_format,
 )
 from structkit.schema.python.core_schema import (
     DIGITS_AS_KEYS,
@@ -52,8 +52,8 @@ from structkit.schema.python.core_schema import (
     name_of,
     url_schema,
 )
-from structkit.schema.python.custom_types import custom_core_schema, predicate_schema
-from structkit.schema.python.hashable import set_reason, unhashable_type
+from structkit.schema.python.custom_types import custom_core_schema, predicate_schema, without_unknown_format
+from structkit.schema.python.hashable import set_reason, unhashable_type, without_references
 from structkit.schema.python.temporal import (
     date_of,
     datetime_of,
@@ -117,16 +117,14 @@ class _WrittenSchema(PlainSchema):
         return cast("JsonObject", super()._named_required_fields_schema(cast("Any", written)))
 
     def _written(
-        self, named_required_fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
+        self, fields: Sequence[tuple[str, bool, _Field | core_schema.ComputedField]]
     ) -> Iterator[tuple[str, bool, _Field | core_schema.ComputedField]]:
         """Yield the fields, with whether they are required, as the JSON style writes them."""
         # Pydantic puts the fields of a dataclass with kw_only last.
         places = {name: at for at, name in enumerate(getattr(self._class, "__dataclass_fields__", ()))}
-        named_required_fields = sorted(
-            named_required_fields, key=lambda each: places.get(each[0], len(places))
-        )
+        fields = sorted(fields, key=lambda each: places.get(each[0], len(places)))
         policy = self.policy.merge(style_of(self._class))
-        for name, required, field in policy.sort_fields(named_required_fields, name_of(self._class)):
+        for name, required, field in policy.sort_fields(fields, name_of(self._class)):
             optional = without_null(cast("Mapping[str, Any]", field).get("schema", {}))
             if optional is not None:
                 required = policy.null_fields == "always"
@@ -274,14 +272,12 @@ class _PythonSchema(_WrittenSchema):
         return text_schema(schema, super().str_schema(schema), self._config, is_distinct=self._distinct > 0)
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonObject:
-        min_length, max_length = schema.get("min_length"), schema.get("max_length")
+        lengths = {f"{end}_bytes": schema.get(f"{end}_length") for end in ("min", "max")}
         if self._config.val_json_bytes == "base64":
-            return format_schema("base64", min_bytes=min_length, max_bytes=max_length, url=True)
+            return format_schema("base64", url=True, **lengths)
         if self._config.val_json_bytes == "hex":
-            return format_schema("hex", min_bytes=min_length, max_bytes=max_length)
-        if min_length is None and max_length is None:
-            return {"type": "string"}
-        return format_schema("bytes", min_bytes=min_length, max_bytes=max_length)
+            return format_schema("hex", **lengths)
+        return {"type": "string"} if set(lengths.values()) == {None} else format_schema("bytes", **lengths)
 
     def url_schema(self, schema: core_schema.UrlSchema) -> JsonObject:
         return url_schema(schema)
@@ -310,16 +306,16 @@ class _PythonSchema(_WrittenSchema):
     # Dates and times
 
     def date_schema(self, schema: core_schema.DateSchema) -> JsonObject:
-        return date_of(schema)
+        return date_of(with_read_bounds(schema))
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonObject:
-        return datetime_of(schema)
+        return datetime_of(with_read_bounds(schema))
 
     def time_schema(self, schema: core_schema.TimeSchema) -> JsonObject:
-        return time_of(schema)
+        return time_of(with_read_bounds(schema))
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonObject:
-        return duration_of(schema, seconds=self._config.ser_json_timedelta == "float")
+        return duration_of(with_read_bounds(schema), seconds=self._config.ser_json_timedelta == "float")
 
     # Numbers
 
@@ -346,9 +342,7 @@ class _PythonSchema(_WrittenSchema):
             schemas = [self.generate_inner(each) for each in (first, *texts)]
             return {"allOf": schemas} if reason is None else unsupported(reason)
         # Any JSON, then an instance of a class.
-        instances = (
-            [step for step in others if step["type"] == "is-instance"] if first["type"] == "any" else []
-        )
+        instances = [each for each in others if each["type"] == "is-instance" and first["type"] == "any"]
         return self.generate_inner(instances[0]) if instances else super().chain_schema(schema)
 
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
@@ -375,7 +369,7 @@ class _PythonSchema(_WrittenSchema):
         self._sets += 1
         self._distinct += 1
         try:
-            return self._common_set_schema(schema)
+            return self._common_set_schema(without_references(schema, self._cores))
         finally:
             self._sets -= 1
             self._distinct -= 1
@@ -432,7 +426,15 @@ class _PythonSchema(_WrittenSchema):
         plain = self.get_schema_from_definitions(JsonRef(branch["$ref"])) if "$ref" in branch else branch
         return not self.policy.writes_defaults if plain is None else key not in plain.get("required", ())
 
-    # Named tuples, which may be shorter than their fields if these have defaults
+    # Tuples, and named tuples, which may be shorter than their fields if these have defaults
+
+    def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonObject:
+        # Pydantic replaces the number of items by the bounds.
+        plain = {key: value for key, value in schema.items() if key not in ("min_length", "max_length")}
+        described = super().tuple_schema(cast("core_schema.TupleSchema", plain))
+        bounds: JsonObject = {}
+        self.update_with_validations(bounds, schema, self.ValidationsMapping.array)
+        return {**described, "allOf": [bounds]} if bounds else described
 
     def named_tuple_schema(self, schema: core_schema.NamedTupleSchema) -> JsonObject:
         return self._complete(super().named_tuple_schema(schema))
@@ -471,10 +473,9 @@ class _PythonSchema(_WrittenSchema):
         described: JsonObject = {"type": "object", "additionalProperties": True}
         if "values_schema" in schema:
             described["additionalProperties"] = self.generate_inner(schema["values_schema"])
-        if "keys_schema" in schema and (
-            names := self._keys(schema["keys_schema"], distinct_values=(schema.get("min_length") or 0) > 1)
-        ):
-            described["propertyNames"] = names
+        if "keys_schema" in schema:
+            names = self._keys(schema["keys_schema"], distinct_values=(schema.get("min_length") or 0) > 1)
+            described |= {"propertyNames": names} if names else {}
         self.update_with_validations(described, schema, self.ValidationsMapping.object)
         return described
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 from structkit.schema.python.core_schema import branches_of, inner_schema
 
-__all__ = ["set_reason", "unhashable_type"]
+__all__ = ["set_reason", "unhashable_type", "without_references"]
+
+S = TypeVar("S")
 
 Core: TypeAlias = Mapping[str, Any]
 
@@ -145,3 +147,34 @@ def _hashes_fields(cls: type) -> bool:
     hash_: Any = cls.__hash__
     code = getattr(hash_, "__code__", None)
     return str(hash_.__module__).startswith("pydantic") or getattr(code, "co_filename", "") == "<string>"
+
+
+def without_references(schema: S, definitions: Mapping[str, Core], seen: frozenset[str] = frozenset()) -> S:
+    """Return the schema of a set in which other types than classes are not defined by themselves.
+
+    The definition of `JsonValue`, for example, has lists, which an item of a set cannot be.
+
+    Args:
+        schema: The core schema, or a part of it.
+        definitions: The referenced schemas, by their references.
+        seen: The references around the part.
+    """
+    found: object = schema
+    if isinstance(schema, list):
+        found = [without_references(each, definitions, seen) for each in schema]
+    elif isinstance(schema, dict) and schema.get("type") == "definition-ref":
+        name = schema["schema_ref"]
+        target = definitions.get(name, schema)
+        if name not in seen and target["type"] not in _REFERENCED_KINDS:
+            plain = {key: value for key, value in target.items() if key != "ref"}
+            found = without_references(plain, definitions, seen | {name})
+    elif isinstance(schema, dict):
+        found = {
+            key: without_references(each, definitions, seen) if key in _INNER_KEYS else each
+            for key, each in schema.items()
+        }
+    return cast("S", found)
+
+
+_REFERENCED_KINDS = frozenset({"dataclass", "definition-ref", "model", "named-tuple", "typed-dict"})
+_INNER_KEYS = frozenset({"choices", "items_schema", "schema", "json_schema", "lax_schema", "steps"})

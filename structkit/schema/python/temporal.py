@@ -93,6 +93,10 @@ def datetime_of(schema: Core) -> JsonObject:
 
 def duration_of(schema: Core, *, seconds: bool) -> JsonObject:
     """Return the schema of durations within bounds, as text or as a number of seconds."""
+    if "multiple_of" in schema:
+        return unsupported(
+            "`multiple_of` of timedelta cannot be enforced; remove it, or check it in a validator"
+        )
     low, high = _ends(schema, dt.timedelta, _TICK, dt.timedelta.min, dt.timedelta.max)
     if not seconds:
         return _format("timedelta", low, high, None)

@@ -1,14 +1,15 @@
-"""Sets of sets: as texts, the items of the inner sets have an order."""
+"""Sets of sets, whose items have an order as texts, and of types with a definition of their own."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import Field, TypeAdapter
+from pydantic import BaseModel, Field, Json, JsonValue, TypeAdapter
+from typing_extensions import TypeAliasType
 
 import structkit as sk
-from structkit.testing import RandomModel, small_vocabulary
+from structkit.testing import RandomModel, byte_vocabulary, small_vocabulary
 from tests.shared import cases
 
 _Inner = frozenset[Literal[1, 2, 3]]
@@ -34,3 +35,22 @@ def test_other_sets_of_sets_are_generated(target: object) -> None:
     for seed in range(cases(5, of=30)):
         value = sk.extract(RandomModel(seed, vocabulary), "a", target, max_tokens=60)
         assert TypeAdapter(target).validate_python(value) == value
+
+
+Something = TypeAliasType("Something", Any)
+
+
+class Both(BaseModel):
+    any: Something
+    items: set[Something]
+    texts: frozenset[Json[JsonValue]]
+
+
+def test_a_set_of_a_type_that_also_has_unhashable_values() -> None:
+    """The definition of the type is used at other places, too."""
+    accepts = sk.compile(set[JsonValue], byte_vocabulary()).reader.accepts
+    assert accepts(b'["a", null]') and not accepts(b"[[]]") and not accepts(b"[{}]")
+    accepts = sk.compile(Both, byte_vocabulary()).reader.accepts
+    assert accepts(b'{"any": [{}], "items": [1, "a"], "texts": ["1"]}')
+    assert not accepts(b'{"any": 1, "items": [[]], "texts": []}')
+    assert not accepts(b'{"any": 1, "items": [], "texts": ["[]"]}')
