@@ -43,6 +43,18 @@ class Plain(BaseModel):
     a: int
 
 
+class Square(BaseModel):
+    kind: Literal["square"]
+
+
+class Circle(BaseModel):
+    kind: Literal["circle"]
+    inside: Square
+
+
+Shape = Annotated[Square | Circle, Field(discriminator="kind")]
+
+
 class Pair(NamedTuple):
     left: int
     right: int = 0
@@ -262,6 +274,8 @@ CONSTRAINED: Kind = {
             ("Hashable", Hashable, "min_length", {"min_length": 1}, "Hashable"),
             ("Predicate", at.IsDigits[str], "ge", {"ge": 1}, "str"),
             ("timedelta", dt.timedelta, "multiple_of", {"multiple_of": dt.timedelta(1)}, "timedelta"),
+            ("Json[timedelta]", Json[dt.timedelta], "ge", {"ge": 1}, "timedelta"),
+            ("A | B, tagged", Shape, "max_length", {"max_length": 2}, "tagged-union"),
             ("date | str", dt.date | str, "ge", {"ge": dt.date(2024, 1, 1)}, "str"),
         )
     },

@@ -41,6 +41,19 @@ class InHex(BaseModel):
     a: Annotated[bytes, Field(min_length=1, max_length=2)]
 
 
+class LowerTexts(BaseModel):
+    model_config = ConfigDict(str_to_lower=True, str_max_length=18)
+    email: pydantic.EmailStr
+    name: pydantic.NameEmail | None
+    code: pydantic.Base64Bytes
+    keys: dict[pydantic.EmailStr, str]
+
+
+class HexOfBase64(BaseModel):
+    model_config = ConfigDict(val_json_bytes="hex")
+    a: pydantic.Base64Bytes
+
+
 class Reversed(pydantic.EncoderProtocol):
     @classmethod
     def decode(cls, data: bytes) -> bytes:
@@ -115,6 +128,21 @@ STRINGS: Kind = {
         Lower, [Lower(a="abc")], ['{"a": "abcdef"}', '{"a": "A"}', '{"a": " a"}']
     ),
     "model, coerce_numbers_to_str": Specimen(Coerced, [Coerced(a="1")], ['{"a": 1}', '{"a": null}']),
+    "model, str_to_lower, str_max_length, with other types of texts": Specimen(
+        LowerTexts,
+        [LowerTexts(email="a@b.cd", name=None, code=b"YWI=", keys={"a@b.cd": "x"})],
+        [
+            '{"email": "A@b.cd", "name": null, "code": "YWI=", "keys": {}}',
+            '{"email": "aaaaaaaaaaaaaa@b.cd", "name": null, "code": "YWI=", "keys": {}}',
+            '{"email": "a@b.cd", "name": null, "code": "YWI=", "keys": {"a@b.cd": "X"}}',
+        ],
+    ),
+    "EncodedStr of a constrained str": Specimen(
+        Annotated[str, Field(max_length=8), pydantic.EncodedStr(encoder=pydantic.Base64Encoder)],
+        ["aaa"],
+        ['"YWFhYWFhYWFh"', '"a"'],
+    ),
+    "Base64Bytes, val_json_bytes": Specimen(HexOfBase64, error="'python:base64' and 'python:hex'"),
     "StrictStr": Specimen(pydantic.StrictStr, ["a"], ["1"]),
     "NewType of str": Specimen(UserName, ["ana"], ["1"]),
     "SecretStr": Specimen(pydantic.SecretStr, texts=['"hunter2"', '""'], refuses=["1"]),

@@ -159,8 +159,10 @@ def _resolved(schema: Core, definitions: Mapping[str, Core], seen: frozenset[str
         if target["type"] in _CLASSES:
             return {**schema, "of": target["type"], "cls": target.get("cls")}
         return _resolved(_unnamed(target), definitions, seen | {name})
-    if isinstance(schema.get("choices"), list):
-        return {**schema, "choices": [_resolved(each, definitions, seen) for each in branches_of(schema)]}
+    if isinstance(choices := schema.get("choices"), (dict, list)):
+        resolved = [_resolved(each, definitions, seen) for each in branches_of(schema)]
+        tagged = dict(zip(choices, resolved, strict=True)) if isinstance(choices, dict) else resolved
+        return {**schema, "choices": tagged}
     key = next((key for key in JSON_SIDE if key in schema), None)
     inner = schema.get(key or "")
     if not isinstance(inner, dict) or not (_is_transparent(schema) or _constraints(schema)):
@@ -184,7 +186,7 @@ def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | 
     """Return a schema with a constraint that `outer` checks; `None` if the schema does not support it."""
     schema = push_constraint(schema) or schema
     kind = "encoded" if base64_schema(schema) else str(schema.get("type"))
-    if name in _NATIVE.get(kind, ()):
+    if name in _NATIVE.get(kind, ()) and not _fails(schema, name, value):
         return {**_unnamed(schema), name: value} if name not in schema else None
     if name in _LENGTHS and (text := _secret(schema)):
         return {"type": text, name: value}
@@ -264,10 +266,9 @@ def _reason(name: str, leaf: Core) -> str | None:
     owner = str(getattr(function, "__qualname__", "")).partition(".")[0]
     converted = _OPAQUE.get(owner) if not is_of_user(function) else None
     type_name = converted or getattr(leaf.get("cls"), "__name__", str(leaf["type"]))
-    if name in _SUPPORTED.get(converted or "", ()):
-        return None
     unions = set() if name == "pattern" else {"tagged-union", "union"}  # without a member that can pass
-    if converted is None and leaf["type"] not in _LEAVES | {"is-instance"} | unions:
+    is_known = converted is not None or leaf["type"] in _LEAVES | {"is-instance"} | unions
+    if not is_known or name in _SUPPORTED.get(converted or "", ()):
         return None
     return f"`{name}` of {type_name} cannot be enforced; remove it, or check it in a validator"
 
@@ -371,8 +372,6 @@ def _round_trips(value: object) -> bool:
 
 # Strings
 
-_ASCII = r"^[\x00-\x7f]*$"
-
 
 def text_schema(schema: Core, json_schema: JsonObject, config: Any, *, is_distinct: bool) -> JsonObject:
     """Return the schema of a string with the constraints that pydantic's JSON Schema omits.
@@ -391,13 +390,13 @@ def text_schema(schema: Core, json_schema: JsonObject, config: Any, *, is_distin
     if isinstance(pattern, str | re.Pattern):
         engine = schema.get("regex_engine", config.regex_engine)
         described["pattern"] = _pattern_text(pattern, is_python=engine == "python-re")
-    if schema.get("to_lower", config.str_to_lower):
-        described |= format_schema("lower")
-    elif schema.get("to_upper", config.str_to_upper):
-        described |= format_schema("upper")
     others: list[JsonObject] = []
+    if schema.get("to_lower", config.str_to_lower):
+        others.append(format_schema("lower"))
+    elif schema.get("to_upper", config.str_to_upper):
+        others.append(format_schema("upper"))
     if schema.get("ascii_only"):
-        others.append({"type": "string", "pattern": _ASCII})
+        others.append(format_schema("isascii"))
     strips = schema.get("strip_whitespace", config.str_strip_whitespace)
     if strips and (others or len(described) > 1 or is_distinct):
         # Lengths, patterns and distinctness apply after stripping: allow no text that stripping changes.

@@ -346,8 +346,8 @@ class _PythonSchema(_WrittenSchema):
         return self.generate_inner(instances[0]) if instances else super().chain_schema(schema)
 
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
-        if (described := base64_schema(schema)) is not None:
-            return described
+        if (encoded := base64_schema(schema)) is not None:
+            return {"type": "string", "allOf": [self.generate_inner(schema["schema"]), encoded]}
         if (values := candidates(schema)) is not None:
             return satisfying_members(schema, values)
         if (reason := unenforceable_reason(schema)) is not None:
