@@ -6,12 +6,13 @@ The parsed JSON Schema is that of `schema/python/generator.py`; users get pydant
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import is_dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, partial
 from inspect import isabstract
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
@@ -310,9 +311,12 @@ def _serialize(
                             warnings=False,
                         ),
                     )
-        for plain in (False, True):
+        for plain, compact, unset in product(
+            (False, True), (False, True), (exclude_unset, not exclude_unset)
+        ):
             with suppress(PydanticSerializationError, AttributeError, TypeError, ValueError, IndexError):
-                yield candidate, _dump_as_read(adapter, candidate, plain=plain)
+                core = _core_as_read(adapter.core_schema, plain=plain, compact=compact)
+                yield candidate, _dump_as_read(adapter, core, candidate, exclude_unset=unset)
     with suppress(TypeError, ValueError):  # not JSON
         yield candidate, json.loads(json.dumps(value, allow_nan=False))
 
@@ -332,7 +336,7 @@ def _validated(adapter: TypeAdapter[Any], value: object, context: object) -> obj
             raise error from None
 
 
-def _dump_as_read(adapter: TypeAdapter[Any], value: object, *, plain: bool) -> object:
+def _dump_as_read(adapter: TypeAdapter[Any], core: Any, value: object, *, exclude_unset: bool) -> object:
     """Return the JSON value that pydantic reads as a value, where it does not read what it writes.
 
     Examples are fields that are read from another alias than they are written to, and fields that are excluded.
@@ -340,33 +344,41 @@ def _dump_as_read(adapter: TypeAdapter[Any], value: object, *, plain: bool) -> o
     Raises:
         PydanticSerializationError, AttributeError, TypeError, ValueError, IndexError: There is none.
     """
-    core = _core_as_read(adapter.core_schema, plain=plain)
     serializer = new_serializer(core, cast("Any", adapter._config))
-    written = serializer.to_python(value, mode="json", by_alias=True, round_trip=True, warnings=False)
+    written = serializer.to_python(
+        value, mode="json", by_alias=True, round_trip=True, exclude_unset=exclude_unset, warnings=False
+    )
     return _value_as_read(written)
 
 
-def _core_as_read(core: object, *, plain: bool) -> Any:
+def _core_as_read(core: object, *, plain: bool, compact: bool) -> Any:
     """Return a core schema whose serializer writes what pydantic reads, for `_value_as_read`.
 
     The aliases are those of validation, and no field is excluded.
 
     Args:
         core: The core schema.
-        plain: Whether values are written as their types are, without the serializers of the user.
+        plain: Whether values are written as their types are, without the serializers of the user, and decimals and
+            fractions as numbers.
+        compact: Whether JSON inside of a string has no spaces.
     """
     if isinstance(core, (list, tuple)):
-        return type(core)(_core_as_read(each, plain=plain) for each in core)
+        return type(core)(_core_as_read(each, plain=plain, compact=compact) for each in core)
     if not isinstance(core, Mapping):
         return core
     found = {
-        key: each if key in _NO_SCHEMAS else _core_as_read(each, plain=plain)
+        key: each if key in _NO_SCHEMAS else _core_as_read(each, plain=plain, compact=compact)
         for key, each in core.items()
         if key not in _EXCLUSIONS
         and not (plain and key == "serialization" and is_of_user(each.get("function")))
     }
-    if found.get("type") == "enum" and "serialization" not in found:
-        found["serialization"] = {"type": "function-plain", "function": _member_as_read, "when_used": "json"}
+    if "serialization" not in found:
+        kind = found.get("type")
+        if kind == "enum" or (kind in ("decimal", "fraction") and plain):
+            found["serialization"] = {"type": "function-plain", "function": _as_read, "when_used": "json"}
+        elif kind == "json":
+            function = partial(_json_text, separators=(",", ":") if compact else (", ", ": "))
+            found["serialization"] = {"type": "function-wrap", "function": function, "when_used": "json"}
     fields = found.get("fields")
     if isinstance(fields, dict):
         found["fields"] = {name: _written_where_read(name, field) for name, field in fields.items()}
@@ -377,8 +389,15 @@ def _core_as_read(core: object, *, plain: bool) -> Any:
     return found
 
 
-def _member_as_read(member: object) -> object:
-    return enum_json_value(getattr(member, "value", member))
+def _as_read(value: object) -> object:
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return enum_json_value(getattr(value, "value", value))
+
+
+def _json_text(value: object, handler: Callable[[object], str], *, separators: tuple[str, str]) -> str:
+    read = _value_as_read(json.loads(handler(value)))
+    return json.dumps(read, ensure_ascii=False, separators=separators)
 
 
 _EXCLUSIONS = {"serialization_exclude", "serialization_exclude_if"}

@@ -7,6 +7,7 @@ import json
 from datetime import date
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -354,6 +355,32 @@ def test_a_strict_type_is_given_as_json() -> None:
         assert answers([("a", each)], Visit) == ['{"day": "2026-01-02", "pair": ["1.5", [3]]}']
     with pytest.raises(ValueError, match="valid date"):
         answers([("a", {**value, "day": 3})], Visit)
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "spaced", "compact"),
+    [
+        (Json[list[int]], [1, 2], '"[1, 2]"', '"[1,2]"'),
+        (
+            list[Json[dict[str, Json[list[int]]]]],
+            [{"a": [1, 2]}],
+            r'["{\"a\": \"[1, 2]\"}"]',
+            r'["{\"a\":\"[1,2]\"}"]',
+        ),
+        (
+            Json[Hidden],
+            TypeAdapter(Hidden).validate_python({"v": 1}),
+            r'"{\"v\": 1}"',
+            r'"{\"v\":1}"',
+        ),
+        (str | Decimal, Decimal("1.5"), "1.5", "1.5"),
+        (Annotated[Fraction, Field(ge=1)], Fraction(3, 2), "1.5", "1.5"),
+        (Annotated[Fraction, Field(ge=1)], Fraction(3), "3", "3"),
+    ],
+)
+def test_values_inside_json_have_its_style(target: Any, value: Any, spaced: str, compact: str) -> None:
+    assert answers([("a", value)], target) == [spaced]
+    assert answers([("a", value)], target, whitespace="compact") == [compact]
 
 
 def test_a_secret_is_given_as_json() -> None:
