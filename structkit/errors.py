@@ -286,10 +286,11 @@ class ToolError(_FromUser):
 class ApprovalRequired(_FromUser):
     """Suspend the run until the call is approved or denied; see `structkit.RunSuspended`.
 
-    Tools raise this error.
+    Tools raise this error, and not again when the call is approved.
 
-    >>> def pay(euros: float) -> None:
-    ...     if euros > 100:
+    >>> import structkit as sk
+    >>> def pay(context: sk.Context[object], euros: float) -> None:
+    ...     if euros > 100 and not context.approved:
     ...         raise ApprovalRequired("more than 100 euros")
     """
 

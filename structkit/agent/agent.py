@@ -26,6 +26,7 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
+from structkit.agent.validate import check_prompt
 from structkit.arguments.checks import check_count, check_type
 from structkit.arguments.names import missing_attribute
 from structkit.errors import AgentError
@@ -399,6 +400,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         made._configure(self._config.with_model(model))
         return made
 
+    @names_run_arguments
     def as_tool(self, name: str, description: str | None = None) -> Tool[..., T_co]:
         """Return this agent as a tool of another agent: the argument is the prompt, and the output is the value.
 
@@ -447,10 +449,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         deps: object,
         usage_limits: UsageLimits,
     ) -> Run:
-        if not isinstance(prompt, str):
-            raise TypeError(
-                f"the prompt of an agent is a text, not {prompt!r:.60}; a conversation goes into messages="
-            )
+        check_prompt(prompt)
         names = [tool.name for tool in self.tools]
         # Functions of the history can remove the calls of another agent; their result is checked in the run.
         history = check_history(messages, None if self._config.history.functions else names)

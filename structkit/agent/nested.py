@@ -44,6 +44,9 @@ def drive_nested(run: Run, model: AnyModel, context: Context[object], name: str)
         raise ToolError(
             f"the call of {call.name} requires approval, which a nested run cannot request ({call.reason})"
         ) from suspended
+    except UsageLimitExceeded as error:
+        error.place = name if error.place is None else f"{name}: {error.place}"
+        raise
     except BudgetTooSmall as error:
         if error.budget != context.tokens_left:
             raise

@@ -15,7 +15,7 @@ from structkit.agent.run.state import AgentResult, RunState
 from structkit.agent.run_arguments import names_run_arguments
 from structkit.agent.stream import AgentStream, AsyncAgentStream
 from structkit.agent.tools.approval import Approvals
-from structkit.agent.validate import check_decisions, check_state
+from structkit.agent.validate import check_decisions, check_state, not_a_state
 
 __all__ = ["Resumable"]
 
@@ -118,9 +118,7 @@ class Resumable(Configured[D_contra], Generic[T_co, D_contra]):
         self, state: RunState, approvals: Approvals, deps: object, usage_limits: UsageLimits
     ) -> tuple[Run, Decisions]:
         if not isinstance(state, RunState):
-            raise TypeError(
-                f"resume takes the state of a RunSuspended, or of RunState.loads, not {state!r:.60}"
-            )
+            raise not_a_state(state)
         state = check_state(state, self._config, usage_limits)
         deps = self._deps(deps)
         context = self._config.validation_context(deps)

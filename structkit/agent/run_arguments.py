@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
-from inspect import iscoroutinefunction, signature
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from structkit.arguments.names import check_names
+from structkit.arguments.names import names_arguments
 
 __all__ = ["names_run_arguments"]
 
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "context": "deps",
+        "decisions": "approvals",
         "deferred_tool_results": "approvals",
         "input": "prompt",
         "max_turns": "max_steps",
         "message_history": "messages",
         "session": "messages",
+        "tool_description": "description",
+        "tool_name": "name",
         "toolsets": "tools",
         "user_prompt": "prompt",
     }
@@ -29,6 +30,7 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
         "approvals": "write agent.resume(state, approvals=...), with the state of RunSuspended",
+        "custom_output_extractor": "write a tool that runs the agent, and returns what it takes of the value",
         "event_stream_handler": "iterate over agent.stream(...)",
         "history": "make another agent, with Agent(..., history=...)",
         "instructions": "write `with agent.override(instructions=...):` around it",
@@ -57,23 +59,8 @@ def names_run_arguments(method: F) -> F:
     >>> agent.run("Hi", message_history=[])
     Traceback (most recent call last):
     TypeError: Agent.run() has no argument 'message_history'; write messages=...
+    >>> agent.run()
+    Traceback (most recent call last):
+    TypeError: Agent.run() has no prompt; write agent.run(prompt)
     """
-    names = [name for name in signature(method).parameters if name != "self"]
-    known = frozenset(names)
-    function: Callable[..., Any] = method
-
-    def check(options: Mapping[str, object]) -> None:
-        if not options.keys() <= known:
-            check_names(f"Agent.{function.__name__}", options, names, _OTHER_NAMES, _HINTS)
-
-    @wraps(function)
-    async def awaited(*args: object, **options: object) -> object:
-        check(options)
-        return await function(*args, **options)
-
-    @wraps(function)
-    def checked(*args: object, **options: object) -> object:
-        check(options)
-        return function(*args, **options)
-
-    return awaited if iscoroutinefunction(function) else checked  # type: ignore[return-value]
+    return names_arguments(method, _HINTS, _OTHER_NAMES, "Agent")

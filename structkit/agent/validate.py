@@ -9,7 +9,7 @@ from structkit.agent.prompt.history import check_messages
 from structkit.agent.run.actions import Decisions
 from structkit.agent.run.budget import RunBudget, UsageLimits
 from structkit.agent.run.config import AgentConfig
-from structkit.agent.run.state import RunState
+from structkit.agent.run.state import RunState, RunSuspended, decisions_example
 from structkit.agent.tools.approval import Approvals, Approve, Decision, Deny, Return
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.errors import AgentError
@@ -18,7 +18,43 @@ from structkit.messages import Calls
 from structkit.rejected import Rejected
 from structkit.schema.python.json_codec import json_text_of
 
-__all__ = ["check_decisions", "check_state"]
+__all__ = ["check_decisions", "check_prompt", "check_state", "not_a_state"]
+
+
+def check_prompt(given: object) -> None:
+    """Check the prompt of a run.
+
+    Raises:
+        TypeError: It is not a text.
+    """
+    if isinstance(given, str):
+        return
+    remedy = 'write agent.run("...")'
+    if isinstance(given, RunSuspended | RunState):
+        remedy = f"write {_resume_call(given)}"
+    elif isinstance(given, list | tuple):
+        remedy = 'a conversation goes into messages: write agent.run("...", messages=result.messages)'
+    raise TypeError(f"the prompt of an agent is a text, not {given!r:.60}; {remedy}")
+
+
+def not_a_state(given: object) -> TypeError:
+    """Return the error of an object that is not the state of a suspended run."""
+    remedy = "write agent.resume(error.state, approvals=True), with the error of the run"
+    if isinstance(given, RunSuspended):
+        remedy = f"write {_resume_call(given)}"
+    elif isinstance(given, str | bytes):
+        remedy = (
+            "write agent.resume(structkit.RunState.loads(text), approvals=True), with the text of dumps()"
+        )
+    return TypeError(
+        f"resume takes the state of a RunSuspended, or of RunState.loads, not {given!r:.60}; {remedy}"
+    )
+
+
+def _resume_call(given: RunSuspended | RunState) -> str:
+    """Return the call that resumes a run."""
+    state, name = (given.state, "error.state") if isinstance(given, RunSuspended) else (given, "state")
+    return f"agent.resume({name}, approvals={decisions_example(state.pending)})"
 
 
 def check_state(given: RunState, config: AgentConfig, allowed: UsageLimits) -> RunState:
@@ -62,10 +98,13 @@ def check_decisions(
         TypeError: A decision has the wrong type.
     """
     pending = {each.id: each for each in state.pending}
-    waiting = ", ".join(pending) or "none"
+    waiting = ", ".join(f"{each.id} ({each.name})" for each in state.pending) or "none"
     given: object = dict.fromkeys(pending, approvals) if isinstance(approvals, bool) else approvals
     if not isinstance(given, Mapping):
-        raise TypeError(f"approvals must be True, False or a dict of decisions by call id, not {given!r:.60}")
+        raise TypeError(
+            f"approvals must be True, False or a dict of decisions by call id, not {given!r:.60}; write "
+            f"approvals={decisions_example(state.pending)}"
+        )
     decisions = {id: _decision(id, each) for id, each in given.items()}
     unknown = [id for id in decisions if id not in pending]
     if unknown or not pending:
@@ -74,7 +113,7 @@ def check_decisions(
     missing = [id for id in pending if id not in decisions]
     if missing:
         raise AgentError(
-            f"there is no decision about {', '.join(missing)}; pass one for each pending call: {waiting}",
+            f"there is no decision about {', '.join(missing)}; write approvals={decisions_example(state.pending)}",
             place="approvals",
         )
     by_name = {tool.name: tool for tool in config.tools}
@@ -103,10 +142,15 @@ def _decision(id: object, given: object) -> Decision:
         return Approve() if given else Deny()
     if isinstance(given, (Approve, Deny, Return)):
         return given
-    hint = f"; to deny the call, write structkit.Deny({given!r:.60})" if isinstance(given, str) else ""
+    if isinstance(given, str):
+        remedy = f"to deny the call, write structkit.Deny({given!r:.60})"
+    elif isinstance(given, type) and issubclass(given, (Approve, Deny, Return)):
+        remedy = f"write structkit.{given.__name__}({'value' if given is Return else ''})"
+    else:
+        remedy = f"to supply the result, write structkit.Return({given!r:.60})"
     raise TypeError(
         f"the decision about {id} must be True, False, structkit.Approve(), structkit.Deny(reason) or "
-        f"structkit.Return(value), not {given!r:.60}{hint}"
+        f"structkit.Return(value), not {given!r:.60}; {remedy}"
     )
 
 

@@ -53,7 +53,12 @@ def check_names(
         raise TypeError(f"{function}() has no argument {name!r}; {remedy}")
 
 
-def names_arguments(made: F, hints: Mapping[str, str] | None = None) -> F:
+def names_arguments(
+    made: F,
+    hints: Mapping[str, str] | None = None,
+    other_names: Mapping[str, str] | None = None,
+    owner: str = "",
+) -> F:
     """Make a function, or the constructor of a class, name the argument that a wrong one was meant for.
 
     An unknown argument is close to it; an argument by position, of which there are too many, has no name. Python itself
@@ -62,6 +67,8 @@ def names_arguments(made: F, hints: Mapping[str, str] | None = None) -> F:
     Args:
         made: The function or the class.
         hints: What other libraries call an argument, and what to write here; `*` for too many by position.
+        other_names: What other libraries call an argument, and its name here.
+        owner: For a method, the class that users know: they write `agent.run` for a method of `Agent`.
 
     >>> @names_arguments
     ... def greet(*, name: str) -> str:
@@ -79,7 +86,8 @@ def names_arguments(made: F, hints: Mapping[str, str] | None = None) -> F:
     TypeError: greet() has no name; write greet(name=...)
     """
     function: Callable[..., Any] = made.__init__ if isinstance(made, type) else made  # type: ignore[misc]
-    every = inspect.signature(made).parameters.values()
+    first = int(isinstance(made, type) or bool(owner))  # `self`
+    every = list(inspect.signature(made).parameters.values())[bool(owner) :]
     names = [each.name for each in every if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     by_position = [each for each in every if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     is_open = any(each.kind is each.VAR_POSITIONAL for each in every)
@@ -87,17 +95,17 @@ def names_arguments(made: F, hints: Mapping[str, str] | None = None) -> F:
     required = [each for each in every if each.default is each.empty and each.name in names]
     position = {each.name: number for number, each in enumerate(by_position)}
     known, most = frozenset(names), len(by_position)
-    first = int(isinstance(made, type))  # `self`
+    title = f"{owner}.{made.__name__}" if owner else made.__name__
+    written = f"{owner.lower()}.{made.__name__}" if owner else made.__name__
 
-    @wraps(function)
-    def checked(*args: object, **options: object) -> object:
+    def check(args: tuple[object, ...], options: Mapping[str, object]) -> None:
         if not checks_itself and not options.keys() <= known:
-            check_names(made.__name__, options, names, hints=hints)
+            check_names(title, options, names, other_names, hints)
         if len(args) - first > most and not is_open:
             count = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
             remedy = f"write {names[most]}=..." if len(names) > most else "leave out the others"
             remedy = (hints or {}).get("*", remedy)
-            raise TypeError(f"{made.__name__}() takes {count} by position; {remedy}")
+            raise TypeError(f"{title}() takes {count} by position; {remedy}")
         if (given := len(args) - first) < len(required):
             missing = [
                 each.name
@@ -108,13 +116,22 @@ def names_arguments(made: F, hints: Mapping[str, str] | None = None) -> F:
                 call = ", ".join(
                     each.name if each.name in position else f"{each.name}=..." for each in required
                 )
-                raise TypeError(f"{made.__name__}() has no {missing[0]}; write {made.__name__}({call})")
+                raise TypeError(f"{title}() has no {missing[0]}; write {written}({call})")
+
+    @wraps(function)
+    async def awaited(*args: object, **options: object) -> object:
+        check(args, options)
+        return await function(*args, **options)
+
+    @wraps(function)
+    def checked(*args: object, **options: object) -> object:
+        check(args, options)
         return function(*args, **options)
 
     if isinstance(made, type):
         made.__init__ = checked  # type: ignore[misc]
         return made
-    return checked  # type: ignore[return-value]
+    return awaited if inspect.iscoroutinefunction(function) else checked  # type: ignore[return-value]
 
 
 def hints_arguments(hints: Mapping[str, str]) -> Callable[[F], F]:

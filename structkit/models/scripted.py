@@ -182,7 +182,7 @@ class ScriptedModel(_WeightlessModel):
 
     def __repr__(self) -> str:
         left = max(0, len(self._replies) - self._started)
-        return f"<ScriptedModel {self._name}: {left} of {len(self._replies)} replies left>"
+        return f"<ScriptedModel {self._name}: {left} of {_count(len(self._replies))} left>"
 
     @property
     def checks_text(self) -> bool:
@@ -198,8 +198,8 @@ class ScriptedModel(_WeightlessModel):
         left = self._replies[self._started :]
         if left:
             raise ScriptError(
-                f"{len(left)} of {len(self._replies)} replies were not used, the first of them {left[0]!r:.200}; leave "
-                "them out, or find out why there were fewer generations",
+                f"{len(left)} of {_count(len(self._replies))} {'was' if len(left) == 1 else 'were'} not used, the "
+                f"first of them {left[0]!r:.200}; leave them out, or find out why there were fewer generations",
                 place=self.name,
             )
 
@@ -243,7 +243,7 @@ class ScriptedModel(_WeightlessModel):
         self._started += 1
         if self._started > len(self._replies):
             raise ModelError(
-                f"generation {self._started} started, but the script has {len(self._replies)} replies; add one",
+                f"generation {self._started} started, but the script has {_count(len(self._replies))}; add one",
                 place=self.name,
             )
         reply = self._replies[self._started - 1]
@@ -486,6 +486,10 @@ def _common_length(reply: bytes, text: bytes) -> tuple[int, int]:
             is_string = not is_string
         is_escaped = byte == ord("\\") and not is_escaped
     return len(text), position
+
+
+def _count(replies: int) -> str:
+    return f"{replies} repl{'y' if replies == 1 else 'ies'}"
 
 
 def _shown(text: bytes) -> str:

@@ -562,7 +562,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (lambda m: sk.Agent(m, system="x"), TypeError, "instructions"),
         (lambda m: sk.Agent(m, max_token=3), TypeError, "max_token"),
         (lambda m: sk.Agent(m).run(["x"]), TypeError, "prompt of an agent is a text"),
-        (lambda m: sk.Agent(m).run("x", messages=None), TypeError, r"such as result\.messages"),
+        (lambda m: sk.Agent(m).run("x", messages=None), TypeError, r"write messages=result\.messages"),
         (lambda m: sk.Agent("gpt-4", [weather]), TypeError, r"write structkit\.load\('gpt-4'\)"),
         (lambda m: sk.tool(weather, name="a b"), sk.AgentError, "invalid tool name 'a b'"),
         (lambda m: sk.tool(weather, tool_retries=-1), ValueError, "tool_retries"),

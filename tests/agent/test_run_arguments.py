@@ -55,6 +55,92 @@ def test_other_methods_name_their_arguments() -> None:
         agent.resume(None, deferred_tool_results={})
 
 
+def pay(euros: float) -> str:
+    return f"paid {euros}"
+
+
+@sk.tool(defer=True)
+def sign(document: str) -> str:
+    raise NotImplementedError
+
+
+PAY = '{"name": "pay", "arguments": {"euros": 1.5}}'
+SIGN = '{"name": "sign", "arguments": {"document": "a"}}'
+
+
+def suspended(*calls: str) -> tuple[Any, sk.RunSuspended]:
+    """Return an agent, and the error of its run, which waits for decisions about calls."""
+    model = ScriptedModel([f"[{', '.join(calls)}]", "Done."])
+    agent = sk.Agent(model, [sk.require_approval(pay), sign], max_parallel_calls=3)
+    with pytest.raises(sk.RunSuspended) as caught:
+        agent.run("x")
+    return agent, caught.value
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda agent, error: agent.run(), "Agent.run() has no prompt; write agent.run(prompt)"),
+        (lambda agent, error: agent.run("x", []), "takes at most 1 argument by position; write messages=..."),
+        (lambda agent, error: agent.run(None), 'write agent.run("...")'),
+        (lambda agent, error: agent.run([]), 'write agent.run("...", messages=result.messages)'),
+        (lambda agent, error: agent.run(error), "write agent.resume(error.state, approvals={'call_1': True})"),
+        (lambda agent, error: agent.run(error.state), "write agent.resume(state, approvals={'call_1': True})"),
+        (lambda agent, error: agent.run("x", messages="y"), "not 'y'; write messages=result.messages"),
+        (lambda agent, error: agent.resume(), "no state; write agent.resume(state, approvals=...)"),
+        (lambda agent, error: agent.resume(error.state), "no approvals; write agent.resume(state, approvals=...)"),
+        (lambda agent, error: agent.resume(error.state, True), "write approvals=..."),
+        (lambda agent, error: agent.resume(error, approvals=True), "write agent.resume(error.state, approvals="),
+        (lambda agent, error: agent.resume("{}", approvals=True), "structkit.RunState.loads(text)"),
+        (lambda agent, error: agent.resume(3, approvals=True), "write agent.resume(error.state, "),
+        (lambda agent, error: agent.resume(error.state, approvals=[]), "write approvals={'call_1': True}"),
+        (lambda agent, error: agent.resume(error.state, approvals={}), "write approvals={'call_1': True}"),
+        (lambda agent, error: agent.resume(error.state, approvals={"pay": True}), "are call_1 (pay)"),
+        (lambda agent, error: agent.resume(error.state, approvals={"call_1": sk.Deny}), "structkit.Deny()"),
+        (lambda agent, error: agent.resume(error.state, approvals={"call_1": 3}), "structkit.Return(3)"),
+        (lambda agent, error: sk.Approve({"euros": 2}), "write arguments=..."),
+        (lambda agent, error: sk.Deny(message="no"), "write reason=..."),
+        (lambda agent, error: agent.as_tool(), "write agent.as_tool(name)"),
+        (lambda agent, error: agent.as_tool(tool_name="a"), "Agent.as_tool() has no argument 'tool_name'; write name="),
+        (lambda agent, error: agent.as_tool("a", tool_description="b"), "write description=..."),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_of_a_method_says_what_to_write(call: Any, remedy: str) -> None:
+    with pytest.raises((TypeError, sk.AgentError)) as caught:
+        call(*suspended(PAY))
+    assert remedy in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("calls", "message"),
+    [
+        ([PAY], "calls require approval: call_1 (pay)"),
+        ([SIGN], "calls wait for their results: call_1 (sign)"),
+        (
+            [SIGN, PAY],
+            "calls require approval: call_2 (pay), and calls wait for their results: call_1 (sign)",
+        ),
+    ],
+)
+def test_the_error_of_a_suspended_run_has_the_call_that_resumes_it(calls: list[str], message: str) -> None:
+    agent, error = suspended(*calls)
+    assert error.cause == message
+    pasted = str(error.remedy).removeprefix("continue with ").replace("...", "'by hand'")
+    names = {"agent": agent, "error": error, "structkit": sk}
+    result: sk.AgentResult[str] = eval(pasted, names)
+    assert {call.name: call.tool_result for call in result.calls} == {
+        name: outcome
+        for name, outcome in (("pay", "paid 1.5"), ("sign", "by hand"))
+        if any(name in call for call in calls)
+    }
+
+
+def test_a_usage_is_no_method() -> None:
+    result: Any = sk.Agent(ScriptedModel(["Hello."])).run("Hi")
+    with pytest.raises(TypeError, match=r"not a method; write \.usage without parentheses"):
+        result.usage()
+
+
 def test_async_methods_stay_async_functions() -> None:
     agent = sk.Agent(ScriptedModel(["Hello."]))
     assert iscoroutinefunction(agent.arun)

@@ -90,9 +90,11 @@ def check_history(
             arguments are not JSON; or they call another tool.
     """
     known: list[Message] = []
-    if not isinstance(messages, Iterable):
+    if isinstance(messages, (str, bytes)) or not isinstance(messages, Iterable):
         raise TypeError(
-            f"{place} must be a sequence of messages, such as result.messages, not {messages!r:.60}"
+            f"{place} must be a sequence of messages, not {messages!r:.60}; write {place}=result.messages"
+            if place == "messages"
+            else f"{place} must be a sequence of messages, not {messages!r:.60}; return a list of messages"
         )
     for message in messages:
         if not isinstance(message, (User, Calls, Output, Answer)):
@@ -104,7 +106,8 @@ def check_history(
     waiting = check_messages(known, place)
     if waiting:
         raise AgentError(
-            f"the call {waiting[0].id} in the messages has no output; continue its run with Agent.resume(state)",
+            f"the call {waiting[0].id} in the messages has no output; continue its run with "
+            "agent.resume(state, approvals=...)",
             place=place,
         )
     if tools is not None:

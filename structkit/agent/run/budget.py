@@ -238,6 +238,7 @@ class RunBudget:
             f"calls: {len(record.calls)}); {remedy}, or make the agent with on_limit='answer' for a result within it",
             limit=limit,
             record=record,
+            place=self._config.name,
         )
 
     def next_step(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from asyncio import CancelledError
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -21,6 +22,8 @@ from structkit.messages import CallPart, Calls, Message, Output
 from structkit.schema.python.json_codec import json_text_of
 
 __all__ = ["CallLog", "writable"]
+
+_log = logging.getLogger("structkit")
 
 _RAISED = "the call failed with an unexpected error"
 _NOT_EXECUTED = "the call was not executed"
@@ -64,6 +67,14 @@ class CallLog:
         for call, outcome in zip(calls, outcomes, strict=True):
             if isinstance(outcome.error, ApprovalRequired):
                 awaiting.append((call, outcome.error.message))
+                if call.context.approved:
+                    _log.warning(
+                        "%s: %s (%s) raised ApprovalRequired although it was approved, so the run is suspended again; "
+                        "let the tool take a structkit.Context, and raise it only if not context.approved",
+                        self._config.label,
+                        call.tool.name,
+                        call.id,
+                    )
                 continue
             try:
                 self.outputs[call.id] = self.add_outcome(call, outcome)

@@ -31,6 +31,7 @@ __all__ = [
     "RunTrace",
     "ToolCall",
     "call_counts",
+    "decisions_example",
     "failure_counts",
     "last_call_number",
     "new_calls",
@@ -403,11 +404,32 @@ def pending_call(messages: Sequence[Message], id: str, reason: str, *, deferred:
 
 def suspended(state: RunState) -> RunSuspended:
     """Return the error of a run that waits for decisions about calls."""
-    waiting = ", ".join(f"{each.id} ({each.name}: {each.reason})" for each in state.pending)
+    parts = [
+        f"calls {verb}: {', '.join(map(_described, calls))}"
+        for verb, is_deferred in (("require approval", False), ("wait for their results", True))
+        if (calls := [each for each in state.pending if each.deferred is is_deferred])
+    ]
     return RunSuspended(
-        f"calls require approval: {waiting}; continue with agent.resume(error.state, approvals=...)",
+        f"{', and '.join(parts)}; continue with agent.resume(error.state, "
+        f"approvals={decisions_example(state.pending)})",
         state=state,
     )
+
+
+def _described(call: PendingCall) -> str:
+    is_plain = call.deferred or call.reason.endswith("requires approval")  # the message says so already
+    return f"{call.id} ({call.name}{'' if is_plain or not call.reason else f': {call.reason}'})"
+
+
+def decisions_example(pending: Sequence[PendingCall]) -> str:
+    """Return the source of decisions about pending calls, for messages.
+
+    >>> calls = [PendingCall(id=f"call_{at}", name="pay", arguments="{}", deferred=at > 1) for at in (1, 2)]
+    >>> decisions_example(calls)
+    "{'call_1': True, 'call_2': structkit.Return(...)}"
+    """
+    parts = [f"{each.id!r}: {'structkit.Return(...)' if each.deferred else True}" for each in pending[:5]]
+    return f"{{{', '.join([*parts, *(['...'] if len(pending) > 5 else [])])}}}"
 
 
 def with_note(results: Sequence[Output], note: str) -> tuple[Output, ...]:

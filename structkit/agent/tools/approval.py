@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from inspect import isawaitable, iscoroutine
 from typing import TypeAlias
 
+from structkit.arguments.names import hints_arguments
 from structkit.functions.call import Call
 
 __all__ = ["Approvals", "Approve", "Decision", "Deny", "Return", "is_approval_required"]
 
 
+_HINT = "write arguments=..., with all arguments of the call"
+
+
+@hints_arguments({"override_args": _HINT, "edited_action": _HINT, "*": _HINT})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve:
     """Approve a pending call, with the arguments of the model or with others.
@@ -27,10 +32,12 @@ class Approve:
     def __post_init__(self) -> None:
         if not (self.arguments is None or isinstance(self.arguments, Mapping)):
             raise TypeError(
-                f"arguments must be a dict of all arguments of the call, not {self.arguments!r:.60}"
+                f"arguments must be a dict of all arguments of the call, not {self.arguments!r:.60}; "
+                "write Approve(arguments={'name': value})"
             )
 
 
+@hints_arguments({"message": "write reason=..."})
 @dataclass(frozen=True, slots=True)
 class Deny:
     """Deny a pending call: it is not executed, and the model reads the reason as its error.
@@ -45,7 +52,9 @@ class Deny:
     def __post_init__(self) -> None:
         reason: object = self.reason
         if not (isinstance(reason, str) and reason.strip()):
-            raise TypeError(f"the reason of Deny must be a text for the model, not {self.reason!r:.60}")
+            raise TypeError(
+                f"the reason of Deny must be a text for the model, not {self.reason!r:.60}; leave it out"
+            )
 
 
 @dataclass(frozen=True, slots=True)

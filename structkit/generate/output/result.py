@@ -86,6 +86,10 @@ class Usage:
             """Name the attribute that other libraries call otherwise."""
             raise missing_attribute(self, name, _OTHER_ATTRIBUTES)
 
+        def __call__(self) -> object:
+            """Say that the usage is no method, as it is in pydantic-ai."""
+            raise TypeError("the usage is an attribute, not a method; write .usage without parentheses")
+
     def __add__(self, other: Usage) -> Usage:
         """Return the sum of two usages."""
         if not isinstance(other, Usage):

@@ -281,3 +281,22 @@ def test_a_predicate_without_an_answer_is_an_error_and_nothing_is_executed(kind:
     record = sk.run_record(caught.value)
     assert record is not None
     assert [each.error for each in record.calls] == ["the call was not executed"]
+
+
+def test_an_approved_call_that_requires_approval_again_logs_what_to_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def pay(euros: float) -> None:
+        raise sk.ApprovalRequired("more than 100 euros")
+
+    agent = sk.Agent(
+        ScriptedModel(['{"name": "pay", "arguments": {"euros": 400}}']), tools=[pay], name="bank"
+    )
+    with pytest.raises(sk.RunSuspended) as caught:
+        agent.run("x")
+    assert caplog.messages == []
+    with pytest.raises(sk.RunSuspended, match="more than 100 euros"):
+        agent.resume(caught.value.state, approvals=True)
+    (message,) = caplog.messages
+    assert message.startswith("agent bank: pay (call_1) raised ApprovalRequired although it was approved")
+    assert "raise it only if not context.approved" in message

@@ -144,7 +144,9 @@ def test_changed_arguments_replace_those_of_the_model() -> None:
 
 def test_a_deferred_call_takes_its_result_from_the_caller() -> None:
     MADE.clear()
-    with pytest.raises(sk.RunSuspended, match=r"call_1 \(book: the caller supplies its result\)") as caught:
+    with pytest.raises(
+        sk.RunSuspended, match=r"approval: call_3 \(pay\), and calls wait for .*: call_1 \(book\)"
+    ) as caught:
         agent([BOOK, BALANCE, PAY]).run("x")
     assert MADE == ["balance"]
     state = sk.RunState.loads(caught.value.state.dumps())
@@ -186,7 +188,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (
         {"call_9": True},
         sk.AgentError,
-        r"(?s)at `approvals`:\n  .*call_9 is not a pending call.*call_1, call_2, call_3",
+        r"(?s)at `approvals`:\n  .*call_9 is not a pending call.*call_1 \(pay\), call_2 \(book\)",
     ),
     ({"call_1": True}, sk.AgentError, r"(?s)at `approvals`:\n  .*no decision about call_2, call_3\n  "),
     ({}, sk.AgentError, "no decision about call_1, call_2, call_3"),

@@ -361,3 +361,16 @@ def test_random_runs_end_by_choice_or_raise() -> None:
             executed = Counter(each.name for each in calls if each.error != "the call was not executed")
             assert executed == MADE
     assert all(met[name] for name in ("stop", "no_tools", "max_steps", "max_tokens")), met
+
+
+def test_the_error_of_a_nested_limit_says_where_it_was_reached() -> None:
+    def look() -> str:
+        return "seen"
+
+    inner = sk.Agent(ScriptedModel([call("look")] * 6), tools=[look], max_steps=2, name="clerk")
+    middle = sk.Agent(ScriptedModel([call("ask", prompt="x")] * 2), [inner.as_tool("ask")])
+    outer = sk.Agent(ScriptedModel([call("delegate", prompt="x")]), [middle.as_tool("delegate")])
+    for agent, place in ((inner, "clerk"), (middle, "ask: clerk"), (outer, "delegate: ask: clerk")):
+        with pytest.raises(sk.UsageLimitExceeded) as caught:
+            agent.run("x")
+        assert caught.value.place == place
