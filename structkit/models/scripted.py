@@ -27,6 +27,7 @@ Reply: TypeAlias = "str | NDArray[np.float32] | Callable[[str], str]"
 _REPLY_LOGIT, _RELATED_LOGIT, _CLOSING_LOGIT = 20.0, 10.0, 5.0
 """Logits of tokens that continue the reply, that continue it with other whitespace, and that end it."""
 
+_END_OF_THINKING = b"</think>"
 _CLOSING = tuple(bytes([byte]) for byte in b'"]}')
 
 _WORDS = """
@@ -105,7 +106,7 @@ class _WeightlessModel:
     @property
     def end_of_thinking(self) -> tuple[int, ...]:
         """The tokens of `</think>`."""
-        return tuple(self.encode_text("</think>"))
+        return tuple(self.encode_text(_END_OF_THINKING.decode()))
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Decode tokens to text."""
@@ -125,10 +126,10 @@ class _WeightlessModel:
 class ScriptedModel(_WeightlessModel):
     """A model that writes given texts, in order: one per generation, and one per retry.
 
-    The logits favour tokens that continue the reply from the current text, then the end token. Whitespace outside of
-    strings may differ from the reply. Where a text differs otherwise, because the mask of the target or a budget
-    excludes the reply, the generation raises `ScriptError`. With `strict=False` it continues instead: the logits favour
-    tokens that close open values and end.
+    The logits favour tokens that continue the reply from the current text, then the end token. In and around brackets
+    of JSON, whitespace outside of strings may differ from the reply. Where a text differs otherwise, because the mask
+    of the target or a budget excludes the reply, the generation raises `ScriptError`. With `strict=False` it continues
+    instead: the logits favour tokens that close open values and end.
 
     As a context manager, the model raises `ScriptError` at the end if replies are left; so does `Agent.override`.
 
@@ -182,7 +183,7 @@ class ScriptedModel(_WeightlessModel):
 
     def __repr__(self) -> str:
         left = max(0, len(self._replies) - self._started)
-        return f"<ScriptedModel {self._name}: {left} of {_count(len(self._replies))} left>"
+        return f"<ScriptedModel {self._name}: {left} of {len(self._replies)} replies left>"
 
     @property
     def checks_text(self) -> bool:
@@ -198,8 +199,8 @@ class ScriptedModel(_WeightlessModel):
         left = self._replies[self._started :]
         if left:
             raise ScriptError(
-                f"{len(left)} of {_count(len(self._replies))} {'was' if len(left) == 1 else 'were'} not used, the "
-                f"first of them {left[0]!r:.200}; leave them out, or find out why there were fewer generations",
+                f"{len(left)} of {len(self._replies)} replies were not used, the first of them {left[0]!r:.200}; leave "
+                "them out, or find out why there were fewer generations",
                 place=self.name,
             )
 
@@ -241,9 +242,10 @@ class ScriptedModel(_WeightlessModel):
 
     def _next_reply(self, prompt: str) -> str | NDArray[np.float32]:
         self._started += 1
-        if self._started > len(self._replies):
+        if self._started > (count := len(self._replies)):
             raise ModelError(
-                f"generation {self._started} started, but the script has {_count(len(self._replies))}; add one",
+                f"generation {self._started} started, but the script has {count} repl{'y' if count == 1 else 'ies'}; "
+                "add one",
                 place=self.name,
             )
         reply = self._replies[self._started - 1]
@@ -372,13 +374,14 @@ class _StrictSession(_ScriptedSession):
 
     def check_text(self, token_ids: Sequence[int], *, is_complete: bool) -> None:
         """Check the tokens that were fed, followed by `token_ids`."""
-        tokens = self._vocabulary.tokens
-        text = b"".join(tokens[i] for i in (*self.token_ids, *token_ids))[len(self._prompt) :]
+        ids = (*self.token_ids, *token_ids)
+        text = b"".join(self._vocabulary.tokens[i] for i in ids)[len(self._prompt) :]
         length, position = _common_length(self._reply, text)
         rest = self._reply[position:]
-        if length == len(text) and not (is_complete and rest.strip()):
+        is_over = not rest or (not rest.strip() and self._reply.rstrip().endswith((b"}", b"]")))
+        if length == len(text) and (is_over or not is_complete):
             return
-        excluded = repr(_shown(rest)[:60]) if rest.strip() else "the end"
+        excluded = "the end" if is_over else repr(_shown(rest)[:60])
         allowed = f"for example {_shown(text[length:])[:60]!r}" if length < len(text) else "only the end"
         raise ScriptError(
             f"the reply {_shown(self._reply)[:100]!r} cannot be written: after {_shown(text[:length])[-60:]!r} the "
@@ -455,11 +458,7 @@ class _GreedyTokenizer:
 
 
 def _remaining(reply: bytes, text: bytes) -> bytes:
-    """Return the part of the reply after the text; empty if the reply is complete or the text differs.
-
-    >>> _remaining(b'{"a":1}', b'{"a": ')
-    b'1}'
-    """
+    """Return the part of the reply after the text; empty if the reply is complete or the text differs."""
     length, position = _common_length(reply, text)
     return reply[position:] if length == len(text) else b""
 
@@ -467,29 +466,31 @@ def _remaining(reply: bytes, text: bytes) -> bytes:
 def _common_length(reply: bytes, text: bytes) -> tuple[int, int]:
     """Return the number of bytes of the text that agree with the reply, and the number of bytes of the reply.
 
-    Whitespace outside of JSON strings that occurs in only one of them is skipped.
+    Whitespace of only one of them is skipped in and before brackets, outside of strings, and after thinking.
 
     >>> _common_length(b'{"a":1}', b'{"a": 2}')
     (6, 5)
     """
-    position, is_string, is_escaped = 0, False, False
+    position, depth, is_string, is_escaped = 0, 0, False, False
+    is_start = reply.lstrip().startswith((b"{", b"["))
     for length, byte in enumerate(text):
-        is_space = bytes([byte]).isspace()
-        found = position
-        while not (is_string or is_space) and reply[found : found + 1].isspace():
+        is_loose = not is_string and (depth > 0 or is_start)
+        is_space, found = bytes([byte]).isspace(), position
+        while is_loose and not is_space and reply[found : found + 1].isspace():
             found += 1
         if found < len(reply) and reply[found] == byte:
             position = found + 1
-        elif is_string or not is_space:
+        elif not (is_loose and is_space):
             return length, position
+        if not is_string:
+            depth = max(0, depth + (byte in b"{[") - (byte in b"}]"))
         if byte == ord('"') and not is_escaped:
             is_string = not is_string
         is_escaped = byte == ord("\\") and not is_escaped
+        is_start = is_start and is_space
+        if text.endswith(_END_OF_THINKING, 0, length + 1):
+            is_start, is_string, depth = True, False, 0
     return len(text), position
-
-
-def _count(replies: int) -> str:
-    return f"{replies} repl{'y' if replies == 1 else 'ies'}"
 
 
 def _shown(text: bytes) -> str:

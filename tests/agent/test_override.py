@@ -134,7 +134,7 @@ def test_an_agent_inside_a_tool_is_overridden() -> None:
 
 
 def test_replies_that_are_left_are_an_error_at_the_end() -> None:
-    left = "1 of 3 replies was not used, the first of them 'false'"
+    left = "1 of 3 replies were not used, the first of them 'false'"
     with (
         pytest.raises(sk.ScriptError, match=left),
         AGENT.override(model=ScriptedModel([WHO, "true", "false"])),

@@ -78,6 +78,7 @@ def test_a_string_is_not_a_list_of_replies() -> None:
         ('{"a": 1, "b": [2, 3]}', '{"a": 1, "b": [2, 3]}'),
         ('{"a":1,"b":[2,3]}', '{"a": 1, "b": [2, 3]}'),
         ('{\n  "a": 1,\n  "b": [\n    2,\n    3\n  ]\n}\n', '{"a": 1, "b": [2, 3]}'),
+        ('\n  {"a":1,"b":[2,3]}\n', '{"a": 1, "b": [2, 3]}'),
     ],
 )
 @pytest.mark.parametrize("vocabulary", [BYTES, SMALL], ids=["bytes", "small"])
@@ -119,6 +120,10 @@ def test_a_reply_can_be_a_preference(reply: str, written: str) -> None:
         (Annotated[str, Field(pattern="^[^ ]*$")], '"a b"', """after '"a' .* not allow ' b"', but"""),
         (list[int], "[1, 2]  3", "not allow '  3', but only the end"),
         (str, "", """not allow the end, but for example '"""),
+        (sk.Regex("a b[.]"), "a  b.", """after 'a ' .* not allow ' b.', but for example 'b"""),
+        (sk.Regex("a b[.]"), "a b.\n", """after 'a b.' .* not allow '\\n', but only the end"""),
+        (sk.Regex("a b[.]"), " a b.", """after '' .* not allow ' a b.', but for example 'a"""),
+        (sk.Regex("a\n\nb"), "a\nb", """after 'a\\n' .* not allow 'b', but for example '\\n"""),
         (dict[str, int], '{"a b": 1.5}', """after '{"a b": 1' .* not allow '.5}', but for example '}'"""),
     ],
 )
