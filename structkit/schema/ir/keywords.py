@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from structkit.schema.ir.nodes import Format
 
@@ -25,7 +25,6 @@ __all__ = [
     "IMPLEMENTED",
     "JSON_TYPES",
     "ORDER",
-    "PATTERN_ENGINES",
     "PYDANTIC_CONSTRAINTS",
     "PYTHON_FORMATS",
     "STRIPPED_PATTERN",
@@ -37,6 +36,7 @@ __all__ = [
     "keyword_status",
     "pattern_of",
     "with_flags",
+    "written_pattern",
 ]
 
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
@@ -235,12 +235,11 @@ STR_METHODS: tuple[str, ...] = (
 )
 """Methods of `str` that are true for some texts; each is also a format of Python types, such as `python:isdigit`."""
 
-PATTERN_ENGINES: Mapping[str, Literal["python", "rust"]] = MappingProxyType(
-    {"(?#python)": "python", "(?#rust)": "rust"}
-)
-"""Private beginnings of patterns of Python types, and the engine of pydantic that alone reads the rest.
+_ENGINE = re.compile(r"\(\?#(python|rust)(?: (\d+))?\)")
+"""The private beginning of a pattern of a Python type: the engine of pydantic that alone reads the pattern.
 
-A pattern without one has the meaning on which both engines agree, such as one that a user adds to a schema.
+A pattern without one has the meaning on which both engines agree, such as one that a user adds to a schema. With a
+number, the pattern as the user wrote it follows, of that length, and then what the engine reads.
 """
 
 CONTENT = "structkit:content"
@@ -255,14 +254,27 @@ KeywordStatus: TypeAlias = Literal["enforced", "annotation", "unknown"]
 
 
 def pattern_of(given: str) -> tuple[str, Literal["python", "rust"] | None]:
-    """Return a pattern of a Python type, and the engine that reads it, if only one does.
+    r"""Return a pattern of a Python type, and the engine that reads it, if only one does.
 
-    >>> pattern_of("(?#rust)[[:alpha:]]"), pattern_of("[a-z]")
-    (('[[:alpha:]]', 'rust'), ('[a-z]', None))
+    >>> pattern_of(r"(?#rust 9)\p{Ogham}[\x{1680}-\x{169c}]"), pattern_of("[a-z]")
+    (('[\\x{1680}-\\x{169c}]', 'rust'), ('[a-z]', None))
     """
-    start = given[: given.find(")") + 1] if given.startswith("(?#") else ""
-    engine = PATTERN_ENGINES.get(start)
-    return (given, None) if engine is None else (given[len(start) :], engine)
+    found = _ENGINE.match(given)
+    if found is None:
+        return given, None
+    return given[found.end() + int(found[2] or 0) :], cast("Literal['python', 'rust']", found[1])
+
+
+def written_pattern(given: str) -> str:
+    r"""Return a pattern as the user wrote it, for descriptions and messages.
+
+    >>> written_pattern(r"(?#rust 9)\p{Ogham}[\x{1680}-\x{169c}]"), written_pattern("[a-z]")
+    ('\\p{Ogham}', '[a-z]')
+    """
+    found = _ENGINE.match(given)
+    if found is None:
+        return given
+    return given[found.end() :][: int(found[2]) if found[2] else None]
 
 
 def with_flags(pattern: re.Pattern[str]) -> str:

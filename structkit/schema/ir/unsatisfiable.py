@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from structkit.errors import UnsatisfiableSchema
-from structkit.schema.ir.keywords import pattern_of
+from structkit.schema.ir.keywords import written_pattern
 from structkit.schema.ir.nodes import String
 
 __all__ = ["no_string_reason", "unsatisfiable"]
@@ -48,9 +48,9 @@ def no_string_reason(schema: String) -> str:
     >>> no_string_reason(String(max_length=2, patterns=("^abc$",)))
     "no string matches the pattern '^abc$' and has at most 2 characters"
     """
-    parts = [f"matches the pattern {pattern_of(pattern)[0]!r:.80}" for pattern in schema.patterns[:3]]
+    parts = [f"matches the pattern {written_pattern(pattern)!r:.80}" for pattern in schema.patterns[:3]]
     parts += [
-        f"does not match the pattern {pattern_of(pattern)[0]!r:.80}" for pattern in schema.forbidden[:3]
+        f"does not match the pattern {written_pattern(pattern)!r:.80}" for pattern in schema.forbidden[:3]
     ]
     parts += [f"has the format {one.name.removeprefix('python:')}" for one in schema.formats[:3]]
     parts += [f"does not have the format {one.name}" for one in schema.forbidden_formats[:3]]

@@ -416,7 +416,7 @@ def _pattern_text(pattern: str | re.Pattern[str], *, is_python: bool) -> str:
     """Return the pattern of a string, with the engine that reads it if engines may differ.
 
     >>> _pattern_text("^[a-z]+$", is_python=False), _pattern_text("[[:alpha:]]", is_python=False)
-    ('^[a-z]+$', '(?#rust)[[:alpha:]]')
+    ('^[a-z]+$', '(?#rust 11)[[:alpha:]][[:alpha:]]')
     >>> _pattern_text(re.compile("a b  # two", re.VERBOSE), is_python=False)
     '(?#python)(?x)a b  # two'
     """
@@ -426,7 +426,7 @@ def _pattern_text(pattern: str | re.Pattern[str], *, is_python: bool) -> str:
         return pattern
     if is_python:
         return f"(?#python){pattern}"
-    return f"(?#rust){_PROPERTY.sub(_with_ranges, pattern)}"
+    return f"(?#rust {len(pattern)}){pattern}{_PROPERTY.sub(_with_ranges, pattern)}"
 
 
 def _with_ranges(found: re.Match[str]) -> str:

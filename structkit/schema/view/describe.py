@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from structkit.schema.ir.constructors import union
-from structkit.schema.ir.keywords import STRIPPED_PATTERN, pattern_of
+from structkit.schema.ir.keywords import STRIPPED_PATTERN, written_pattern
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
@@ -321,10 +321,12 @@ def _string(node: String) -> str:
     parts = details + [
         "no space at the ends"
         if pattern == STRIPPED_PATTERN
-        else f"pattern {_one_line(pattern_of(pattern)[0], _MAX_PATTERN)}"
+        else f"pattern {_one_line(written_pattern(pattern), _MAX_PATTERN)}"
         for pattern in node.patterns
     ]
-    parts += [f"not pattern {_one_line(pattern_of(pattern)[0], _MAX_PATTERN)}" for pattern in node.forbidden]
+    parts += [
+        f"not pattern {_one_line(written_pattern(pattern), _MAX_PATTERN)}" for pattern in node.forbidden
+    ]
     parts += [f"not {_format(other)[0]}" for other in node.forbidden_formats]
     return name + _constraints(_range(node.min_length or None, node.max_length, "character"), *parts)
 
