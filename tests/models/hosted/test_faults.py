@@ -50,11 +50,11 @@ def test_a_status_becomes_an_error_with_its_remedy(kind: Kind, status: int, said
 
 
 @each_kind
-def test_the_client_tries_again_and_nobody_else(kind: Kind) -> None:
-    with kind.serving(error(500, "internal", ("Retry-After", "0"), ("retry-after-ms", "1")), WHOLE) as (
-        _,
-        server,
-    ):
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_the_client_tries_again_when_the_service_says_so_and_nobody_else(kind: Kind, status: int) -> None:
+    """Sync and async clients alike."""
+    said = error(status, "slow down", ("Retry-After", "0.2"), ("retry-after-ms", "200"))
+    with kind.serving(said, WHOLE) as (_, server):
         client = kind.make(server.url)
         if kind.package == "google.genai":
             options = {
@@ -64,8 +64,11 @@ def test_the_client_tries_again_and_nobody_else(kind: Kind) -> None:
             client = type(client)(api_key=KEY, http_options=options)
         else:
             client = client.with_options(max_retries=1)
+        started = time.monotonic()
         assert sk.extract(kind.wrap(client, "m"), "one", Target) == {"a": 1}
         assert len(server.requests) == 2
+        if kind.package != "google.genai":  # its client reads no such header
+            assert time.monotonic() - started >= 0.2
 
 
 @each_kind
