@@ -11,7 +11,7 @@ from structkit.agent.formats.step import StepTarget
 from structkit.agent.prompt.callback import Callback
 from structkit.agent.prompt.history import check_history
 from structkit.agent.run.state import AgentResult, AgentStep
-from structkit.agent.tools.approval import Decision
+from structkit.agent.tools.approval import Decision, Return
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.agent.tools.tool import Tool
@@ -93,6 +93,12 @@ class CallOutcome:
     result: object = None
     error: BaseException | None = None
     seconds: float = 0.0
+
+    @property
+    def value(self) -> object:
+        """What the model reads: of the result of a run or of `generate`, which a function can return, the value."""
+        value = self.result.value if isinstance(self.result, Return) else self.result
+        return value.value if isinstance(value, (AgentResult, Result)) else value
 
 
 Action: TypeAlias = "GenerateStep | ExecuteCalls | AwaitValue"

@@ -11,13 +11,13 @@ from typing import cast
 from structkit.agent.run.actions import CallOutcome, PreparedCall
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.record import UsageLimitExceeded, run_record
-from structkit.agent.run.state import AgentResult, ToolCall
+from structkit.agent.run.state import ToolCall
 from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.error_notes import add_note, safe_str, type_and_message
 from structkit.errors import AgentError, ApprovalRequired, Retry, ScriptError, StructkitError, ToolError
 from structkit.functions.call import Call
-from structkit.generate.output.result import Result, Usage
+from structkit.generate.output.result import Usage
 from structkit.messages import CallPart, Calls, Message, Output
 from structkit.schema.python.json_codec import json_text_of
 
@@ -90,7 +90,7 @@ class CallLog:
         """Record a call that is decided and not executed, and return its message."""
         if isinstance(decision, Deny):
             return self.add_error(call, decision.reason)
-        return self.add_outcome(call, CallOutcome(decision.value))
+        return self.add_outcome(call, CallOutcome(decision))
 
     def add_overdue(self, call: PreparedCall) -> Output:
         """Record a call that is not executed after the timeout of the run, and return its message."""
@@ -114,8 +114,8 @@ class CallLog:
             error = _reported_error(outcome.error, call.tool, self._config)
             text = error.message if isinstance(error, (ToolError, Retry)) else type_and_message(error)
             return self.add_error(call, text.strip(), outcome.seconds, error)
-        # A function that returns what a nested run or `generate` returned means its value.
-        value = outcome.result.value if isinstance(outcome.result, (AgentResult, Result)) else outcome.result
+        value = outcome.value
+        given = outcome.result if isinstance(outcome.result, Return) else Return(outcome.result)
         try:
             content = value if isinstance(value, str) else json_text_of(value)
         except ValueError as cause:
@@ -128,7 +128,8 @@ class CallLog:
             id=call.id,
             name=name,
             arguments=call.arguments,
-            tool_result=outcome.result,
+            tool_result=given.value,
+            metadata=given.metadata,
             seconds=outcome.seconds,
             usage=_usage_of(call),
         )

@@ -173,7 +173,7 @@ def _end_call(span: Span | None, call: PreparedCall, outcome: CallOutcome) -> No
     if captures_content(call.trace_content):
         span.set_json("gen_ai.tool.call.arguments", call.arguments)
         if outcome.error is None:
-            span.set_json("gen_ai.tool.call.result", outcome.result)
+            span.set_json("gen_ai.tool.call.result", outcome.value)
     span.end(error)
 
 

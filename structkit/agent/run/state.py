@@ -59,6 +59,7 @@ _OF_RESULTS = {
 _OF_CALLS = {
     "args": ".arguments",
     "args_as_dict": ".arguments",
+    "artifact": ".metadata",
     "content": ".tool_result",
     "output": ".tool_result",
     "result": ".tool_result",
@@ -83,6 +84,10 @@ class ToolCall:
 
     tool_result: object = None
     """The return value; for calls before a run was resumed, the content of the output message."""
+
+    metadata: NotInJson[object] = None
+    """What the tool returned for the program alone, with `structkit.Return(value, metadata=...)`; `None` for calls before
+    the run was resumed."""
 
     error: str | None = None
     """The error message that the model received, if the call failed."""

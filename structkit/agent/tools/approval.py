@@ -1,4 +1,4 @@
-"""Decisions about pending calls: approve a call, deny it, or supply its result."""
+"""Decisions about pending calls: approve a call, deny it, or supply its result; results with metadata."""
 
 from __future__ import annotations
 
@@ -57,16 +57,22 @@ class Deny:
             )
 
 
+@hints_arguments({"return_value": "write value=...", "artifact": "write metadata=..."})
 @dataclass(frozen=True, slots=True)
 class Return:
     """Supply the result of a pending call, which is not executed: the work was done elsewhere.
 
-    >>> Return({"booking": "B-17"})
-    Return(value={'booking': 'B-17'})
+    A tool that returns it gives the program metadata, which the model does not read.
+
+    >>> def find_shelf(title: str) -> Return:
+    ...     return Return("It is on B 12.", metadata={"image": b"..."})
     """
 
     value: object
-    """What the tool would return: any value that pydantic can write as JSON."""
+    """What the tool returns, and the model reads: any value that pydantic can write as JSON."""
+
+    metadata: object = None
+    """What only the program reads, as `structkit.ToolCall.metadata`: any object."""
 
 
 Decision: TypeAlias = "Approve | Deny | Return"

@@ -38,6 +38,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "name_override": "write name=...",
         "needs_approval": "write requires_approval=...",
         "prepare": "write available=...",
+        "response_format": "let the function return structkit.Return(content, metadata=artifact)",
         "retries": "write tool_retries=...",
         "return_direct": "write Agent(..., output_type=f)",
         "strict": "leave it out: a call always has the arguments that the function accepts",

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 import structkit as sk
 from structkit import messages
@@ -480,3 +480,27 @@ def test_the_deepest_call_can_run_an_agent() -> None:
 
 
 def called() -> None: ...
+
+
+@pytest.mark.parametrize("value", ["B 12", {"place": "B 12"}, None])
+def test_the_model_does_not_read_the_metadata_of_a_result(value: object) -> None:
+    image = object()  # the program gets the same object
+
+    async def find(title: str) -> sk.Return:
+        return sk.Return(value, metadata=image)
+
+    for run in RUNS:
+        result = run(agent_of(find, script=[call("find", title="Salt")]))
+        (made,) = result.calls
+        assert (made.tool_result, made.metadata) == (value, image)
+        (output,) = [each for each in result.messages if each.kind == "output"]
+        assert output.content == (value if isinstance(value, str) else json.dumps(value))
+        TypeAdapter(sk.AgentResult[str]).dump_json(result)
+
+
+def test_a_supplied_result_has_metadata_too() -> None:
+    agent = agent_of(sk.tool(called, defer=True), script=[call("called")])
+    with pytest.raises(sk.RunSuspended) as caught:
+        agent.run("x")
+    result = agent.resume(caught.value.state, approvals={"call_1": sk.Return(3, metadata="by hand")})
+    assert (result.calls[0].tool_result, result.calls[0].metadata) == (3, "by hand")
