@@ -28,7 +28,7 @@ from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.agent.validate import check_prompt
 from structkit.arguments.checks import check_count, check_type
-from structkit.arguments.names import missing_attribute
+from structkit.arguments.names import missing_attribute, names_arguments
 from structkit.errors import AgentError
 from structkit.generate.input.arguments import check_model
 from structkit.generate.input.options import ValidationOptions
@@ -47,6 +47,9 @@ _MAX_PARALLEL_CALLS = 128
 """Maximum of `max_parallel_calls`: each call can need a thread, and the grammar nests one node per call."""
 
 _OTHER_METHODS = {
+    "batch": "asyncio.gather(*(agent.arun(prompt) for prompt in prompts))",
+    "clone": ".with_model(model), or another Agent",
+    "memory": ".run(...).messages",
     "run_sync": ".run(...)",
     "invoke": ".run(...)",
     "ainvoke": ".arun(...)",
@@ -82,6 +85,7 @@ class AgentOptions(ValidationOptions, total=False):
     format: FormatName
 
 
+@names_arguments
 class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_contra]):
     """A model that can call functions before it returns a value of a given type.
 

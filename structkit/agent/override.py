@@ -49,6 +49,16 @@ class Configured(Shared, Generic[D_contra]):
         self._override = ContextVar("structkit.agent", default=None)
 
     @property
+    def name(self) -> str | None:
+        """The name in logs and spans."""
+        return self._config.name
+
+    @property
+    def model(self) -> AnyModel:
+        """The model."""
+        return self._config.model
+
+    @property
     def _config(self) -> AgentConfig:
         """The configuration, or the one that overrides it."""
         override = self._override.get()

@@ -12,6 +12,7 @@ __all__ = ["names_run_arguments"]
 
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
+        "additional_args": "deps",
         "context": "deps",
         "decisions": "approvals",
         "deferred_tool_results": "approvals",
@@ -31,8 +32,11 @@ _HINTS: Mapping[str, str] = MappingProxyType(
     {
         "approvals": "write agent.resume(state, approvals=...), with the state of RunSuspended",
         "custom_output_extractor": "write a tool that runs the agent, and returns what it takes of the value",
+        "callbacks": "iterate over agent.stream(...)",
+        "config": "write deps=... or usage_limits=...",
         "event_stream_handler": "iterate over agent.stream(...)",
         "history": "make another agent, with Agent(..., history=...)",
+        "hooks": "iterate over agent.stream(...)",
         "instructions": "write `with agent.override(instructions=...):` around it",
         "max_steps": "write usage_limits=structkit.UsageLimits(max_steps=...) in the call of a run",
         "max_tokens": "write usage_limits=structkit.UsageLimits(max_tokens=...) in the call of a run",
@@ -40,10 +44,13 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "model_settings": "its options are arguments of Agent, such as Agent(..., temperature=0.5)",
         "output_type": "make another agent, with Agent(..., output_type=...)",
         "retries": "make another agent, with Agent(..., retries=...)",
+        "reset": "write messages=..., with result.messages of the run before",
+        "stream": "write agent.stream(...)",
+        "stream_mode": "leave it out: the events have the calls, the outputs and the text",
         "temperature": "write Agent(..., temperature=...)",
         "timeout": "write usage_limits=structkit.UsageLimits(timeout=...) in the call of a run",
         "tools": "write `with agent.override(tools=[...]):` around it",
-        "usage": "add the usages, result.usage + other.usage",
+        "usage": "in a tool write context.spend(result.usage) after the run, elsewhere result.usage + other.usage",
     }
 )
 """What to write instead of an argument that another function has."""

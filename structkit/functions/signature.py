@@ -25,6 +25,9 @@ _KINDS = {
 }
 
 
+_NAMES_OF_CONTEXTS = frozenset({"context", "ctx", "run_context", "runtime", "wrapper"})
+"""Usual names of a parameter that an agent supplies."""
+
 _TYPING = {"typing", "typing_extensions"}
 """Modules whose types are callable objects, such as `list[int]`."""
 
@@ -224,8 +227,9 @@ def _parameter(
     if name == "self" and name not in hints:
         raise SchemaError(f"{function_name} is the method of a class; give that of an instance", place=place)
     if name not in hints:
+        kind = "structkit.Context[object]" if name in _NAMES_OF_CONTEXTS else "str"
         raise SchemaError(
-            f"the parameter {name} of {function_name} has no annotation; write its type, such as {name}: str",
+            f"the parameter {name} of {function_name} has no annotation; write its type, such as {name}: {kind}",
             place=place,
         )
     reason = _unwritable_reason(hints[name])

@@ -141,6 +141,64 @@ def test_a_usage_is_no_method() -> None:
         result.usage()
 
 
+@pytest.mark.parametrize(
+    ("written", "remedy"),
+    [
+        (lambda agent: sk.Agent(name="clerk"), "Agent() has no model; write Agent(model)"),
+        (lambda agent: sk.Agent(agent.model, [], str), "write output_type=..."),
+        (lambda agent: sk.Agent(agent.model, end_strategy="early"), "leave it out"),
+        (lambda agent: sk.Agent(agent.model, tool_use_behavior="stop_on_first_tool"), "write output_type=f"),
+        (
+            lambda agent: sk.Agent(agent.model, tool_choice="required"),
+            "write structkit.tool(f, available=...)",
+        ),
+        (lambda agent: sk.Agent(agent.model, managed_agents=[]), "write tools=[agent.as_tool(name)]"),
+        (lambda agent: sk.Agent(agent.model, middleware=[]), "agent.step(...)"),
+        (lambda agent: sk.Agent(agent.model, prompt="Be brief."), "write instructions=..."),
+        (
+            lambda agent: sk.Agent(agent.model, [{"name": "f"}]),
+            "structkit.Tool(function=f, name='...', schema=",
+        ),
+        (lambda agent: agent.run("x", stream=True), "write agent.stream(...)"),
+        (lambda agent: agent.run("x", config={}), "write deps=... or usage_limits=..."),
+        (lambda agent: agent.run("x", usage=sk.Usage()), "write context.spend(result.usage)"),
+        (lambda agent: agent.run("x")["messages"], "no items; write .messages"),
+        (lambda agent: agent.run("x").new_items, "write .messages"),
+        (lambda agent: agent.run("x").token_usage, "write .usage"),
+        (lambda agent: agent.batch(["x"]), "write asyncio.gather("),
+        (lambda agent: agent.clone(), "write .with_model(model)"),
+        (lambda agent: sk.tool("search"), "write structkit.tool(name='search')"),
+        (lambda agent: sk.tool(count).invoke({}), "write the call of the function, f(...)"),
+        (lambda agent: sk.tool(handle_tool_error=True), "raise structkit.ToolError"),
+        (lambda agent: sk.Tool(count), "write structkit.tool(f)"),
+        (lambda agent: sk.Tool(function=count, takes_ctx=True), "annotate the first parameter"),
+        (lambda agent: sk.Toolset([count]).prefixed("a_"), "write .prefix(...)"),
+        (lambda agent: sk.Toolset([count]).add_function(count), "write Toolset([*toolset, f])"),
+        (lambda agent: sk.Agent(agent.model, [lambda ctx: ctx][0]), "write tools=["),
+    ],
+)
+def test_names_of_other_libraries_have_a_remedy(written: Any, remedy: str) -> None:
+    with pytest.raises((TypeError, AttributeError, sk.AgentError)) as caught:
+        written(sk.Agent(ScriptedModel(["Hello."])))
+    assert remedy in str(caught.value)
+
+
+def test_a_context_without_an_annotation_has_the_annotation_as_its_remedy() -> None:
+    def look(ctx, title: str) -> str:  # type: ignore[no-untyped-def]
+        return title
+
+    with pytest.raises(sk.SchemaError, match=r"such as ctx: structkit\.Context\[object\]"):
+        sk.Agent(ScriptedModel([]), [look])
+
+
+def test_the_name_and_the_model_of_an_agent_are_those_of_its_override() -> None:
+    model, other = ScriptedModel([]), ScriptedModel([])
+    agent = sk.Agent(model, name="clerk")
+    assert (agent.name, agent.model) == ("clerk", model)
+    with agent.override(model=other):
+        assert agent.model is other
+
+
 def test_async_methods_stay_async_functions() -> None:
     agent = sk.Agent(ScriptedModel(["Hello."]))
     assert iscoroutinefunction(agent.arun)

@@ -36,6 +36,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "max_turns": "write max_steps=...",
         "output_tokens_limit": "write max_tokens=...",
         "request_limit": "write max_steps=...",
+        "response_tokens_limit": "write max_tokens=...",
         "tool_calls_limit": "write max_tool_calls=...",
         "total_tokens_limit": "write max_tokens=...",
     }

@@ -121,7 +121,8 @@ class CallLog:
         except ValueError as cause:
             raise AgentError(
                 f"{name} returned a value of type {type(value).__name__}, which cannot be written as JSON "
-                f"({safe_str(cause)}); return a string, a model, or another value that pydantic can serialize",
+                f"({safe_str(cause)}); return a string, a model, or another value that pydantic can serialize, and "
+                "what only the program reads as structkit.Return(value, metadata=...)",
                 place=name,
             ) from cause
         self.records[call.id] = ToolCall(

@@ -52,6 +52,10 @@ _OF_RESULTS = {
     "to_input_list": ".messages",
     "all_messages_json": "structkit.messages.dumps(result.messages)",
     "final_output": ".value",
+    "new_items": ".messages[len(earlier):]",
+    "raw_responses": ".trace",
+    "token_usage": ".usage",
+    "tool_calls": ".calls",
     "structured_response": ".value",
 }
 """What other libraries call the attributes of a result."""
@@ -86,8 +90,8 @@ class ToolCall:
     """The return value; for calls before a run was resumed, the content of the output message."""
 
     metadata: NotInJson[object] = None
-    """What the tool returned for the program alone, with `structkit.Return(value, metadata=...)`; `None` for calls before
-    the run was resumed."""
+    """What the tool returned for the program alone, with `structkit.Return(value, metadata=...)`; `None` for calls
+    before the run was resumed."""
 
     error: str | None = None
     """The error message that the model received, if the call failed."""
@@ -313,6 +317,13 @@ class AgentResult(Generic[T_co]):
         def __getattr__(self, name: str) -> object:
             """Say that an attribute is one of `value`."""
             raise missing_attribute(self, name, _OF_RESULTS)
+
+        def __getitem__(self, name: object) -> object:
+            """Name the attribute that is an item in LangChain."""
+            known = isinstance(name, str) and hasattr(self, name)
+            raise TypeError(
+                f"an AgentResult has attributes and no items; write .{name if known else 'value'}"
+            )
 
     def _repr_html_(self) -> str:
         """Draw the value, the calls and the trace of each step."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import iscoroutinefunction
 from types import MappingProxyType, NoneType
-from typing import Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from structkit.agent.tools.context import Context
 from structkit.arguments.checks import check_int, check_number, check_type
-from structkit.arguments.names import hints_arguments
+from structkit.arguments.names import hints_arguments, missing_attribute
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 from structkit.functions.signature import is_function
@@ -32,11 +32,14 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "args_schema": "annotate the parameters of the function",
         "description_override": "write description=...",
         "docstring_format": "leave it out: Google, NumPy and Sphinx docstrings are recognized",
+        "failure_error_function": "raise structkit.ToolError in the function, or write Agent(..., errors='report')",
+        "handle_tool_error": "raise structkit.ToolError in the function, or write Agent(..., errors='report')",
         "is_enabled": "write available=...",
         "max_retries": "write tool_retries=...",
         "max_uses": "write max_calls=...",
         "name_override": "write name=...",
         "needs_approval": "write requires_approval=...",
+        "parse_docstring": "leave it out: Google, NumPy and Sphinx docstrings are recognized",
         "prepare": "write available=...",
         "response_format": "let the function return structkit.Return(content, metadata=artifact)",
         "retries": "write tool_retries=...",
@@ -48,7 +51,13 @@ _HINTS: Mapping[str, str] = MappingProxyType(
 )
 """What other libraries call an option, and what to write here."""
 
+_OTHER_ATTRIBUTES = dict.fromkeys(
+    ("ainvoke", "arun", "forward", "invoke", "on_invoke_tool", "run"), "the call of the function, f(...)"
+)
+"""What other libraries call the call of a tool."""
 
+
+@hints_arguments({**_HINTS, "*": "write structkit.tool(f)"})
 @dataclass(frozen=True, kw_only=True)
 class Tool(Generic[P, R_co]):
     """A function that an agent can call, with options. A plain function is a tool with default options.
@@ -112,11 +121,16 @@ class Tool(Generic[P, R_co]):
         bind: Callable[..., Callable[..., R_co]] = getattr(self.function, "__get__")  # noqa: B009
         return cast("Tool[..., R_co]", replace(self, function=bind(instance, owner)))
 
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name what other libraries call otherwise."""
+            raise missing_attribute(self, name, _OTHER_ATTRIBUTES)
+
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise TypeError(
-                f"a tool is a function, not {self.function!r:.60}; write structkit.tool(function)"
-            )
+            hint = f"name={self.function!r:.60}" if isinstance(self.function, str) else "function"
+            raise TypeError(f"a tool is a function, not {self.function!r:.60}; write structkit.tool({hint})")
         for what, value, kind in (
             ("name", self.name, str),
             ("description", self.description, (str, NoneType)),
@@ -292,6 +306,8 @@ def as_tool(given: AnyTool) -> Tool[..., object]:
             if isinstance(given, type) or not callable(given)
             else "; for a callable object, write structkit.tool(object, name='...')"
         )
+        if isinstance(given, Mapping):
+            hint = "; for a JSON Schema, write structkit.Tool(function=f, name='...', schema={...})"
         hint = "; for an agent, give agent.as_tool(name)" if hasattr(given, "as_tool") else hint
         hint = "; for an MCP server, give its tools()" if hasattr(given, "atools") else hint
         raise AgentError(

@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import isawaitable
-from typing import TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from structkit.agent.tools.approval import is_approval_required
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import AnyTool, Availability, Tool, as_tool
-from structkit.arguments.names import names_arguments
+from structkit.arguments.names import missing_attribute, names_arguments
 from structkit.errors import AgentError
 from structkit.functions.call import Call
 
 __all__ = ["Toolset", "require_approval"]
+
+_OTHER_METHODS = {
+    "add_function": "Toolset([*toolset, f])",
+    "add_tool": "Toolset([*toolset, f])",
+    "approval_required": ".require_approval(...)",
+    "filtered": ".filter(...)",
+    "get_tools": ".tools",
+    "prefixed": ".prefix(...)",
+    "prepared": ".available(...)",
+    "renamed": ".rename(...)",
+    "tool": "Toolset([*toolset, f])",
+}
+"""What other libraries call the methods of a toolset."""
 
 D = TypeVar("D")
 
@@ -32,6 +45,12 @@ class Toolset:
     """
 
     tools: tuple[Tool[..., object], ...]
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the method that other libraries call otherwise."""
+            raise missing_attribute(self, name, _OTHER_METHODS)
 
     def __init__(self, tools: Iterable[AnyTool | Toolset]) -> None:
         """Collect functions, tools, and the tools of other toolsets.

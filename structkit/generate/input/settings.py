@@ -29,15 +29,20 @@ _DEFAULT_DRAFT_TOKENS = 24
 
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
+        "context_schema": "deps_type",
         "functions": "tools",
         "history_processors": "history",
         "json_schema": "output_type",
+        "max_iterations": "max_steps",
         "max_new_tokens": "max_tokens",
         "max_retries": "retries",
+        "max_tool_threads": "max_parallel_calls",
         "max_turns": "max_steps",
         "output_guardrails": "validate",
         "output_retries": "retries",
         "output_validators": "validate",
+        "parallel_tool_calls": "max_parallel_calls",
+        "prompt": "instructions",
         "response_format": "output_type",
         "response_model": "output_type",
         "result": "output_type",
@@ -53,18 +58,31 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
+        "checkpointer": "store result.messages, and write agent.run(..., messages=...)",
         "confidence": "structkit.generate returns it",
+        "description": "write agent.as_tool(name, description)",
+        "end_strategy": "leave it out: a step is either calls or the result",
+        "event_stream_handler": "iterate over agent.stream(...)",
         "handoffs": "write tools=[agent.as_tool(name)], or an output_type that names the next agent",
+        "hooks": "iterate over agent.stream(...)",
+        "input_guardrails": "check the prompt before agent.run(...)",
         "instrument": "set a tracer provider of OpenTelemetry",
+        "managed_agents": "write tools=[agent.as_tool(name)]",
         "mcp_servers": "write tools=[server.tools()], with the server of structkit.mcp.connect",
+        "memory": "write agent.run(..., messages=...)",
         "messages": "the messages are the second argument, the prompt",
+        "middleware": "write history=... or structkit.tool(f, available=...), or a loop of agent.step(...)",
         "model_settings": "its options are arguments, such as temperature=0.5",
         "n": "structkit.generate takes it",
         "output_type": "the type is the third argument, after model and prompt",
         "prepare_tools": "write structkit.tool(f, available=...)",
+        "step_callbacks": "iterate over agent.stream(...)",
         "stream": "call structkit.stream",
+        "tool_choice": "write structkit.tool(f, available=...)",
         "tool_retries": "write structkit.tool(f, tool_retries=...)",
         "tool_timeout": "write structkit.tool(f, timeout=...)",
+        "tool_use_behavior": "write output_type=f, with the tool f whose result is that of the run",
+        "verbose": "print(result.trace) draws what happened",
     }
 )
 """What to do instead of passing an argument that the function does not have, and another function or place has."""

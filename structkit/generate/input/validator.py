@@ -68,7 +68,8 @@ class ValidateOutput:
             if returned is not None and returned is not value:
                 raise TypeError(
                     f"the validator returned {returned!r:.60}; it must return None or its argument to accept the "
-                    "value, and raise ValueError or structkit.Retry to reject the value"
+                    "value, and raise ValueError or structkit.Retry to reject the value; to change it, write "
+                    "Annotated[T, AfterValidator(f)] as the type, or an output function of an agent"
                 )
         return None
 
