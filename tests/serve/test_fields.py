@@ -224,6 +224,61 @@ def test_the_model_reads_the_description_of_a_format(own: dict[str, str]) -> Non
             assert all(text in prompt for text in own.values())
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_min_tokens_forbids_the_end_of_free_text(real: Served, stream: bool) -> None:
+    client = client_of(real)
+
+    def count(**fields: object) -> int:
+        options = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+        made = client.chat.completions.create(
+            model="demo", messages=ANA, max_tokens=40, extra_body=fields, **options
+        )
+        usage: int = ([*made][-1] if stream else made).usage.completion_tokens
+        return usage
+
+    assert count() < 30 <= count(min_tokens=30) <= 40
+    assert count(min_tokens=40) == 40
+    completion = client.completions.create(
+        model="demo", prompt="Ana is 34.", max_tokens=40, n=2, temperature=1, extra_body={"min_tokens": 30}
+    )
+    assert 60 <= completion.usage.completion_tokens <= 80
+
+
+def test_a_final_message_of_the_assistant_is_continued(real: Served) -> None:
+    model, turns = real.model, [{"role": "user", "content": "Ana is 34."}]
+    fields = {"model": "demo", "max_tokens": 20, "temperature": 0}
+    both = {"continue_final_message": True, "add_generation_prompt": False}
+    ids = [*model.encode(turns), *model.encode_text("She is")]
+    expected = client_of(real).completions.create(prompt=ids, **fields)
+    for extra in (both, {"continue_final_message": True}):
+        made = client_of(real).chat.completions.create(
+            messages=[*turns, {"role": "assistant", "content": "She is"}], extra_body=extra, **fields
+        )
+        assert made.choices[0].message.content == expected.choices[0].text
+        assert made.usage.prompt_tokens == len(ids)
+    with serving(["She is 34.", "No."]) as served:
+        messages = [*turns, {"role": "assistant", "content": "She is"}]
+        assert answers(served, messages=messages, extra_body=both) == [" 34."]
+        assert served.model.prompts == ["user: Ana is 34."]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_echo_puts_the_prompt_before_the_text(real: Served, stream: bool) -> None:
+    client = client_of(real)
+    fields = {"model": "demo", "max_tokens": 8, "temperature": 0, "n": 2}
+    for prompt in ("Ana is é", real.model.encode_text("Ana is é")):
+        texts: dict[int, str] = {}
+        made = client.completions.create(prompt=prompt, echo=True, stream=stream, **fields)
+        for choice in (each for part in made for each in part.choices) if stream else made.choices:
+            texts[choice.index] = texts.get(choice.index, "") + choice.text
+        plain = client.completions.create(prompt=prompt, **fields)
+        assert texts == {choice.index: f"Ana is é{choice.text}" for choice in plain.choices}
+    with pytest.raises(openai.BadRequestError, match="echo is not supported with logprobs"):
+        client.completions.create(prompt="a", echo=True, logprobs=1, **fields)
+    with pytest.raises(openai.BadRequestError, match="echo is not supported; put the prompt before"):
+        answers(real, extra_body={"echo": True})
+
+
 def test_fields_of_other_servers_are_accepted_where_nothing_changes(random: Served) -> None:
     plain = {
         "min_tokens": 0,
@@ -326,14 +381,33 @@ TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "
         ("functions", "write tools: [", {"functions": []}),
         ("ignore_eos", "is not supported; write structured_outputs", {"ignore_eos": True}),
         ("stop_token_ids", "write stop", {"stop_token_ids": [2]}),
-        ("continue_final_message", "send the start of the answer", {"continue_final_message": True}),
+        ("continue_final_message", "needs a last message of the assistant", {"continue_final_message": True}),
+        (
+            "continue_final_message",
+            "not supported with response_format.json_schema.schema; send the start of the answer",
+            {"continue_final_message": True, "messages": [*ANA, REPLY], "response_format": PERSON},
+        ),
+        (
+            "continue_final_message",
+            "not supported with tools",
+            {"continue_final_message": True, "messages": [*ANA, REPLY], "tools": [WEATHER]},
+        ),
+        (
+            "add_generation_prompt",
+            "must be false here; leave it out",
+            {"continue_final_message": True, "add_generation_prompt": True, "messages": [*ANA, REPLY]},
+        ),
+        ("add_generation_prompt", "must be true here; leave it out, or", {"add_generation_prompt": False}),
         ("chat_template_kwargs", "without thinking", {"chat_template_kwargs": {"enable_thinking": True}}),
         ("prompt_logprobs", "only the tokens of the answer", {"prompt_logprobs": 1}),
         ("priority", "must be an integer", {"priority": "high"}),
         ("prediction", "must be an object", {"prediction": "a"}),
         ("web_search_options", "searches nothing", {"web_search_options": {}}),
         ("max_token", "write max_tokens", {"max_token": 5}),
-        ("min_tokens", "give the schema a minLength", {"min_tokens": 5}),
+        ("min_tokens", "with stop; give the schema a minLength", {"min_tokens": 5, "stop": "a"}),
+        ("min_tokens", "with tools; give", {"min_tokens": 5, "tools": [WEATHER]}),
+        ("min_tokens", "with response_format", {"min_tokens": 5, "response_format": PERSON}),
+        ("min_tokens", "at most the maximum number of tokens, 4", {"min_tokens": 5, "max_tokens": 4}),
         ("reasoning_effort", "leave it out", {"reasoning_effort": "low"}),
         ("verbosity", 'give "medium"', {"verbosity": "low"}),
         ("structured_outputs", "must have one of json,", {"structured_outputs": {"json": None}}),

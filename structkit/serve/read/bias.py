@@ -1,4 +1,4 @@
-"""Changes of the logits that a request asks for: `logit_bias`, `frequency_penalty` and `presence_penalty`."""
+"""Changes of the logits that a request asks for: `logit_bias`, the penalties, and `min_tokens`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from structkit.serve.bounds.api_error import ApiError
 from structkit.serve.read.fields import Fields
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Bias", "check_bias", "read_bias"]
+__all__ = ["Bias", "MinTokens", "check_bias", "read_bias"]
 
 _MAX_ID_DIGITS = 9
 _MAX_BIAS = 100.0
@@ -51,6 +51,32 @@ class Bias:
                 seen, counts = np.unique(np.array(token_ids[prompt_length:], np.int64), return_counts=True)
                 inside = seen < len(row)
                 row[seen[inside]] -= self.frequency * counts[inside] + self.presence
+            return row
+
+        return step
+
+
+@dataclass(frozen=True)
+class MinTokens:
+    """A processor that forbids the end of free text before a number of tokens.
+
+    Attributes:
+        count: The number of tokens.
+    """
+
+    count: int
+
+    def begin(self, vocabulary: Vocabulary) -> LogitsStep:
+        """See `structkit.processors.Processor`."""
+        ends = np.array(vocabulary.eos_token_ids, np.int64)
+        prompt_length: int | None = None
+
+        def step(token_ids: Sequence[int], row: NDArray[np.float32]) -> NDArray[np.float32]:
+            nonlocal prompt_length
+            if prompt_length is None:
+                prompt_length = len(token_ids)
+            if len(token_ids) - prompt_length < self.count:
+                row[ends[ends < len(row)]] = -np.inf
             return row
 
         return step

@@ -28,9 +28,7 @@ _MAX_PRIORITY = 2**63 - 1
 
 NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "store": (False,),
-    "echo": (False,),
     "ignore_eos": (False,),
-    "min_tokens": (0,),
     "stop_token_ids": ([],),
     "bad_words": ([],),
     "skip_special_tokens": (True,),
@@ -55,7 +53,6 @@ REMEDIES: Mapping[str, str] = {
     "best_of": "write n, and choose the answer with the best logprobs",
     "prompt_logprobs": "leave it out: only the tokens of the answer have log-probabilities",
     "truncate_prompt_tokens": "shorten the prompt",
-    "add_generation_prompt": "leave it out: an answer is a message of its own",
     "continue_final_message": "send the start of the answer to /v1/completions, or write a regex that begins with it",
     "chat_template": "leave it out: the model has its own",
     "chat_template_kwargs": "leave it out: the model answers without thinking",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
@@ -10,7 +11,7 @@ from structkit.generate.input.options import ResultOptions
 from structkit.models.protocols import Message as Turn
 from structkit.serve.bounds.api_error import Params
 from structkit.serve.bounds.config import ServerConfig
-from structkit.serve.read.bias import read_bias
+from structkit.serve.read.bias import MinTokens, read_bias
 from structkit.serve.read.constraints import Constraint, free_text, read_constraint
 from structkit.serve.read.conversation import Conversation
 from structkit.serve.read.fields import HALF_PAIR, Fields, has_surrogate
@@ -45,6 +46,7 @@ _CONSTRAINTS = (
 )
 _SAMPLING = (
     "max_tokens",
+    "min_tokens",
     "temperature",
     "top_p",
     "top_k",
@@ -65,8 +67,7 @@ _NEUTRAL_OF_CHATS: Mapping[str, tuple[object, ...]] = {
     "modalities": (["text"],),
     "verbosity": ("medium",),
     "reasoning_effort": ("none",),
-    "add_generation_prompt": (True,),
-    "continue_final_message": (False,),
+    "echo": (False,),
     "add_special_tokens": (False,),
     "chat_template_kwargs": ({}, {"enable_thinking": False}, {"thinking": False}),
 }
@@ -103,6 +104,8 @@ _CHAT = (
     "tool_choice",
     "parallel_tool_calls",
     "prediction",
+    "continue_final_message",
+    "add_generation_prompt",
 )
 _COMPLETION = (
     "model",
@@ -111,6 +114,7 @@ _COMPLETION = (
     "logprobs",
     *_CONSTRAINTS,
     "best_of",
+    "echo",
 )
 
 _MAX_PROMPTS = 64
@@ -141,6 +145,8 @@ class Ask:
         limit: The field with the maximum number of tokens.
         tools: The tools, if there are any.
         echo: What a response repeats of the request.
+        start: The start of the answer, which the prompt ends with.
+        shows_prompt: Whether an answer starts with its prompt.
     """
 
     kind: Literal["chat", "text", "response"]
@@ -157,6 +163,8 @@ class Ask:
     limit: str = "max_tokens"
     tools: ToolAsk | None = None
     echo: Mapping[str, object] = field(default_factory=dict)
+    start: str = ""
+    shows_prompt: bool = False
 
     @property
     def answers(self) -> int:
@@ -187,6 +195,8 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     check_without_effect(body)
     given = read_constraint(body)
     conversation = read_messages(body)
+    others = [given.param] if given else []
+    start = _start(body, conversation, [*others, *(["tools"] if body.raw("tools") else [])])
     tools = read_tools(body, conversation)
     stops = _stops(body, is_free=given is None)
     limit = body.integer("max_completion_tokens", 1, config.max_tokens)
@@ -196,6 +206,8 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     if top is not None and not has_logprobs:
         raise body.error("top_logprobs", "needs logprobs: true")
     options["include_schema"] = shows_schema(body, given, conversation, tools)
+    others += [name for name, value in (("tools", tools), ("stop", stops)) if value]
+    _add_min_tokens(body, config, options, others)
     return Ask(
         kind="chat",
         model=read_model(body),
@@ -210,6 +222,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
         count=body.integer("n", 1, config.answers_of_request) or 1,
         is_streamed=body.flag("stream", False),
         sends_usage=_sends_usage(body),
+        start=start,
     )
 
 
@@ -226,6 +239,13 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
     stops = _stops(body, is_free=given is None)
     options = read_options(body, config, None, _COMPLETION_TOKENS if given is None else None)
     options["include_schema"] = False  # the prompt is what the model reads
+    others = [*([given.param] if given else []), *(["stop"] if stops else [])]
+    _add_min_tokens(body, config, options, others)
+    echoes = body.flag("echo", False)
+    if echoes and body.has("logprobs"):
+        raise body.error(
+            "echo", "is not supported with logprobs, which the prompt has not; leave out one of them"
+        )
     prompts = _prompts(body)
     count = body.integer("n", 1, config.answers_of_request) or 1
     if body.integer("best_of", 1, 1_000) not in (None, count):
@@ -244,7 +264,40 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
         count=count,
         is_streamed=body.flag("stream", False),
         sends_usage=_sends_usage(body),
+        shows_prompt=echoes,
     )
+
+
+def _add_min_tokens(
+    body: Fields, config: ServerConfig, options: ResultOptions, others: Sequence[str | None]
+) -> None:
+    """Add the processor of `min_tokens`; `others` are the fields that decide where an answer ends."""
+    least, most = body.integer("min_tokens", 0, config.max_tokens), options.get("max_tokens")
+    if not least:
+        return
+    if others:
+        raise body.error("min_tokens", f"is not supported with {others[0]}; {REMEDIES['min_tokens']}")
+    if most is not None and least > most:
+        raise body.error("min_tokens", f"must be at most the maximum number of tokens, {most:,}")
+    options["processors"] = (*(options.get("processors") or ()), MinTokens(least))
+
+
+def _start(body: Fields, conversation: Conversation, others: Sequence[str | None]) -> str:
+    """Take the last message, which the answer continues, out of the conversation, and return its text."""
+    is_continued = body.flag("continue_final_message", False)
+    if body.flag("add_generation_prompt", not is_continued) is is_continued:
+        remedy = "leave it out" if is_continued else "leave it out, or give continue_final_message: true"
+        raise body.error("add_generation_prompt", f"must be {json.dumps(not is_continued)} here; {remedy}")
+    if not is_continued:
+        return ""
+    name = "continue_final_message"
+    if others:
+        raise body.error(name, f"is not supported with {others[0]}; {REMEDIES[name]}")
+    last = conversation.turns[-1]
+    if last["role"] != "assistant" or not last["content"]:
+        raise body.error(name, "needs a last message of the assistant with a text; add one, or leave it out")
+    del conversation.turns[-1]
+    return last["content"]
 
 
 def shows_schema(

@@ -77,6 +77,8 @@ _REMEDIES = {
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     **NEUTRAL,
     "background": (False,),
+    "echo": (False,),
+    "min_tokens": (0,),
     "truncation": ("disabled",),
 }
 

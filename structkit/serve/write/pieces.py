@@ -119,6 +119,8 @@ async def answer_pieces(
         count = len(prepared.prompt_ids)
         records = None if recorder is None else TokenRecords(recorder, count, model.vocabulary)
         text = ContentText(ask.hidden_stops, put, records)
+        if ask.shows_prompt:
+            put(TextPiece(_prompt_text(model, prompt)))
         if ask.is_streamed:
             put(_stream(request, prepared, text, cancelled))
         else:
@@ -159,8 +161,12 @@ def _prepare(request: Request, ask: Ask, prompt: AnyPrompt) -> Prepared:
     prepared = compile_request(request)
     try:
         if ask.kind != "text":
-            return encode_request(prepared)
-        ids = _plain_ids(request.logits_model, prompt)
+            prepared = encode_request(prepared)
+            if not ask.start:
+                return prepared
+            ids: Sequence[int] = (*prepared.prompt_ids, *request.logits_model.encode_text(ask.start))
+        else:
+            ids = _plain_ids(request.logits_model, prompt)
         check_prompt_ids(request.logits_model, ids)
         # As messages, for the answer must follow exactly these tokens; after a text its last ones are generated again.
         return replace(prepared, prompt=(), prompt_ids=ids)
@@ -179,6 +185,14 @@ def _plain_ids(model: LogitsModel, prompt: AnyPrompt) -> Sequence[int]:
             f"the prompt has the token {wrong[0]}, and the model has {size:,} tokens; send ids of its vocabulary"
         )
     return ids
+
+
+def _prompt_text(model: LogitsModel, prompt: AnyPrompt) -> str:
+    """Return the prompt of a text completion; that of tokens has only what they write."""
+    if isinstance(prompt, str):
+        return prompt
+    tokens = model.vocabulary.tokens
+    return b"".join(tokens[token_id] for token_id in cast("tuple[int, ...]", prompt)).decode(errors="replace")
 
 
 def _stream(
