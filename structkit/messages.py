@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
+from structkit.arguments.names import missing_attribute
 from structkit.schema.python.json_codec import JsonCodec
 
 __all__ = ["Answer", "CallPart", "Calls", "Message", "Output", "User", "dumps", "loads"]
@@ -19,9 +20,32 @@ __all__ = ["Answer", "CallPart", "Calls", "Message", "Output", "User", "dumps", 
 _EXACT = {"extra": "forbid"}
 """The configuration for pydantic: messages of other libraries have other keys, and are not read as those of a user."""
 
+_OTHER_ATTRIBUTES = {
+    "args": ".arguments",
+    "parts": ".calls or .content",
+    "role": ".kind",
+    "tool_call_id": ".id",
+    "tool_calls": ".calls",
+    "tool_name": ".name",
+    "type": ".kind",
+}
+"""What other libraries call the attributes of messages."""
+
+
+class _Part:
+    """A message or a part of one."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attribute that other libraries call otherwise."""
+            raise missing_attribute(self, name, _OTHER_ATTRIBUTES)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class User(_Part):
     """A message of the user."""
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
@@ -31,7 +55,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallPart:
+class CallPart(_Part):
     """A tool call as written by the model."""
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
@@ -47,7 +71,7 @@ class CallPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calls:
+class Calls(_Part):
     """The calls of one step."""
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
@@ -60,7 +84,7 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(_Part):
     """The output of a call, as the model reads it."""
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT
@@ -79,7 +103,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(_Part):
     """The final output of a run, as written by the model."""
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = _EXACT

@@ -126,10 +126,10 @@ class _WeightlessModel:
 class ScriptedModel(_WeightlessModel):
     """A model that writes given texts, in order: one per generation, and one per retry.
 
-    The logits favour tokens that continue the reply from the current text, then the end token. In and around brackets
-    of JSON, whitespace outside of strings may differ from the reply. Where a text differs otherwise, because the mask
-    of the target or a budget excludes the reply, the generation raises `ScriptError`. With `strict=False` it continues
-    instead: the logits favour tokens that close open values and end.
+    The logits favour tokens that continue the reply from the current text, then the end token. In brackets, and around
+    a reply that is JSON, whitespace outside of strings may differ from the reply. Where a text differs otherwise,
+    because the mask of the target or a budget excludes the reply, the generation raises `ScriptError`. With
+    `strict=False` it continues instead: the logits favour tokens that close open values and end.
 
     As a context manager, the model raises `ScriptError` at the end if replies are left; so does `Agent.override`.
 
@@ -383,9 +383,11 @@ class _StrictSession(_ScriptedSession):
             return
         excluded = "the end" if is_over else repr(_shown(rest)[:60])
         allowed = f"for example {_shown(text[length:])[:60]!r}" if length < len(text) else "only the end"
+        is_escape = b"\\u" in text[max(0, length - 6) : length]
+        remedy = "write json.dumps(..., ensure_ascii=False)" if is_escape else "change the reply"
         raise ScriptError(
             f"the reply {_shown(self._reply)[:100]!r} cannot be written: after {_shown(text[:length])[-60:]!r} the "
-            f"target, or the budget, does not allow {excluded}, but {allowed}; change the reply, or pass strict=False "
+            f"target, or the budget, does not allow {excluded}, but {allowed}; {remedy}, or pass strict=False "
             "to ScriptedModel"
         )
 

@@ -120,6 +120,7 @@ def test_a_reply_can_be_a_preference(reply: str, written: str) -> None:
         (Annotated[str, Field(pattern="^[^ ]*$")], '"a b"', """after '"a' .* not allow ' b"', but"""),
         (list[int], "[1, 2]  3", "not allow '  3', but only the end"),
         (str, "", """not allow the end, but for example '"""),
+        (str, '"\\u00e9"', "write json.dumps(..., ensure_ascii=False)"),
         (sk.Regex("a b[.]"), "a  b.", """after 'a ' .* not allow ' b.', but for example 'b"""),
         (sk.Regex("a b[.]"), "a b.\n", """after 'a b.' .* not allow '\\n', but only the end"""),
         (sk.Regex("a b[.]"), " a b.", """after '' .* not allow ' a b.', but for example 'a"""),

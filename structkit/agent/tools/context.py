@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from structkit.arguments.names import missing_attribute
+from structkit.arguments.names import hints_arguments, missing_attribute
 from structkit.generate.output.result import Usage
 from structkit.messages import Message
 
 __all__ = ["Context"]
+
+NO_USAGE = Usage()
 
 D_co = TypeVar("D_co", covariant=True)
 
@@ -25,12 +27,17 @@ _OTHER_ATTRIBUTES = {
 """What other libraries call the attributes of a context, and what to write here."""
 
 
+@hints_arguments({"*": "write Context(deps=...)"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context(Generic[D_co]):
     """Passed to a tool whose first parameter has this annotation; the parameter is hidden from the model.
 
+    A test can call the function itself.
+
     >>> def lookup(context: Context[dict[str, int]], name: str) -> int:
     ...     return context.deps[name]
+    >>> lookup(Context(deps={"Ana": 34}), "Ana")
+    34
     """
 
     unwritable_reason: ClassVar[str] = "is a Context, which an agent supplies and no model generates"
@@ -38,16 +45,16 @@ class Context(Generic[D_co]):
     deps: D_co
     """The dependencies passed to `run(deps=...)`, such as a database, a user or a client."""
 
-    step: int
+    step: int = 1
     """Number of the current step, from 1."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
     """The messages so far, including this call."""
 
-    usage: Usage
+    usage: Usage = NO_USAGE
     """Usage of the run so far."""
 
-    approved: bool
+    approved: bool = False
     """Whether the call was approved."""
 
     call_id: str | None = None
