@@ -22,7 +22,7 @@ from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import Tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.arguments.checks import check_int, check_number
-from structkit.arguments.names import hints_arguments
+from structkit.arguments.names import hints_arguments, missing_attribute
 from structkit.errors import AgentError, ToolError
 from structkit.mcp.endpoint import Endpoint, HttpEndpoint, ProcessEndpoint, check_installed, is_server
 from structkit.mcp.output import tool_result, truncate
@@ -48,6 +48,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "*": "write connect([command, *args])",
         "allowed_tools": "write server.tools().filter(...)",
         "args": "write connect([command, *args])",
+        "cache_tools_list": "leave it out: an agent keeps the tools that it was created with",
         "command": "write connect([command, *args])",
         "tool_filter": "write server.tools().filter(...)",
         "tool_prefix": "write server.tools().prefix(...)",
@@ -55,6 +56,13 @@ _HINTS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What other libraries call an option of a server, and what to write here."""
+
+_OTHER_METHODS = {
+    "call_tool": "the call of one of .tools()",
+    "get_tools": ".tools()",
+    "list_tools": ".tools()",
+}
+"""What other libraries call the methods of a connection."""
 
 _RECONNECTED = (
     "the connection to the server was lost during this call, so the call may or may not have been executed; the "
@@ -156,6 +164,12 @@ class Connection:
         self._session = Session(endpoint)
         self._started = self._closed = False
         self._lock = Lock()
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the method that other libraries call otherwise."""
+            raise missing_attribute(self, name, _OTHER_METHODS)
 
     def tools(self, *, strict: bool = True) -> Toolset:
         """Return the current tools of the server, for `structkit.Agent`.

@@ -555,3 +555,13 @@ def test_unusual_results(result: CallToolResult, output: object, error: str | No
     with connect(cast("Any", hostile(listed("odd"), result=result))) as server:
         made = called(server, "odd")
         assert (made.tool_result, made.error) == (output, error)
+
+
+def test_a_connection_names_its_methods() -> None:
+    server: Any = connect(COMMAND)  # nothing starts before its `with` block
+    for name, remedy in (
+        ("list_tools", r"write \.tools\(\)"),
+        ("call_tool", r"write the call of one of \.tools"),
+    ):
+        with pytest.raises(AttributeError, match=f"Connection has no attribute '{name}'; {remedy}"):
+            getattr(server, name)

@@ -90,7 +90,10 @@ def check_history(
             arguments are not JSON; or they call another tool.
     """
     known: list[Message] = []
-    if isinstance(messages, (str, bytes)) or not isinstance(messages, Iterable):
+    if isinstance(messages, str):
+        user = f"structkit.messages.User(content={messages!r:.60})"
+        raise TypeError(f"{place} must be a sequence of messages, not {messages!r:.60}; write [{user}]")
+    if isinstance(messages, bytes) or not isinstance(messages, Iterable):
         raise TypeError(
             f"{place} must be a sequence of messages, not {messages!r:.60}; write {place}=result.messages"
             if place == "messages"
@@ -106,8 +109,8 @@ def check_history(
     waiting = check_messages(known, place)
     if waiting:
         raise AgentError(
-            f"the call {waiting[0].id} in the messages has no output; continue its run with "
-            "agent.resume(state, approvals=...)",
+            f"the call {waiting[0].id} in the messages has no output; add an Output with its id, or continue a "
+            "suspended run with agent.resume(state, approvals=...)",
             place=place,
         )
     if tools is not None:
@@ -153,8 +156,8 @@ def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:
         if isinstance(message, Output):
             if not waiting or (message.id, message.name) != (waiting[0].id, waiting[0].name):
                 raise AgentError(
-                    f"the output {message.id} of {message.name} does not follow its call; "
-                    "put it after the Calls message",
+                    f"the output {message.id} of {message.name} does not follow its call; put it after the Calls "
+                    "message, or leave out both",
                     place=place,
                 )
             del waiting[0]

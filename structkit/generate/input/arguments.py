@@ -37,7 +37,12 @@ def check_model(model: object) -> None:
         raise TypeError(
             f"{type(model).__name__} is no model of structkit; write structkit.from_transformers(model, tokenizer)"
         )
-    raise TypeError(f"{shown} is no model; pass one, such as structkit.load()")
+    remedy = (
+        "write structkit.from_function(f), with f"
+        if callable(model)
+        else "pass one, such as structkit.load()"
+    )
+    raise TypeError(f"{shown} is no model; {remedy}")
 
 
 def check_prompt(prompt: object) -> Sequence[object]:
