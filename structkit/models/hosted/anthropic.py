@@ -20,6 +20,7 @@ from structkit.models.hosted.model import (
     HostedSettings,
     merged,
     split_system,
+    wrong_client,
 )
 from structkit.models.hosted.parts import CALLS_TOOL, ReplyPart
 from structkit.models.native.profiles import ANTHROPIC
@@ -79,9 +80,7 @@ def from_anthropic(
     messages = getattr(client, "messages", None)
     # The clients for other clouds do not derive from `Anthropic`, but have the same messages.
     if not isinstance(messages, (resources.Messages, resources.AsyncMessages)):
-        raise TypeError(
-            f"from_anthropic takes a client such as anthropic.Anthropic(), not {type(client).__name__}"
-        )
+        raise wrong_client("from_anthropic", "anthropic.Anthropic()", client)
     settings = HostedSettings.read("from_anthropic", options)
     is_async = isinstance(messages, resources.AsyncMessages)
     return HostedModel(

@@ -19,6 +19,7 @@ from structkit.models.hosted.model import (
     HostedSettings,
     merged,
     split_system,
+    wrong_client,
 )
 from structkit.models.hosted.parts import CALLS_TOOL, ReplyPart
 from structkit.models.native.profiles import GEMINI
@@ -77,7 +78,7 @@ def from_gemini(
     True
     """
     if not isinstance(client, _package().Client):
-        raise TypeError(f"from_gemini takes a google.genai.Client(), not {type(client).__name__}")
+        raise wrong_client("from_gemini", "google.genai.Client()", client)
     settings = HostedSettings.read("from_gemini", options)
     return HostedModel(
         _GeminiClient(client, model, settings),

@@ -24,7 +24,7 @@ from structkit.models.servers.faults import (
     without_refused,
 )
 from structkit.models.servers.lines import shut_down
-from structkit.models.servers.remote import RemoteModel
+from structkit.models.servers.remote import FIELD_HINTS, RemoteModel, check_fields
 from structkit.models.text.protocol import CancellablePieces, TextRequest, check_reply_bounds
 from structkit.models.text.scored import ScoredText
 
@@ -37,6 +37,7 @@ __all__ = [
     "client_timeout",
     "merged",
     "split_system",
+    "wrong_client",
 ]
 
 MAX_REPLY_TOKENS = 4_096
@@ -44,6 +45,16 @@ MAX_REPLY_TOKENS = 4_096
 
 _TIMEOUT = 120.0
 _MAX_CALLS = 128
+
+
+_HINTS: Mapping[str, str] = {
+    **FIELD_HINTS,
+    **dict.fromkeys(("api_key", "base_url", "max_retries"), "give it to the client"),
+}
+"""What is not an argument here, and where it goes."""
+
+_FUNCTIONS = {"anthropic": "from_anthropic", "google": "from_gemini", "openai": "from_openai"}
+"""The functions that take the clients of packages."""
 
 
 class ReplyStream(Protocol):
@@ -96,7 +107,8 @@ class HostedSettings:
         >>> HostedSettings.read("from_openai", {"timeout": 20}).timeout
         20
         """
-        check_names(function, given, HostedOptions.__annotations__)
+        check_names(function, given, HostedOptions.__annotations__, hints=_HINTS)
+        check_fields(given.get("options") or {})
         settings = cls(
             continues=given.get("continues"),
             constrain=given.get("constrain", True),
@@ -357,6 +369,17 @@ class _Reply:
             raise Fault(self.fault, is_transient=False)
         if self.is_full and not self.has_text:
             check_length(request)
+
+
+def wrong_client(function: str, example: str, given: object) -> TypeError:
+    """Return the error of a client of another package, or of what is no client.
+
+    >>> wrong_client("from_openai", "openai.OpenAI()", "gpt-5-mini")
+    TypeError('from_openai takes a client such as openai.OpenAI(), not str; write from_openai(openai.OpenAI(), model)')
+    """
+    other = _FUNCTIONS.get(type(given).__module__.partition(".")[0], function)
+    call = f"{function}({example}, model)" if other == function else f"{other}(client, model)"
+    return TypeError(f"{function} takes a client such as {example}, not {type(given).__name__}; write {call}")
 
 
 def merged(fields: Mapping[str, object], options: Mapping[str, object]) -> dict[str, object]:

@@ -21,6 +21,7 @@ from structkit.models.hosted.model import (
     HostedOptions,
     HostedSettings,
     merged,
+    wrong_client,
 )
 from structkit.models.hosted.parts import CALLS_TOOL, ReplyPart
 from structkit.models.hosted.responses import is_response_event, read_response_event, response_fields
@@ -78,7 +79,7 @@ def from_openai(
     """
     openai = _package()
     if not isinstance(client, (openai.OpenAI, openai.AsyncOpenAI)):
-        raise TypeError(f"from_openai takes a client such as openai.OpenAI(), not {type(client).__name__}")
+        raise wrong_client("from_openai", "openai.OpenAI()", client)
     is_azure = isinstance(client, (openai.AzureOpenAI, openai.AsyncAzureOpenAI))
     dialect = _dialect(str(client.base_url), is_azure=is_azure)
     settings = HostedSettings.read("from_openai", options)

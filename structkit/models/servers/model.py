@@ -10,7 +10,7 @@ from typing import get_args
 from urllib.parse import urlsplit
 
 from structkit.arguments.checks import check_count
-from structkit.arguments.names import names_arguments
+from structkit.arguments.names import hints_arguments
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities, Constraint
 from structkit.models.servers.chunks import api_of, end_of, refusal_of, text_of
@@ -26,7 +26,7 @@ from structkit.models.servers.faults import (
 from structkit.models.servers.http import HttpClient, Json
 from structkit.models.servers.lines import Interrupt
 from structkit.models.servers.ranked import scored_tokens
-from structkit.models.servers.remote import RemoteModel
+from structkit.models.servers.remote import FIELD_HINTS, RemoteModel, check_fields
 from structkit.models.servers.token_prompts import TokenPrompts, token_ids
 from structkit.models.text.protocol import CancellablePieces, TextRequest, check_reply_bounds
 from structkit.models.text.render import render_messages, render_text
@@ -47,7 +47,18 @@ _MAX_LISTED = 20
 """Models that an error lists."""
 
 
-@names_arguments
+_HINTS: Mapping[str, str] = {
+    **FIELD_HINTS,
+    "base_url": "write url=...",
+    "default_headers": "write headers=...",
+    "key": "write api_key=...",
+    "max_retries": "write max_tries=...",
+    "model_name": "write model=...",
+}
+"""What clients of other libraries call an argument, and what to write here."""
+
+
+@hints_arguments(_HINTS)
 def connect(
     url: str,
     model: str | None = None,
@@ -406,11 +417,9 @@ def _check_options(options: Mapping[str, object] | None) -> None:
 
     Raises:
         TypeError: They are not.
-        ValueError: A number is NaN or infinite.
+        ValueError: A number is NaN or infinite, or one is a field that structkit writes.
     """
-    given: object = options
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"options must map fields to values, as in {{'temperature': 0}}, not {given!r:.60}")
+    check_fields({} if options is None else options)
     for name, value in (options or {}).items():
         try:
             json.dumps({name: value}, allow_nan=False)

@@ -3,15 +3,51 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from structkit.models.capabilities import Capabilities
 
-__all__ = ["KnownCapabilities", "RemoteModel"]
+__all__ = ["FIELD_HINTS", "KnownCapabilities", "RemoteModel", "check_fields"]
+
+_FIELDS = (
+    "extra_body",
+    "extra_headers",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "reasoning_effort",
+    "seed",
+    "stop",
+    "temperature",
+    "top_k",
+    "top_p",
+)
+FIELD_HINTS: Mapping[str, str] = MappingProxyType(
+    {name: f"write options={{{name!r}: ...}}" for name in _FIELDS}
+)
+"""Fields of a request that are not arguments of the functions that make models, and what to write."""
+
+_WRITTEN = frozenset({"contents", "input", "messages", "model", "prompt", "stream"})
+"""Fields that structkit writes into each request."""
 
 Refusable: TypeAlias = Literal["constraint", "prefix", "logprobs", "token_ids"]
 """What a server can refuse, and take the request without."""
+
+
+def check_fields(options: object) -> None:
+    """Check the fields that a user adds to each request.
+
+    Raises:
+        TypeError: They are not a mapping.
+        ValueError: One of them is a field that structkit writes.
+    """
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options must map fields to values, as in {{'temperature': 0}}, not {options!r:.60}")
+    if written := sorted(_WRITTEN & options.keys()):
+        raise ValueError(f"options[{written[0]!r}] is what structkit writes into each request; leave it out")
 
 
 class KnownCapabilities:

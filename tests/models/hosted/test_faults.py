@@ -202,3 +202,30 @@ def test_no_key_and_no_prompt_in_errors_and_logs(kind: Kind, caplog: pytest.LogC
                 assert "Souza" not in shown
     assert "secret" not in caplog.text
     assert "Souza" not in caplog.text
+
+
+@each_kind
+def test_wrong_arguments_have_a_remedy(kind: Kind) -> None:
+    pytest.importorskip(kind.package, reason=f"the package {kind.package} is not installed")
+    client = kind.make("http://127.0.0.1:1")
+    for fields, fault, remedy in (
+        ({"temperature": 0}, TypeError, r"write options=\{'temperature': \.\.\.\}"),
+        ({"max_retries": 2}, TypeError, "give it to the client"),
+        ({"options": [("a", 1)]}, TypeError, "options must map fields to values"),
+        (
+            {"options": {"model": "a"}},
+            ValueError,
+            r"options\['model'\] is what structkit writes .*; leave it out",
+        ),
+        ({"options": {"stream": False}}, ValueError, r"options\['stream'\] is what structkit writes"),
+    ):
+        with pytest.raises(fault, match=remedy):
+            kind.wrap(client, "m", **fields)
+    functions = {"openai": sk.from_openai, "anthropic": sk.from_anthropic, "google.genai": sk.from_gemini}
+    right = functions.pop(kind.package)
+    for package, function in functions.items():
+        pytest.importorskip(package, reason=f"the package {package} is not installed")
+        with pytest.raises(TypeError, match=rf"; write {right.__name__}\(client, model\)"):
+            function(client, "m")  # type: ignore[operator]
+    with pytest.raises(TypeError, match=rf"not str; write {right.__name__}\(.*\(\), model\)"):
+        right("m", client)  # type: ignore[operator]

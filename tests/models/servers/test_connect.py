@@ -224,6 +224,22 @@ def test_an_option_that_is_no_number() -> None:
         sk.connect("http://127.0.0.1:1", options={"temperature": float("nan")})
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error", "remedy"),
+    [
+        ({"options": {"messages": []}}, ValueError, r"options\['messages'\] is what structkit writes"),
+        ({"temperature": 0}, TypeError, r"write options=\{'temperature': \.\.\.\}"),
+        ({"key": "a"}, TypeError, r"write api_key=\.\.\."),
+        ({"model_name": "a"}, TypeError, r"write model=\.\.\."),
+    ],
+)
+def test_arguments_of_other_clients_have_a_remedy(
+    arguments: dict[str, Any], error: type[Exception], remedy: str
+) -> None:
+    with pytest.raises(error, match=remedy):
+        sk.connect("http://127.0.0.1:1", **arguments)
+
+
 def test_a_server_without_tls() -> None:
     with (
         serve(ONE) as server,
