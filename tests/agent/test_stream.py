@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator, BaseModel, field_validator
@@ -118,10 +118,21 @@ def test_rejected_steps_are_retracted() -> None:
     ]
 
 
-def test_thoughts_are_streamed() -> None:
-    model = ScriptedModel([f"It is sunny.</think>{ANSWER}"])
-    events = list(sk.Agent(model, tools=[weather], output_type=Answer, thinking=20).stream("x"))
-    assert sk.ThinkingEvent("It is sunny.") in events
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        (Answer, ANSWER),
+        (str, "It is warm."),
+        (Answer, '{"name": "weather", "arguments": {"city": "Porto"}}'),
+    ],
+)
+def test_thoughts_are_streamed_once_before_their_step(output: Any, answer: str) -> None:
+    model = ScriptedModel([f"It is sunny.</think>{answer}", f"Now.</think>{ANSWER}"])
+    agent = sk.Agent(model, tools=[weather], output_type=output, thinking=20)
+    events = list(agent.stream("x"))
+    assert events[0] == sk.ThinkingEvent("It is sunny.")
+    thoughts = [event.text for event in events if isinstance(event, sk.ThinkingEvent)]
+    assert thoughts == ["It is sunny.", "Now."][: events[-1].result.steps]  # type: ignore[union-attr]
 
 
 def test_a_failed_stream_raises_its_error_again() -> None:

@@ -293,7 +293,7 @@ class _StepStream:
         steps = run_steps(self._request, self._prepared, self._cached_row, self._cancelled, self._generated)
         with closing(steps):
             for self._outcome in steps:
-                thoughts = self._outcome.thinking if isinstance(self._outcome, Result) else None
+                thoughts, self._generated.thinking = self._generated.thinking, ""
                 self._view.update()
                 events = self._emitter.poll() if self._outcome is None else self._emitter.finish()
                 yield [*([ThinkingEvent(thoughts)] if thoughts else []), *events]

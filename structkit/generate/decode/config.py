@@ -98,6 +98,7 @@ class GeneratedTokens:
         rejected_path: The path of the value that is generated again after those bytes.
         discarded_tokens: The number of tokens that were taken back.
         thinking_tokens: The number of tokens before the answer.
+        thinking: The thinking before the answer, until a stream takes it.
     """
 
     def __init__(self) -> None:
@@ -112,6 +113,7 @@ class GeneratedTokens:
         self.rejected_path: Path = ()
         self.discarded_tokens = 0
         self.thinking_tokens = 0
+        self.thinking = ""
         self._lock = threading.Lock()
 
     def copy(self) -> GeneratedTokens:

@@ -206,7 +206,7 @@ class Attempt:
             after = ends + after
         self.unread += after
         self.prompt_ids += after
-        self.thinking = text.decode(errors="replace").strip()
+        self.thinking = self.generated.thinking = text.decode(errors="replace").strip()
 
     def write(self) -> Flow[bool]:
         """Generate a complete text; return False if all are rejected. A prefix of only rejected texts is banned."""
