@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
 from typing import cast
 
-__all__ = ["check_count", "check_int", "check_number", "check_type", "read_path"]
+__all__ = ["check_count", "check_function", "check_int", "check_number", "check_type", "read_path"]
 
 
 def check_count(name: str, value: object, minimum: int, maximum: float = math.inf) -> None:
@@ -99,3 +100,28 @@ def read_path(name: str, value: object) -> Path | None:
     if not isinstance(value, (str, os.PathLike, type(None))):
         raise TypeError(f"{name} must be a path or None, not {value!r}")
     return None if value is None else Path(value)
+
+
+def check_function(name: str, value: object, *parameters: str) -> None:
+    """Check that a value can be called with these arguments by position.
+
+    Raises:
+        TypeError: It cannot; the error shows its parameters.
+
+    >>> check_function("keep", lambda tool, number: True, "tool")
+    Traceback (most recent call last):
+    TypeError: keep must be a function of (tool), not <lambda>(tool, number)
+    """
+    shown = f"{value!r:.60}"
+    if callable(value):
+        try:
+            taken = signature(value)
+        except (TypeError, ValueError):  # a builtin without a signature
+            return
+        try:
+            taken.bind(*parameters)
+        except TypeError:
+            shown = f"{getattr(value, '__name__', shown)}{taken}"
+        else:
+            return
+    raise TypeError(f"{name} must be a function of ({', '.join(parameters)}), not {shown}")

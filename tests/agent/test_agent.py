@@ -572,7 +572,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
         (
             lambda m: sk.Tool(function=weather, name="w", available=True),
             TypeError,
-            "available of w is a func",
+            "available of w must be a func",
         ),
         (lambda m: sk.Agent(m, [sk.Agent(m)]), sk.AgentError, r"for an agent, give agent\.as_tool\(name\)"),
         (lambda m: sk.Agent(m, instructions=3), TypeError, "instructions must be a string"),

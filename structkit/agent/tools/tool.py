@@ -11,7 +11,7 @@ from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from structkit.agent.tools.context import Context
-from structkit.arguments.checks import check_int, check_number, check_type
+from structkit.arguments.checks import check_function, check_int, check_number, check_type
 from structkit.arguments.names import hints_arguments, missing_attribute
 from structkit.errors import AgentError
 from structkit.functions.call import Call
@@ -137,10 +137,8 @@ class Tool(Generic[P, R_co]):
         ):
             if not isinstance(value, kind):
                 raise TypeError(f"the {what} of a tool is a string, not {value!r:.60}")
-        if not (self.available is None or callable(self.available)):
-            raise TypeError(
-                f"available of {self.name} is a function of the run's context, not {self.available!r:.60}"
-            )
+        if self.available is not None:
+            check_function(f"available of {self.name}", self.available, "context")
         if not re.fullmatch(r"[\w-][\w.-]{0,63}", self.name):
             remedy = "use up to 64 letters, digits, `_`, `-` or `.`, with no `.` first"
             if self.name in ("", "<lambda>"):
@@ -158,6 +156,8 @@ class Tool(Generic[P, R_co]):
             raise TypeError(
                 f"requires_approval is True, False, or a function of the call, not {approval!r:.60}"
             )
+        if not isinstance(approval, bool):
+            check_function(f"requires_approval of {self.name}", approval, "call")
         check_type(f"defer of {self.name}", self.defer, bool, "True or False")
         check_type(f"sequential of {self.name}", self.sequential, bool, "True or False")
         if iscoroutinefunction(approval):

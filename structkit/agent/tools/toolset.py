@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 from structkit.agent.tools.approval import is_approval_required
 from structkit.agent.tools.context import Context
 from structkit.agent.tools.tool import AnyTool, Availability, Tool, as_tool
+from structkit.arguments.checks import check_function
 from structkit.arguments.names import missing_attribute, names_arguments
 from structkit.errors import AgentError
 from structkit.functions.call import Call
@@ -65,6 +66,7 @@ class Toolset:
 
     def filter(self, keep: Callable[[Tool[..., object]], bool]) -> Toolset:
         """Return the tools that satisfy a predicate."""
+        check_function("keep", keep, "tool")
         return Toolset(tool for tool in self.tools if keep(tool))
 
     def prefix(self, prefix: str) -> Toolset:
@@ -97,6 +99,9 @@ class Toolset:
             predicate: Which tools; by default all.
             when: Which calls of these tools; by default all.
         """
+        check_function("predicate", predicate, "tool")
+        if when is not None:
+            check_function("when", when, "call")
         return Toolset(
             replace(
                 tool,
@@ -122,6 +127,7 @@ class Toolset:
         >>> "Delete the database" in model.prompts[0]
         False
         """
+        check_function("when", when, "context")
         wanted = cast("Availability", when)
         return Toolset(
             replace(tool, available=_both_available(tool.available, wanted)) for tool in self.tools
@@ -179,8 +185,6 @@ def _either_approval(one: Approval, other: Approval) -> Approval:
 
 def _both_available(one: Availability | None, other: Availability) -> Availability:
     """Return the conjunction of two availability predicates."""
-    if not callable(other):
-        raise TypeError(f"available takes a function of the run's context, not {other!r:.60}")
     if one is None:
         return other
 

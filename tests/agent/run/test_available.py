@@ -173,5 +173,5 @@ def test_a_filter_that_raises_is_a_fault_of_the_program() -> None:
     both = sk.Toolset([sk.tool(look, available=forgot_async)]).available(lambda context: True)
     with pytest.raises(TypeError, match="available of look returned None; return True or False"):
         sk.Agent(ScriptedModel([]), [both]).run("x")
-    with pytest.raises(TypeError, match="available takes a function of the run's context, not True"):
+    with pytest.raises(TypeError, match=r"when must be a function of \(context\), not True"):
         sk.Toolset([look]).available(True)  # type: ignore[arg-type]

@@ -115,3 +115,19 @@ def test_messages_of_other_libraries_are_not_read_as_those_of_the_user(role: str
         ValueError, match=r"Unexpected keyword .*; pass a text that structkit\.messages\.dumps"
     ):
         messages.loads(json.dumps([{"role": role, "content": "Hi"}]))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sk.tool(print, available=lambda: True), r"available of print must .* \(context\), not <lambda>\(\)"),
+        (lambda: sk.tool(print, requires_approval=lambda context, call: True), r"approval of print must .* \(call\)"),
+        (lambda: sk.require_approval(print, when=lambda *, call: True), r"when must be a function of \(call\), not"),
+        (lambda: sk.Toolset([print]).filter(["print"]), r"keep must be a function of \(tool\), not \['print'\]"),
+        (lambda: sk.Toolset([print]).available(lambda: True), r"when must be a function of \(context\)"),
+        (lambda: sk.Toolset([print]).require_approval(lambda a, b: True), r"predicate must be .* \(tool\)"),
+    ],
+)  # fmt: skip
+def test_a_predicate_of_other_parameters_is_refused_before_a_run(make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
