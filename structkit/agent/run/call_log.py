@@ -11,7 +11,7 @@ from typing import cast
 from structkit.agent.run.actions import CallOutcome, PreparedCall
 from structkit.agent.run.config import AgentConfig
 from structkit.agent.run.record import UsageLimitExceeded, run_record
-from structkit.agent.run.state import ToolCall
+from structkit.agent.run.state import RunSuspended, ToolCall, nested_suspension
 from structkit.agent.tools.approval import Deny, Return
 from structkit.agent.tools.prepared import PreparedTool
 from structkit.error_notes import add_note, safe_str, type_and_message
@@ -212,6 +212,8 @@ def _reported_error(error: BaseException, tool: PreparedTool, config: AgentConfi
             f"{tool.name} raised {type(error).__name__}, which ends generators and tasks; raise another exception",
             place=tool.name,
         ) from error
+    if isinstance(error, RunSuspended):
+        raise nested_suspension(tool.name, error) from error
     # A nested run has added its note, if the tool ran an agent.
     is_first = run_record(error) is None
     if is_first and isinstance(error, Exception) and not isinstance(error, StructkitError):

@@ -9,6 +9,7 @@ from typing import cast
 from structkit.agent.formats.output import OutputFunction, function_of
 from structkit.agent.run.actions import Action, CallOutcome, ExecuteCalls, PreparedCall
 from structkit.agent.run.config import AgentConfig
+from structkit.agent.run.state import RunSuspended, nested_suspension
 from structkit.agent.tools.context import Context
 from structkit.errors import AgentError, OutputValidationError, Retry, ToolError
 from structkit.functions.call import Call
@@ -44,6 +45,8 @@ def output_value(
         raise AgentError(
             f"{tool.name} raised {type(outcome.error).__name__}; raise another error", place=tool.name
         ) from outcome.error
+    if isinstance(outcome.error, RunSuspended):
+        raise nested_suspension(tool.name, outcome.error) from outcome.error
     if outcome.error is not None:
         raise outcome.error
     return outcome.result

@@ -34,6 +34,7 @@ __all__ = [
     "decisions_example",
     "failure_counts",
     "last_call_number",
+    "nested_suspension",
     "new_calls",
     "pending_call",
     "suspended",
@@ -429,6 +430,15 @@ def suspended(state: RunState) -> RunSuspended:
         f"{', and '.join(parts)}; continue with agent.resume(error.state, "
         f"approvals={decisions_example(state.pending)})",
         state=state,
+    )
+
+
+def nested_suspension(name: str, error: RunSuspended) -> AgentError:
+    """Return the error of a run whose function ran another agent that is suspended: this run has another state."""
+    return AgentError(
+        f"{name} ran an agent that is suspended ({error.cause}), and this run cannot wait for the decisions; catch "
+        f"structkit.RunSuspended in {name}, or give these tools to the agent that calls {name}",
+        place=name,
     )
 
 

@@ -300,3 +300,27 @@ def test_an_approved_call_that_requires_approval_again_logs_what_to_do(
     (message,) = caplog.messages
     assert message.startswith("agent bank: pay (call_1) raised ApprovalRequired although it was approved")
     assert "raise it only if not context.approved" in message
+
+
+@pytest.mark.parametrize("is_output", [False, True])
+def test_a_function_whose_own_run_is_suspended_is_a_fault_of_the_program(is_output: bool) -> None:
+    """The error carried the state of the other agent, and the calls of this run were lost."""
+    script = ['{"name": "pay", "arguments": {"euros": 400}}']
+    inner = sk.Agent(ScriptedModel(script), tools=[sk.require_approval(pay)])
+
+    def delegate(task: str) -> str:
+        return inner.run(task).value
+
+    call = '{"task": "x"}'
+    if is_output:
+        agent: sk.Agent[object] = sk.Agent(ScriptedModel([call]), output_type=delegate)
+    else:
+        agent = sk.Agent(ScriptedModel([f'{{"name": "delegate", "arguments": {call}}}']), tools=[delegate])
+    with pytest.raises(
+        sk.AgentError, match=r"delegate ran an agent that is suspended \(.*call_1 \(pay"
+    ) as caught:
+        agent.run("x")
+    assert isinstance(caught.value.__cause__, sk.RunSuspended)
+    record = sk.run_record(caught.value)
+    assert record is not None
+    assert [made.name for made in record.calls] == ([] if is_output else ["delegate"])
