@@ -23,6 +23,8 @@ _OF_RESULTS = {
     "output": "value",
     "data": "value",
     "get_output": "value",
+    "final_output": "value",
+    "messages": "messages",
     "usage": "usage",
     "finish_reason": "finish_reason",
 }
