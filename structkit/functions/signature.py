@@ -28,6 +28,10 @@ _KINDS = {
 _NAMES_OF_CONTEXTS = frozenset({"context", "ctx", "run_context", "runtime", "wrapper"})
 """Usual names of a parameter that an agent supplies."""
 
+_OTHER_AGENTS = frozenset({"agents", "langchain", "langgraph", "pydantic_ai"})
+_OTHER_CONTEXTS = frozenset({"RunContext", "RunContextWrapper", "ToolContext", "ToolRuntime"})
+"""Packages of agents, and what they call the context of a tool."""
+
 _TYPING = {"typing", "typing_extensions"}
 """Modules whose types are callable objects, such as `list[int]`."""
 
@@ -230,6 +234,14 @@ def _parameter(
         kind = "structkit.Context[object]" if name in _NAMES_OF_CONTEXTS else "str"
         raise SchemaError(
             f"the parameter {name} of {function_name} has no annotation; write its type, such as {name}: {kind}",
+            place=place,
+        )
+    outer = get_origin(hints[name]) or hints[name]
+    module, kind = (str(getattr(outer, each, "")) for each in ("__module__", "__name__"))
+    if module.partition(".")[0] in _OTHER_AGENTS and kind in _OTHER_CONTEXTS:
+        raise SchemaError(
+            f"the parameter {name} of {function_name} is the {kind} of another library; write "
+            f"structkit.Context, as in {name}: structkit.Context[object]",
             place=place,
         )
     reason = _unwritable_reason(hints[name])

@@ -260,3 +260,14 @@ def test_a_choice_that_names_nothing_is_an_error_with_a_remedy() -> None:
         chat().bind_tools([add], tool_choice={"type": "computer"})
     with pytest.raises(sk.GenerationError, match="'any' needs a tool to call"):
         chat().bind_tools([], tool_choice="any").invoke("Go.")
+
+
+def test_a_tool_of_langchain_in_an_agent_of_structkit_has_a_remedy() -> None:
+    @tool
+    def look(title: str) -> str:
+        """Look."""
+        return title
+
+    given: Any = look
+    with pytest.raises(sk.AgentError, match=r"give its function, tool\.func"):
+        sk.Agent(ScriptedModel([]), [given])

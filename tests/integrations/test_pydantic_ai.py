@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
 
 pytest.importorskip("pydantic_ai", reason="pip install 'structkit-llm[pydantic-ai]'")
@@ -27,6 +28,7 @@ from pydantic_ai import (
     PromptedOutput,
     RunContext,
     ToolOutput,
+    ToolReturn,
     UsageLimits,
 )
 from pydantic_ai.capabilities import NativeTool
@@ -640,3 +642,23 @@ def test_a_missing_package_is_named_with_its_extra() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'pip install "structkit-llm[pydantic-ai]"' in done.stderr
     assert done.stderr.rpartition("\n\n")[2].count("Traceback") == 1
+
+
+def test_parts_of_pydantic_ai_in_an_agent_of_structkit_have_a_remedy() -> None:
+    def look(ctx: RunContext[int], title: str) -> str:
+        return title
+
+    with pytest.raises(
+        sk.SchemaError, match=r"(?s)RunContext of another library.*write structkit\.Context, as in ctx:"
+    ):
+        sk.Agent(ScriptedModel([]), [look])
+
+    def find(title: str) -> ToolReturn:
+        return ToolReturn(return_value="found", metadata={"secret": 1})
+
+    script = ['{"name": "find", "arguments": {"title": "Salt"}}']
+    with pytest.raises(sk.AgentError, match=r"return structkit\.Return\(value, metadata="):
+        sk.Agent(ScriptedModel(script), [find]).run("x")
+    tool: Any = Tool(find)
+    with pytest.raises(sk.AgentError, match=r"give its function, tool\.function"):
+        sk.Agent(ScriptedModel([]), [tool])

@@ -115,6 +115,12 @@ class CallLog:
             text = error.message if isinstance(error, (ToolError, Retry)) else type_and_message(error)
             return self.add_error(call, text.strip(), outcome.seconds, error)
         value = outcome.value
+        if type(value).__name__ == "ToolReturn" and type(value).__module__.startswith("pydantic_ai."):
+            raise AgentError(
+                f"{name} returned a ToolReturn of pydantic-ai, all of which the model would read; return "
+                "structkit.Return(value, metadata=...)",
+                place=name,
+            )
         given = outcome.result if isinstance(outcome.result, Return) else Return(outcome.result)
         try:
             content = value if isinstance(value, str) else json_text_of(value)
