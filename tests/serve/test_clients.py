@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+import structkit as sk
 from structkit.testing import ScriptedModel
 from tests.serve.running import ANA, Served, client_of, serving
 
@@ -146,3 +147,19 @@ def test_openai_agents(kind: str, stream: bool) -> None:
         assert asyncio.run(run(served)) == Person(name="Ana", age=34)
         assert isinstance(served.model, ScriptedModel)
         assert "sun in Porto" in served.model.prompts[1]
+
+
+def test_a_model_of_structkit_describes_the_target_itself() -> None:
+    """The server added the grammar to a prompt that described the target already."""
+
+    def look(title: str) -> str:
+        return "3 copies"
+
+    with serving(['{"name": "look", "arguments": {"title": "Salt"}}', "Three.", "12"]) as served:
+        model = sk.connect(f"{served.url}/v1")
+        assert sk.Agent(model, [look]).run("How many?").value == "Three."
+        assert sk.extract(model, "Twelve.", int) == 12
+        assert isinstance(served.model, ScriptedModel)
+        for prompt in served.model.prompts:
+            assert "Answer with text of this grammar" not in prompt
+            assert prompt.count("JSON of this type") <= 1

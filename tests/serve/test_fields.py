@@ -384,6 +384,11 @@ TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "
         ("continue_final_message", "needs a last message of the assistant", {"continue_final_message": True}),
         (
             "continue_final_message",
+            "and one before it; add them",
+            {"continue_final_message": True, "messages": [REPLY]},
+        ),
+        (
+            "continue_final_message",
             "not supported with response_format.json_schema.schema; send the start of the answer",
             {"continue_final_message": True, "messages": [*ANA, REPLY], "response_format": PERSON},
         ),

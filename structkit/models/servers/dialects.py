@@ -33,6 +33,9 @@ class Dialect:
     continue_fields: tuple[tuple[str, object], ...] = ()
     """The fields of a request whose last message is continued."""
 
+    chat_fields: tuple[tuple[str, object], ...] = ()
+    """Further fields of each request with messages."""
+
     prefix_field: str = ""
     """The field of the last message that marks it as continued; empty if there is none."""
 
@@ -105,7 +108,12 @@ _VLLM = Dialect(
     ranks_tokens=True,
     token_ids=True,
 )
-_STRUCTKIT = Dialect(name="structkit", constraint_fields=(("grammar", "structured_outputs"),))
+# The prompt describes the target, if it should.
+_STRUCTKIT = Dialect(
+    name="structkit",
+    chat_fields=(("include_schema", False),),
+    constraint_fields=(("grammar", "structured_outputs"),),
+)
 _SGLANG = Dialect(
     name="SGLang",
     continues=True,

@@ -331,7 +331,7 @@ class ServerModel(RemoteModel):
                 body |= dict(dialect.continue_fields)
                 if dialect.prefix_field:
                     messages[-1][dialect.prefix_field] = True
-            body["messages"] = messages
+            body |= {"messages": messages, **dict(dialect.chat_fields)}
         constraint = request.constraint
         if constraint and constraint.kind in capabilities.constraints and (continues or not request.prefix):
             body |= dialect.constraint(constraint)

@@ -293,11 +293,13 @@ def _start(body: Fields, conversation: Conversation, others: Sequence[str | None
     name = "continue_final_message"
     if others:
         raise body.error(name, f"is not supported with {others[0]}; {REMEDIES[name]}")
-    last = conversation.turns[-1]
-    if last["role"] != "assistant" or not last["content"]:
-        raise body.error(name, "needs a last message of the assistant with a text; add one, or leave it out")
-    del conversation.turns[-1]
-    return last["content"]
+    turns = conversation.turns
+    if len(turns) < 2 or turns[-1]["role"] != "assistant" or not turns[-1]["content"]:
+        fault = (
+            "needs a last message of the assistant with a text, and one before it; add them, or leave it out"
+        )
+        raise body.error(name, fault)
+    return turns.pop()["content"]
 
 
 def shows_schema(
