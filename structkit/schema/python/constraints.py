@@ -416,7 +416,7 @@ def _pattern_text(pattern: str | re.Pattern[str], *, is_python: bool) -> str:
     """Return the pattern of a string, with the engine that reads it if engines may differ.
 
     >>> _pattern_text("^[a-z]+$", is_python=False), _pattern_text("[[:alpha:]]", is_python=False)
-    ('^[a-z]+$', '(?#rust 11)[[:alpha:]][[:alpha:]]')
+    ('^[a-z]+$', '(?#rust)[[:alpha:]]')
     >>> _pattern_text(re.compile("a b  # two", re.VERBOSE), is_python=False)
     '(?#python)(?x)a b  # two'
     """
@@ -424,9 +424,9 @@ def _pattern_text(pattern: str | re.Pattern[str], *, is_python: bool) -> str:
         pattern, is_python = with_flags(pattern), True
     if not _READ_BY_ONE.search(pattern):
         return pattern
-    if is_python:
-        return f"(?#python){pattern}"
-    return f"(?#rust {len(pattern)}){pattern}{_PROPERTY.sub(_with_ranges, pattern)}"
+    read = pattern if is_python else _PROPERTY.sub(_with_ranges, pattern)
+    engine = "python" if is_python else "rust"
+    return f"(?#{engine}){pattern}" if read == pattern else f"(?#{engine} {len(pattern)}){pattern}{read}"
 
 
 def _with_ranges(found: re.Match[str]) -> str:
