@@ -55,6 +55,22 @@ def test_a_counted_array_has_one_copy_of_a_large_item() -> None:
     assert Reader(counted).accepts(text) and not Reader(counted).accepts(text.replace(b"9}", b"8}"))
 
 
+def test_many_counted_keys_of_several_groups_differ() -> None:
+    """A repetition of alternatives with distinct keys is no rule of its own, which would have its own set of keys."""
+    schema = {
+        "type": "object",
+        "patternProperties": {"^a": {"const": 1}, "^b": {"const": 2}},
+        "additionalProperties": False,
+        "minProperties": 30,
+    }
+    names = [f"{'ab'[number % 2]}{number}" for number in range(30)]
+    keys = [json.dumps(name) + (": 2" if name[0] == "b" else ": 1") for name in names]
+    reader = Reader(link(read_target(schema).rules()))
+    assert reader.accepts(f"{{{', '.join(keys)}}}".encode())
+    for twice in (0, 1, 28):
+        assert not reader.accepts(f"{{{', '.join([*keys[:-1], keys[twice]])}}}".encode())
+
+
 @pytest.mark.parametrize("declared", [0, 1, 2, 3])
 @pytest.mark.parametrize("other", [False, True, {"type": "null"}])
 def test_counts_of_keys_in_any_order_have_no_dead_end(declared: int, other: object) -> None:

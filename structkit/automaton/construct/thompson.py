@@ -39,6 +39,7 @@ from structkit.regex.nodes import (
     Substring,
     seq,
 )
+from structkit.regex.walk import has_distinct
 
 __all__ = ["build_nfa"]
 
@@ -282,7 +283,7 @@ class _Builder:
     def repeat(self, node: Repeat, start: int) -> int:
         if self.rules is not None or not self.is_large(node):
             return self.unroll(node, start)
-        if _has_distinct(node.part):  # a separate rule would have its own set of seen texts
+        if has_distinct(node.part):  # a separate rule would have its own set of seen texts
             return self.repeat_inline(node, start)
         return self.call_rule(node, start)
 
@@ -487,8 +488,3 @@ def _common_prefix(left: bytes, right: bytes) -> int:
     # The highest bit that differs is in the first byte that differs.
     different = int.from_bytes(left[:length], "big") ^ int.from_bytes(right[:length], "big")
     return length - (different.bit_length() + 7) // 8
-
-
-def _has_distinct(node: Node) -> bool:
-    """Return whether a repeated part contains a distinct text of its rule."""
-    return isinstance(node, Distinct) or (isinstance(node, Seq) and any(map(_has_distinct, node.parts)))
