@@ -15,18 +15,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from structkit.errors import LimitExceeded, PatternError
-from structkit.regex.charset import ANY, char_class, complement, intersection, single_char, union
+from structkit.regex.charset import ANY, complement, intersection, single_char
 from structkit.regex.nodes import CharClass
 from structkit.regex.pattern.back_references import without_references
+from structkit.regex.pattern.classes import Item, class_of
 from structkit.regex.pattern.syntax import UNSUPPORTED_REFERENCE, parse_syntax
 from structkit.regex.pattern.unicode import Dialect, UncertainClass, shorthand
 
 if TYPE_CHECKING or sys.version_info < (3, 11):
-    import sre_compile
     import sre_constants
     import sre_parse
 else:
-    from re import _compiler as sre_compile
     from re import _constants as sre_constants
     from re import _parser as sre_parse
 
@@ -140,9 +139,6 @@ def read_pattern(
     return reader.program
 
 
-Item: TypeAlias = tuple[object, Any]
-"""An operation of the parser of `re` and its argument, whose form depends on the operation."""
-
 Items: TypeAlias = Iterable[Item]
 
 
@@ -156,8 +152,18 @@ class _Reader:
         self.program = Program()
         self.in_look = ""  # "ahead" or "behind" inside a lookaround
         self.excluded = False  # inside an odd number of negative lookarounds
+        # Copies of a repeated part often look for the same: equal instructions have one number, and so have equal
+        # lookarounds.
+        self._numbers: dict[Instruction, int] = {}
+        self._loops: dict[tuple[int, bool, int, int, bool], int] = {}
 
     def add(self, instruction: Instruction) -> int:
+        number = self._numbers.get(instruction)
+        if number is None:
+            number = self._numbers[instruction] = self._append(instruction)
+        return number
+
+    def _append(self, instruction: Instruction) -> int:
         instructions = self.program.instructions
         if len(instructions) >= _MAX_INSTRUCTIONS:
             raise LimitExceeded(
@@ -168,12 +174,12 @@ class _Reader:
 
     def anything(self, after: int) -> int:
         """Add a loop over all characters."""
-        loop = self.add(Split(()))
+        loop = self._append(Split(()))
         self.program.instructions[loop] = Split((self.add(Char(ANY, loop)), after), after)
         return loop
 
     def class_of(self, operation: str, argument: object, flags: int) -> CharClass:
-        return _class_of(operation, _frozen(argument), flags & _CLASS_FLAGS, self.dialect, self.excluded)
+        return class_of(operation, argument, flags, self.dialect, possible=self.excluded)
 
     def fail(self, what: str) -> NoReturn:
         raise PatternError(what, pattern=self.pattern, column=0)
@@ -217,12 +223,14 @@ class _Reader:
     def repeat(
         self, body: Items, low: int, high: int | None, greedy: bool, flags: int, after: int, depth: int
     ) -> int:
-        body = list(body)
         self.program.lazy |= not greedy
         if high is None:
-            loop = self.add(Split(()))  # known before its body
-            start = self.sequence(body, flags, loop, depth + 1)
-            self.program.instructions[loop] = Split((start, after) if greedy else (after, start), after)
+            key = id(body), greedy, flags, after, self.excluded
+            loop = self._loops.get(key)
+            if loop is None:
+                loop = self._loops[key] = self._append(Split(()))  # known before its body
+                start = self.sequence(body, flags, loop, depth + 1)
+                self.program.instructions[loop] = Split((start, after) if greedy else (after, start), after)
             after = loop
         else:
             end = after
@@ -419,82 +427,5 @@ def prefers_longer(pattern: str) -> bool:
     return True
 
 
-_CLASS_FLAGS = re.IGNORECASE | re.ASCII | re.DOTALL | re.UNICODE
-Frozen: TypeAlias = "int | str | tuple[Frozen, ...] | None"
-
-
-def _frozen(argument: object) -> Frozen:
-    """Return a hashable copy of the argument of an operation."""
-    if isinstance(argument, (list, tuple)):
-        return tuple(_frozen(part) for part in argument)
-    return str(argument) if isinstance(argument, sre_constants._NamedIntConstant) else argument  # type: ignore[return-value]
-
-
 def _word(flags: int, dialect: Dialect) -> UncertainClass:
     return shorthand("w", dialect, ascii_only=bool(flags & re.ASCII))
-
-
-@lru_cache(maxsize=1024)
-def _class_of(operation: str, argument: Frozen, flags: int, dialect: Dialect, possible: bool) -> CharClass:
-    """Return the code points that an operation on one character matches, certainly or possibly."""
-    span = _plain_class(operation, argument, flags, dialect)
-    plain = span.possible if possible else span.certain
-    if not flags & re.IGNORECASE:
-        return plain
-    # `re` itself decides which characters with case match; the others match as without the flag.
-    item: Any = _thawed(operation, argument)
-    parsed = sre_parse.SubPattern(sre_parse.State(), [item])
-    parsed.state.flags = flags | (0 if flags & re.ASCII else re.UNICODE)
-    matcher = sre_compile.compile(parsed, parsed.state.flags)
-    found = char_class((ord(character),) * 2 for character in matcher.findall(_cased()))
-    return union([intersection(plain, _uncased()), found])
-
-
-@lru_cache(maxsize=1)
-def _cased() -> str:
-    """Return the characters that have more than one case."""
-    # Characters such as U+0345 differ only in the mapping of `casefold`.
-    every = map(chr, (*range(0xD800), *range(0xE000, 0x20000)))
-    return "".join(c for c in every if c.lower() != c or c.upper() != c or c.casefold() != c)
-
-
-@lru_cache(maxsize=1)
-def _uncased() -> CharClass:
-    """Return the class of the characters that have one case."""
-    return complement(char_class((ord(character),) * 2 for character in _cased()))
-
-
-def _thawed(operation: str, argument: Frozen) -> Item:
-    """Return an operation as the parser of `re` returns it."""
-    constant = getattr(sre_constants, operation)
-    if operation == "IN":
-        parts = argument if isinstance(argument, tuple) else ()
-        return constant, [_thawed(str(part[0]), part[1]) for part in parts if isinstance(part, tuple)]
-    if operation == "CATEGORY":
-        return constant, getattr(sre_constants, str(argument))
-    return constant, argument
-
-
-def _plain_class(operation: str, argument: Frozen, flags: int, dialect: Dialect) -> UncertainClass:
-    """Return the code points of an operation without the flag `IGNORECASE`."""
-    exactly = UncertainClass.exactly
-    match operation, argument:
-        case "LITERAL", int(code):
-            return exactly(char_class([(code, code)]))
-        case "NOT_LITERAL", int(code):
-            return exactly(complement(char_class([(code, code)])))
-        case "RANGE", (int(first), int(last)):
-            return exactly(char_class([(first, last)]))
-        case "ANY", _:
-            return exactly(ANY if flags & re.DOTALL else complement(single_char("\n")))
-        case "CATEGORY", str(name):
-            letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rsplit("_", 1)[1]]
-            letter = letter.upper() if "NOT" in name else letter
-            return shorthand(letter, dialect, ascii_only=bool(flags & re.ASCII))
-        case "IN", tuple(parts):
-            items = [part for part in parts if isinstance(part, tuple)]
-            negate = bool(items) and items[0][0] == "NEGATE"
-            inner = [_plain_class(str(op), arg, flags, dialect) for op, arg in items[1 if negate else 0 :]]
-            found = UncertainClass.union(inner)
-            return found.negated() if negate else found
-    raise AssertionError(operation)

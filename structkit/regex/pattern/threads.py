@@ -204,7 +204,7 @@ class Threads:
         return tuple(
             Thread(instruction, pending)
             for instruction, known in sorted(least.items())
-            for pending in sorted(known, key=_order)
+            for pending in (known if len(known) == 1 else sorted(known, key=_order))
         )
 
     def _closure(self, threads: Iterable[Thread], behind: tuple[frozenset[int], ...]) -> Iterator[Thread]:

@@ -12,7 +12,7 @@ from structkit.errors import LimitExceeded, PatternError
 from structkit.regex.charset import contains
 from structkit.regex.pattern.match_network import match_network
 from structkit.regex.pattern.parse import parse
-from structkit.regex.pattern.program import read_pattern
+from structkit.regex.pattern.program import Look, read_pattern
 from structkit.regex.pattern.threads import TerminalAutomaton, Threads, build_terminal
 
 
@@ -146,7 +146,22 @@ def test_patterns_that_are_not_regular_are_refused(pattern: str) -> None:
     [
         r"(?:(?:(?:a\B[ab]|\bc){2,5}\B[ab]|\bc){2,5}\B[ab]|\bc){2,5}",
         r"(?:(?:(?:a(?<=[ab])|(?<!b)c){2,5}(?<=[ab])|(?<!b)c){2,5}(?<=[ab])|(?<!b)c){2,5}",
+        r"(?m)(?:^[ab]*$\n?){1,50}",
+        r"(?:(?=(?:ab?)*c)[abc]){1,50}",
+    ],
+)
+def test_copies_of_a_part_share_their_lookarounds(pattern: str) -> None:
+    program = read_pattern(pattern)
+    assert len(program.lookbehinds) <= 2
+    match_network(program, 200_000)
+    assert 1 <= len({each.start for each in program.instructions if isinstance(each, Look)}) <= 3
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
         r"(?:(?=[ab]*a[ab]{14}c)[abc])*",
+        r"(?:(?<!a[ab]{17}c)[abc])*",
     ],
 )
 def test_the_steps_are_bounded(pattern: str) -> None:
