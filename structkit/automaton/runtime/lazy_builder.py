@@ -6,7 +6,7 @@ import hashlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -90,6 +90,12 @@ class LazyBuilder:
         self.built: dict[int, TrimmedRule] = {}
         self.has_labels = False
         self._numbers: dict[RuleKey | None, int] = {None: 0}
+        # The same names in two nodes are the same rules, unless each rule names its callees in its own way.
+        known = rules.rules
+        self._lowered: Mapping[str, Node] = known
+        if type(known) is LazyRules:
+            self._lowered = {} if known.has_own_names else known.lowered
+        self._equal: dict[Node, int] = {}
         self._places: dict[RuleKey, str] = {}
         self.automata = automata = _Automata(limits)
         self._growing = TableBuilder()
@@ -124,10 +130,12 @@ class LazyBuilder:
             else:
                 lengths = self._lengths
                 found = trim_rule(dfa, [lengths.of(callee) for callee in dfa.rules_called])
+            number = self.number
+            callees = [
+                -1 - key.number if type(key) is ReturnLabel else number(key) for key in found.dfa.callees
+            ]
         except (LimitExceeded, RecursionError) as error:
             raise self.placed(error, key) from None
-        number = self.number
-        callees = [-1 - key.number if type(key) is ReturnLabel else number(key) for key in found.dfa.callees]
         self.built[rule] = found
         self.tables = self._growing.add(rule, found.dfa, callees, len(self.keys))
         return self.tables
@@ -219,10 +227,15 @@ class LazyBuilder:
                 self._places.setdefault(callee, place)
 
     def number(self, key: RuleKey) -> int:
-        """Return the number of a rule; the next one if the rule was not reached before."""
-        number = self._numbers.setdefault(key, len(self.keys))
-        if number == len(self.keys):
-            self.keys.append(key)
+        """Return the number of a rule; the next one if neither it nor an equal one was reached before."""
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.keys)
+            node = self._lowered.get(key) if isinstance(key, str) else None
+            if node is not None:  # fields of one type have equal rules
+                number = self._numbers[key] = self._equal.setdefault(node, number)
+            if number == len(self.keys):
+                self.keys.append(key)
         return number
 
     def replay(self, tables: Tables) -> bool:

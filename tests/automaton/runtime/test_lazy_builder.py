@@ -271,3 +271,16 @@ def test_limits_name_the_place_in_the_schema(target: dict[str, object], place: s
     with pytest.raises(LimitExceeded) as caught:
         link(read_target(target).rules())
     assert caught.value.place is not None and caught.value.place.startswith(place)
+
+
+def test_equal_rules_have_one_automaton() -> None:
+    """The fields of a model often have one type; the automaton of a long pattern has thousands of states."""
+    field = {"type": "string", "pattern": "^[a-z]+(-[a-z]+){0,9}$", "minLength": 40, "maxLength": 90}
+    sizes = []
+    for count in (20, 40):
+        names = [f"k{number}" for number in range(count)]
+        schema = {"type": "object", "properties": dict.fromkeys(names, field), "required": names}
+        builder = start_building(read_target(schema).rules(), Limits())
+        builder.build_all()
+        sizes.append(len(builder.tables.row))
+    assert sizes[1] < 1.5 * sizes[0]
