@@ -21,6 +21,9 @@ Paths: TypeAlias = tuple[Path, Sequence[Path]]
 FieldAt: TypeAlias = tuple[str, Paths, bool, JsonObject]
 """A field, its paths, whether it is required, and its schema."""
 
+_MAX_INDEX = 1_000
+"""Maximum index in an alias path, counted from either end: all items before it are generated."""
+
 _Value: TypeAlias = tuple[Path, bool, JsonObject]
 """The path of a value in an object, whether it is required, and its schema."""
 
@@ -101,6 +104,8 @@ def _with_path(path: Path) -> JsonObject:
         }
     if step < 0:
         return {"type": "array", "minItems": -step}
+    if step > _MAX_INDEX:
+        return _too_far(step)
     return {"type": "array", "prefixItems": [*([{}] * step), inner], "minItems": step + 1}
 
 
@@ -153,6 +158,8 @@ def _at(group: Sequence[_Value]) -> JsonObject:
 def _list(fields: Sequence[_Value]) -> JsonObject:
     """Return the schema of the shortest list; indices from the end follow indices from the start."""
     indices = {path[0] for path, _, _ in fields if isinstance(path[0], int)}
+    if (index := max(indices, key=abs)) not in range(-_MAX_INDEX, _MAX_INDEX + 1):
+        return _too_far(index)
     before, after = max(indices) + 1, -min(indices)
     size = max(before, 0) + max(after, 0)
     groups: dict[int, list[_Value]] = {}
@@ -161,3 +168,10 @@ def _list(fields: Sequence[_Value]) -> JsonObject:
         groups.setdefault(index % size, []).append((path[1:], required, schema))
     items = [_at(groups[index]) if index in groups else {} for index in range(size)]
     return {"type": "array", "prefixItems": items, "minItems": size, "maxItems": size}
+
+
+def _too_far(index: int) -> JsonObject:
+    return unsupported(
+        f"the index {index} of an alias path is beyond {_MAX_INDEX}, and all items before it would be generated; "
+        "use a smaller index"
+    )

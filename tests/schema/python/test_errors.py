@@ -212,3 +212,13 @@ def test_null_is_described_to_the_model() -> None:
     properties: Any = sk.to_json_schema(Handler)["properties"]
     assert [each["type"] for each in properties.values()] == ["null", "null"]
     assert 'Handler = {"callback": null, "kind": null}' in sk.render_prompt(ScriptedModel([]), "x", Handler)
+
+
+@pytest.mark.parametrize("index", [10**9, -(10**9)])
+def test_the_index_of_an_alias_path_is_bounded(index: int) -> None:
+    """All items before it would be generated."""
+    path: Any = pydantic.Field(validation_alias=pydantic.AliasPath("a", index))
+    model: Any = pydantic.create_model("Model", value=(int, path))
+    with pytest.raises(sk.UnsupportedKeyword, match="alias path") as caught:
+        sk.to_regex(model)
+    assert caught.value.place == "$.a"
