@@ -148,19 +148,23 @@ class _Compilation:
         vocabulary, source, order, limits = self.vocabulary, self.source, self.order, self.limits
         whitespace, json_style = self.style.whitespace, self.style
 
+        known: Target[object] | None = None
+
         def read(target: AnyTarget) -> Target[object]:
-            return read_target(target, policy=json_style, limits=limits, notes=False)
+            nonlocal known
+            known = read_target(target, policy=json_style, limits=limits, notes=False)
+            return known
 
         def rules_of(target: Target[object]) -> Rules:
             return target.rules(whitespace=whitespace, order=order, source=source, limits=limits)
 
         def builder_of(target: AnyTarget) -> LazyBuilder:
-            known = read(target)
+            found = read(target)
             try:
-                return start_building(rules_of(known), limits)
+                return start_building(rules_of(found), limits)
             except LimitExceeded:
                 with suppress(StructkitError):
-                    if order != "any" and (other := with_products(known)) is not None:
+                    if order != "any" and (other := with_products(found)) is not None:
                         return start_building(rules_of(other), limits)
                 raise
 
@@ -189,7 +193,7 @@ class _Compilation:
         if self.precompute:
             guide.precompute()
         if isinstance(target, (TextTarget, Target)) and not isinstance(target, JsonSchema):
-            guide.is_json = read_target(target).is_json
+            guide.is_json = (known or read_target(target)).is_json
         guide.compile_seconds = time.perf_counter() - start_time
         return guide
 

@@ -15,6 +15,8 @@ from pydantic import AfterValidator
 
 import structkit as sk
 from structkit.agent.formats.pythonic import PythonicFormat
+from structkit.functions.signature import read_signature
+from structkit.targets import python_call
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.shared import cases
 
@@ -207,3 +209,17 @@ def test_what_is_rejected() -> None:
             sk.PythonCall(*functions)
     with pytest.raises(ValueError, match="the hole x is a Grammar"):
         sk.Grammar("start: x", holes={"x": sk.Grammar('start: "a"')})
+
+
+def test_compile_reads_each_function_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = list[str]()
+
+    def counted(function: Any) -> object:
+        names.append(function.__name__)
+        return read_signature(function)
+
+    monkeypatch.setattr(python_call, "read_signature", counted)
+    target = sk.PythonCall(stop)  # this reads the names
+    names.clear()
+    guide = sk.compile(target, byte_vocabulary(), cache=False)
+    assert names == ["stop"] and not guide.is_json

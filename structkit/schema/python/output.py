@@ -111,7 +111,7 @@ class OutputType(Generic[T]):
         try:
             adapter = adapter_of(target, read_function)
             schema = adapter.json_schema(schema_generator=schema_generator(policy))
-            check_unions(cast("Core", adapter.core_schema), policy)
+            check_unions(cast("Core", adapter.core_schema), policy, limits)
         except RecursionError:
             raise LimitExceeded("schema_depth", limits.schema_depth, f"the type {name}", place="$") from None
         except PydanticOmit:

@@ -6,12 +6,14 @@ The comparison is structural, and takes a member for unreachable only if its tex
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
 from structkit.errors import SchemaError
+from structkit.limits import Limits, Work
 from structkit.schema.ir.keywords import UNSUPPORTED
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.markers.json_style import JsonStyle, style_of
@@ -43,7 +45,11 @@ _USER_CODE = ("post_init", "custom_init")
 """Keys of a class in which code of the user can reject a value."""
 
 
-def check_unions(core: Core, policy: JsonStyle) -> None:
+_STEPS_PER_PAIR = 100
+"""Steps of `Limits.work` that the comparison of two members takes."""
+
+
+def check_unions(core: Core, policy: JsonStyle, limits: Limits) -> None:
     """Check that a text can select each member of each union in a type.
 
     Members that are the same to Python, such as two integers with different bounds, are not compared.
@@ -51,20 +57,21 @@ def check_unions(core: Core, policy: JsonStyle) -> None:
     Args:
         core: The core schema of the type.
         policy: The JSON style of the call.
+        limits: Bounds the comparisons.
 
     Raises:
         SchemaError: Pydantic reads every text of a member as an earlier member.
+        LimitExceeded: Too many members must be compared.
     """
-    comparison = _Comparison({}, policy)
+    comparison, work = _Comparison({}, policy), Work(limits.work)
     for path, union in _unions(core, comparison.definitions):
         members = [comparison.resolved(each) for each in branches_of(union)]
         ordered = union.get("mode") == "left_to_right"
-        for position, later in enumerate(members):
-            for earlier in members[:position]:
-                if comparison.hides(earlier, later, ordered=ordered):
-                    raise _error(
-                        earlier, later, path, swap=not comparison.hides(later, earlier, ordered=ordered)
-                    )
+        for earlier, later in comparison.pairs(members):
+            work.pay(_STEPS_PER_PAIR, "the comparison of the members of unions", path)
+            if comparison.hides(earlier, later, ordered=ordered):
+                swap = not comparison.hides(later, earlier, ordered=ordered)
+                raise _error(earlier, later, path, swap=swap)
 
 
 class _Fields(NamedTuple):
@@ -94,6 +101,46 @@ class _Comparison:
 
     definitions: dict[str, Core]
     policy: JsonStyle
+    known_fields: dict[tuple[int, object, int], _Fields | None] = field(default_factory=dict)
+    """What `_fields` returned, by its arguments: each member of a union is compared with all others."""
+
+    def pairs(self, members: Sequence[Core]) -> Iterator[tuple[Core, Core]]:
+        """Yield the pairs of an earlier and a later member, without those of which the earlier one hides nothing.
+
+        An earlier member that hides a later one requires only what each text of the later one has.
+        """
+        marks = [self._marks(member) for member in members]
+        frequency = Counter(mark for _, written in marks for mark in written)
+        earlier: dict[object, list[int]] = {}
+        for position, (required, written) in enumerate(marks):
+            found = sorted(each for mark in (None, *written) for each in earlier.get(mark, ()))
+            yield from ((members[each], members[position]) for each in found)
+            earlier.setdefault(min(required, key=frequency.__getitem__, default=None), []).append(position)
+
+    def _marks(self, core: Core) -> tuple[set[object], set[object]]:
+        """Return the fields that a member requires, and those that each of its texts has, also with their constants."""
+        kind, style = core.get("type"), None
+        inner: Core | None = core
+        if called_function(core):
+            kind, inner = "function", inner_schema(core)
+        elif kind in _CLASSES:
+            inner, style = cast("Core", core["schema"]), style_of(core["cls"])
+            inner = inner if inner.get("type") == _CLASSES[kind] else None
+        elif kind != "typed-dict":
+            inner = None
+        fields = None if inner is None else self._fields(inner, None, style)
+        if fields is None:
+            return set(), set()
+        marks: dict[str, set[object]] = {}
+        for name in fields.required | fields.written:
+            schema = self.resolved(fields.schemas[name])
+            values = cast("list[object]", schema["expected"]) if schema.get("type") == "literal" else ()
+            constant = {(kind, name, type(values[0]), values[0])} if len(values) == 1 else set()
+            marks[name] = {(kind, name), *constant}
+        required, written = (
+            {mark for name in names for mark in marks[name]} for names in (fields.required, fields.written)
+        )
+        return required, written
 
     def hides(self, earlier: Core, later: Core, *, ordered: bool) -> bool:
         """Return whether every text of the later member is read as the earlier one, with another value."""
@@ -157,10 +204,7 @@ class _Comparison:
             return True
         if any(earlier.get(key) for key in _USER_CODE):
             return False
-        configs = [
-            {key: value for key, value in cast("Core", each.get("config", {})).items() if key != "title"}
-            for each in (earlier, later)
-        ]
+        configs = _config(earlier), _config(later)
         if configs[0] != configs[1] or bool(earlier.get("root_model")) != bool(later.get("root_model")):
             return False
         pairs[id(earlier), id(later)] = True
@@ -196,19 +240,25 @@ class _Comparison:
 
     def _fields(self, core: Core, extra: object, style: JsonStyle | None) -> _Fields | None:
         """Return the fields of an object; `None` if a name is not known."""
+        key = id(core), extra, id(style)
+        if key not in self.known_fields:
+            self.known_fields[key] = self._read_fields(core, extra, style)
+        return self.known_fields[key]
+
+    def _read_fields(self, core: Core, extra: object, style: JsonStyle | None) -> _Fields | None:
         fields = core.get("fields", {})
         named = fields.items() if isinstance(fields, Mapping) else _named(cast("list[object]", fields))
         schemas: dict[str, Core] = {}
         required, written = set[str](), set[str]()
-        for name, field in named:
-            alias = field.get("validation_alias", name)
-            schema = self._without_references(cast("Core", field["schema"]))
-            if not isinstance(alias, str) or field.get("init") is False:
+        for name, each in named:
+            alias = each.get("validation_alias", name)
+            schema = self._without_references(cast("Core", each["schema"]))
+            if not isinstance(alias, str) or each.get("init") is False:
                 return None
             schemas[alias] = schema
-            if schema.get("type") != "default" and field.get("required", True):
+            if schema.get("type") != "default" and each.get("required", True):
                 required.add(alias)
-            if field.get("required", True) and (alias in required or self._writes_defaults(style)):
+            if each.get("required", True) and (alias in required or self._writes_defaults(style)):
                 written.add(alias)
         return _Fields(schemas, frozenset(required), frozenset(written), core.get("extra_behavior", extra))
 
@@ -230,6 +280,11 @@ class _Comparison:
         if earlier.get("missing") is not None and one is not other:
             return False
         return _enum_values(other) <= _enum_values(one)
+
+
+def _config(core: Core) -> Core:
+    config = cast("Core", core.get("config", {}))
+    return {key: value for key, value in config.items() if key != "title"} if "title" in config else config
 
 
 def _listed(inner: object) -> list[Core]:

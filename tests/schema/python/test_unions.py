@@ -26,6 +26,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 import structkit as sk
+from structkit.schema.python.output import OutputType
 from structkit.testing import ScriptedModel
 from tests.shared import cases
 
@@ -264,3 +265,25 @@ def test_agents_refuse_such_outputs_and_arguments() -> None:
     for options in ({"output_type": A | B}, {"tools": [give]}):
         with pytest.raises(sk.SchemaError, match="no text is read as B"):
             sk.Agent(ScriptedModel([]), **options)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("has_tag", [True, False])
+def test_members_that_a_field_tells_apart_are_not_compared(has_tag: bool) -> None:
+    """Hundreds of tools have hundreds of thousands of pairs."""
+    fields: list[dict[str, Any]] = [
+        {"kind": (Literal[f"k{n}"], ...), "x": (int, 0)}
+        if has_tag
+        else {f"k{n}": (int, ...), "x": (str, ...)}
+        for n in range(400)
+    ]
+    union = Union[tuple(create_model(f"M{n}", **each) for n, each in enumerate(fields))]
+    OutputType.of(union, limits=sk.Limits(work=5_000_000))
+
+
+def test_the_comparison_of_members_is_bounded() -> None:
+    members: list[Any] = [
+        create_model(f"M{n}", a=(Annotated[int, Field(ge=-n)], ...), b=(int, n)) for n in range(60)
+    ]
+    with pytest.raises(sk.LimitExceeded, match="the members of unions") as caught:
+        OutputType.of(Union[tuple(members)], limits=sk.Limits(work=50_000))
+    assert caught.value.place == "$"
