@@ -28,6 +28,7 @@ __all__ = [
     "components",
     "exceeds_size",
     "has_distinct",
+    "has_text",
     "is_recursive",
     "map_children",
     "referenced_rules",
@@ -123,6 +124,27 @@ def has_distinct(node: Node) -> bool:
             seen.add(id(current))
             pending += children(current)
     return False
+
+
+def has_text(node: Node) -> bool:
+    """Return whether a language certainly has a text; products and calls are not examined.
+
+    >>> has_text(Seq((LiteralText("a"), Repeat(RuleRef("b"))))), has_text(RuleRef("b"))
+    (True, False)
+    """
+    match node:
+        case LiteralText():
+            return True
+        case CharClass(ranges):
+            return bool(ranges)
+        case Seq(parts):
+            return all(map(has_text, parts))
+        case Choice(parts):
+            return any(map(has_text, parts))
+        case Repeat(part, min_count):
+            return not min_count or has_text(part)
+        case _:
+            return False
 
 
 def referenced_rules(node: Node) -> set[str]:

@@ -118,3 +118,25 @@ def test_reserved_words_do_not_multiply_what_a_name_requires() -> None:
     %ignore /\/\*.*?\*\//
     """
     assert GrammarSource(grammar, limits=Limits(work=1_500_000)).rules.rules
+
+
+def test_the_lalr_parser_of_a_long_production_takes_linear_work() -> None:
+    def read(size: int) -> int:
+        symbols = " ".join(f'"k{number}"' for number in range(size))
+        source = GrammarSource(f"start: {symbols}", options=LarkOptions(parser="lalr"))
+        _ = source.lark
+        return counted(lambda: source.cfg)
+
+    assert read(200) < 3 * read(100)
+
+
+def test_a_chain_of_optional_rules_is_not_multiplied_out() -> None:
+    """A deterministic automaton would have a move from each of them to each later one."""
+
+    def read(size: int) -> int:
+        rules = "\n".join(f'a{number}: "{chr(97 + number % 26)}"?' for number in range(size))
+        source = GrammarSource(f"start: {' '.join(f'a{number}' for number in range(size))}\n{rules}")
+        _ = source.cfg
+        return counted(lambda: source.rules)
+
+    assert read(200) < 6 * read(100)

@@ -149,9 +149,8 @@ def minimal(graph: Graph) -> Graph:
             moves.setdefault(source, []).append((number, target))
 
     @cache
-    def closure(states: tuple[int, ...]) -> frozenset[int]:
-        seen = set(states)
-        pending = list(seen)
+    def closure_of(state: int) -> frozenset[int]:
+        seen, pending = {state}, [state]
         while pending:
             for target in silent.get(pending.pop(), ()):
                 if target not in seen:
@@ -159,9 +158,18 @@ def minimal(graph: Graph) -> Graph:
                     pending.append(target)
         return frozenset(seen)
 
+    @cache
+    def closure(states: tuple[int, ...]) -> frozenset[int]:
+        seen: set[int] = set()
+        for state in states:  # in a chain of optional parts the first one reaches the others
+            if state not in seen:
+                seen |= closure_of(state)
+        return frozenset(seen)
+
     places = [closure((0,))]
     numbers = {places[0]: 0}
     table: list[list[tuple[int, int]]] = []
+    size = 0
     for place in places:
         targets: dict[int, list[int]] = {}
         for state in place:
@@ -174,7 +182,8 @@ def minimal(graph: Graph) -> Graph:
             if row[-1][1] == len(places):
                 places.append(after)
         table.append(row)
-        if len(places) > _MAX_GROWTH * graph.size + 100:
+        size += len(row)
+        if len(places) > _MAX_GROWTH * graph.size + 100 or size > _MAX_GROWTH * len(graph.moves) + 1_000:
             return graph
     blocks = coarsest([1 in place for place in places], table)
     names: dict[int, int] = {}

@@ -11,6 +11,7 @@ from structkit.errors import LimitExceeded, UnsatisfiableSchema, UnsupportedKeyw
 from structkit.limits import Limits, Work
 from structkit.lowering.strings.raw_text import can_exclude, raw_language, uncertain_formats
 from structkit.regex.nodes import Rules
+from structkit.regex.walk import has_text
 from structkit.schema.algebra.intersect_strings import literal_text
 from structkit.schema.ir.nodes import Format, String
 from structkit.schema.markers.quote import needs_source
@@ -141,7 +142,11 @@ class AutomatonOracle:
 
     def is_empty(self, node: String) -> bool | None:
         """Return whether there is no such string; `None` if unknown."""
-        dfa = None if _needs_source(node) else self._dfa(node, widened=False)
+        if _needs_source(node):
+            return None
+        if _has_text(node, self._python, self._limits):
+            return False
+        dfa = self._dfa(node, widened=False)
         if dfa is None or dfa.min_count:
             return None
         if dfa.is_empty and uncertain_formats(node):
@@ -187,6 +192,15 @@ def _automaton(node: String, python: bool, widened: bool, limits: Limits) -> Dfa
         return rule_dfa(raw_language(node, python=python, widened=widened, limits=limits), limits)
     except (LimitExceeded, UnsupportedKeyword):
         return None
+
+
+@lru_cache(maxsize=1024)
+def _has_text(node: String, python: bool, limits: Limits) -> bool:
+    """Return whether there certainly is such a string; no automaton is built."""
+    try:
+        return has_text(raw_language(node, python=python, limits=limits))
+    except (LimitExceeded, UnsupportedKeyword):
+        return False
 
 
 @lru_cache(maxsize=64)

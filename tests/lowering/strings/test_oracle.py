@@ -103,3 +103,9 @@ def test_patterns_of_one_text_need_no_automaton(node: String, text: str, expecte
 )
 def test_texts_that_no_json_has_or_that_end_in_a_line_are_left_to_automata(node: String, text: str) -> None:
     assert AutomatonOracle(python=False).contains_each(node, [text]) == [False]
+
+
+def test_a_pattern_alone_needs_no_automaton_to_have_a_text() -> None:
+    oracle = AutomatonOracle(python=False, limits=Limits(work=10))
+    assert oracle.is_empty(String(patterns=("^(a|b|ab){1,200}(c?d?e?){50}$",))) is False
+    assert AutomatonOracle(python=False).is_empty(String(patterns=("^[^\\s\\S]$",))) is True
