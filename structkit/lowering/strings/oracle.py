@@ -144,7 +144,7 @@ class AutomatonOracle:
         """Return whether there is no such string; `None` if unknown."""
         if _needs_source(node):
             return None
-        if _has_text(node, self._python, self._limits):
+        if len(node.patterns) == 1 and not node.forbidden and _has_text(node, self._python, self._limits):
             return False
         dfa = self._dfa(node, widened=False)
         if dfa is None or dfa.min_count:

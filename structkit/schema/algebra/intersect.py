@@ -22,19 +22,19 @@ from structkit.schema.algebra.extend_prefix import MAX_COMBINATIONS, extend_pref
 from structkit.schema.algebra.intersect_strings import (
     combine_alternatives,
     intersect_scalars,
-    intersect_strings,
     literal_pattern,
 )
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.algebra.property_names import (
     additional_values,
+    common_names,
     complement_strings,
     matching_names,
     property_values,
 )
 from structkit.schema.algebra.ranges import min_defined
-from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle, is_restricted
-from structkit.schema.ir.constructors import array, object_, string, union, with_note
+from structkit.schema.algebra.string_oracle import UNDECIDED, StringOracle
+from structkit.schema.ir.constructors import array, object_, union, with_note
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.json_values import shorten_repr
 from structkit.schema.ir.nodes import (
@@ -464,10 +464,7 @@ class Intersector:
 
     def intersect_names(self, left: String, right: String, path: SchemaPath) -> String | None:
         """Return the names in both languages; `None` if there are none."""
-        both = string(intersect_strings(left, right, path))
-        if not isinstance(both, String) or (is_restricted(both) and self.oracle.is_empty(both)):
-            return None
-        return both
+        return common_names(left, right, self.oracle, path)
 
     def subtract_names(self, names: String, others: Iterable[String], path: SchemaPath) -> list[String]:
         """Return the names in none of the other languages."""

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from structkit.errors import UnsupportedKeyword
+from structkit.schema.algebra.disjoint import have_distinct_prefixes
+from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import strings_contain
-from structkit.schema.algebra.string_oracle import StringOracle
+from structkit.schema.algebra.string_oracle import StringOracle, is_restricted
+from structkit.schema.ir.constructors import string
 from structkit.schema.ir.nodes import Additional, Never, Object, Schema, String
 from structkit.schema.ir.path import SchemaPath
 
-__all__ = ["additional_values", "complement_strings", "matching_names", "property_values"]
+__all__ = ["additional_values", "common_names", "complement_strings", "matching_names", "property_values"]
 
 _FORBIDDEN = Never("additionalProperties forbids the key")
 
@@ -31,6 +34,19 @@ def matching_names(
         message = f"cannot decide whether the pattern or format of the key allows the name {unknown}"
         raise UnsupportedKeyword("patternProperties", message, place=path.text)
     return frozenset(name for name, answer in zip(names, answers, strict=True) if answer)
+
+
+def common_names(left: String, right: String, oracle: StringOracle, path: SchemaPath) -> String | None:
+    """Return the names in both languages, without forbidden patterns that none of them matches; `None` if none are."""
+    if have_distinct_prefixes(left, right):
+        return None
+    both = string(intersect_strings(left, right, path))
+    if not isinstance(both, String) or not set(both.patterns).isdisjoint(both.forbidden):
+        return None
+    if both.patterns and both.forbidden:
+        forbidden = (p for p in both.forbidden if not have_distinct_prefixes(String(patterns=(p,)), both))
+        both = replace(both, forbidden=tuple(forbidden))
+    return None if is_restricted(both) and oracle.is_empty(both) else both
 
 
 def additional_values(
