@@ -30,6 +30,7 @@ _DEFAULT_DRAFT_TOKENS = 24
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "context_schema": "deps_type",
+        "final_answer_checks": "validate",
         "functions": "tools",
         "history_processors": "history",
         "json_schema": "output_type",
