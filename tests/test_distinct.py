@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import random
 from functools import cache
 from typing import Annotated, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,3 +86,35 @@ def test_equal_models_in_different_notations() -> None:
     assert _accepts(moments, text.replace("01:00:00+01:00", "01:00:00Z"))
     assert not _accepts(Annotated[set[Truth], Field(min_length=2)], '[{"value": 1}, {"value": true}]')
     assert _accepts(Annotated[set[Truth], Field(min_length=2)], '[{"value": 2}, {"value": true}]')
+
+
+def _bytes_after(schema: dict[str, object], text: bytes) -> set[int]:
+    cursor = sk.compile(schema, byte_vocabulary(), cache=False).cursor()
+    for byte in text:
+        cursor.advance(byte)
+    mask = np.zeros(9, np.uint32)
+    cursor.fill_mask(mask)
+    return {byte for byte in range(256) if mask[byte >> 5] >> (byte & 31) & 1}
+
+
+def test_a_text_that_can_only_repeat_is_not_begun() -> None:
+    """The rule of the items ends with a call, so that the frame above theirs is that of another rule."""
+    items = {"anyOf": [{"type": "null"}, {"type": "string", "maxLength": 0}]}
+    schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": 2}
+    assert _bytes_after(schema, b"[") == {*b'n"'}
+    assert _bytes_after(schema, b'["", ') == {*b"n"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_of_finitely_many_objects_fit_into_their_length(seed: int) -> None:
+    item: dict[str, object] = {"type": "object", "properties": {key: {"enum": [1, 22]} for key in "abc"}}
+    item["additionalProperties"] = False
+    schema = {"type": "array", "items": item, "uniqueItems": True, "minItems": 27}
+    cursor, chance = sk.compile(schema, byte_vocabulary(), cache=False).cursor(), random.Random(seed)
+    left, mask, text = cursor.min_tokens_to_end(), np.zeros(9, np.uint32), bytearray()
+    while not cursor.is_accepting:
+        cursor.fill_mask(mask, left - len(text))
+        text.append(chance.choice([b for b in range(256) if mask[b >> 5] >> (b & 31) & 1]))
+        cursor.advance(text[-1])
+    values = [json.dumps(each) for each in json.loads(text)]
+    assert len(set(values)) == len(values) == 27 and len(text) == left

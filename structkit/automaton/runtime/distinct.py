@@ -176,6 +176,10 @@ class DistinctTexts:
         self._direct[rule] = known
         return known
 
+    def distinct_callees(self, rule: int) -> frozenset[int]:
+        """Return the rules whose texts are distinct in a rule."""
+        return self._calls(rule)[1]
+
     def _is_built(self, rule: int) -> bool:
         return bool(self.automaton.start[rule] != UNBUILT)
 
@@ -290,8 +294,11 @@ def can_still_differ(unique: DistinctTexts, frame: Frame, buffer: bytes, fuel: F
     while isinstance(at, Frame) and at.inside_distinct:
         texts = _texts_with_prefix(at, buffer)
         if texts and not any(unique.is_infinite(each.state) for each in above):
-            # The frame that the unique text entered is the one right above: a key of its own, say, with one text.
-            only = automaton.sole_text(automaton.rule_of[above[-1].state]) if above else None
+            # The frame that the unique text entered is the one right above, unless its rule ended with a call: a key of
+            # its own, say, with one text.
+            entered = automaton.rule_of[above[-1].state] if above else -1
+            is_called = entered in unique.distinct_callees(automaton.rule_of[at.state])
+            only = automaton.sole_text(entered) if is_called else None
             repeats = (
                 not _has_more_bytes(unique, above, len(texts))
                 and not _differs(unique, above, forbidden_suffixes(at, buffer), buffer, fuel)
@@ -347,7 +354,12 @@ def _texts_with_prefix(frame: Frame, buffer: bytes) -> tuple[bytes, ...]:
 
 def _has_more_bytes(unique: DistinctTexts, stack: list[Frame], count: int) -> bool:
     """Whether more bytes than `count` certainly continue; not all need to where the text itself has unique ones."""
-    return unique.automaton.byte_out_degree(stack[0].state) > count and not any(
+    automaton, top = unique.automaton, stack[0]
+    rule = automaton.rule_of[top.state]
+    most = automaton.counter_bounds[rule][1]
+    if 0 <= most < top.count + automaton.max_increments.item(rule):  # the counter may forbid some
+        return False
+    return automaton.byte_out_degree(top.state) > count and not any(
         frame.seen_texts is not None and frame.seen_texts.texts for frame in stack
     )
 

@@ -27,7 +27,8 @@ from structkit.automaton.distance.kernels import (
 )
 from structkit.automaton.distance.trim import first_bytes
 from structkit.automaton.runtime.automaton import Automaton
-from structkit.automaton.runtime.stack import Frame, FrameSet, SeenTexts, min_stack_cost
+from structkit.automaton.runtime.short_texts import ShortTexts
+from structkit.automaton.runtime.stack import Below, Frame, FrameSet, SeenTexts, min_stack_cost
 
 __all__ = [
     "ShortestPaths",
@@ -63,6 +64,7 @@ class ShortestPaths:
         pieces: Pieces of shortest texts that are kept: the texts of one state after another have most in common.
         calls: The steps from a state, in order of the bytes that they need, by the state and whether they begin a round
             of the counted repetition. A step that writes a distinct text is not taken if the text was seen.
+        short_texts: The texts from states, to choose one that was not seen; `None` where they cannot be listed.
     """
 
     automaton: Automaton
@@ -74,6 +76,7 @@ class ShortestPaths:
     stop: NDArray[np.int32]
     pieces: dict[Frame, Piece] = field(default_factory=dict)
     calls: dict[tuple[int, bool], list[Step]] = field(default_factory=dict)
+    short_texts: dict[int, ShortTexts | None] = field(default_factory=dict)
     _iteration_steps: dict[int, Mapping[int, int]] = field(default_factory=dict)
     _pending_steps: dict[int, int] = field(default_factory=dict)
 
@@ -103,6 +106,13 @@ class ShortestPaths:
         if known is None:
             known = self._iteration_steps[rule] = _find_iteration_steps(self, rule)
         return known
+
+    def texts_from(self, state: int) -> ShortTexts | None:
+        """Return the texts from a state to the end of its rule; `None` if they cannot be listed."""
+        if state not in self.short_texts:
+            can_list = ShortTexts.can_list(self.automaton, state)
+            self.short_texts[state] = ShortTexts(self.automaton, self.distance, state) if can_list else None
+        return self.short_texts[state]
 
     def pending_step(self, state: int, rule: int, memory: SeenTexts | None) -> int:
         """Return the first step from a state of a rule that needs more iterations, after these distinct texts."""
@@ -161,7 +171,10 @@ def shortest_pieces(
 def shortest_distinct(
     shortest: ShortestPaths, frame: Frame, buffer: bytes
 ) -> tuple[bytes, frozenset[bytes]] | None:
-    """Return the text of `shortest_texts` for a frame and the distinct texts that it adds, or `None` if it repeats one.
+    """Return a short text from a frame and the distinct texts that it adds; `None` if it would repeat one.
+
+    It is that of `shortest_texts`, with the next longer text in place of each distinct text that was seen, if the rule
+    of the text has no calls.
 
     Args:
         shortest: The shortest paths.
@@ -170,9 +183,9 @@ def shortest_distinct(
     """
     at: Frame | None = frame
     known: dict[Frame | FrameSet, int] = {}
-    path, added = buffer, set[bytes]()
+    path, added, places = buffer, set[bytes](), dict[tuple[int, int], int]()
     while at is not None:
-        text, at, found, is_new = _piece(shortest, at, known, path)
+        text, at, found, is_new = _piece(shortest, at, known, path, places)
         if not is_new:
             return None
         path += text
@@ -182,9 +195,22 @@ def shortest_distinct(
 
 
 def _piece(
-    shortest: ShortestPaths, frame: Frame, known: dict[Frame | FrameSet, int], path: bytes | None = None
+    shortest: ShortestPaths,
+    frame: Frame,
+    known: dict[Frame | FrameSet, int],
+    path: bytes | None = None,
+    places: dict[tuple[int, int], int] | None = None,
 ) -> Piece:
-    """Return the piece from a frame; `path` is the text before it, from the start of the outermost distinct text."""
+    """Return the piece from a frame.
+
+    Args:
+        shortest: The shortest paths.
+        frame: The frame.
+        known: The costs of sets of frames.
+        path: The text before the frame, from the start of the outermost distinct text.
+        places: The place of the last text that was chosen, by its rule and what is below the rule that calls it: the
+            texts before it were seen.
+    """
     automaton = shortest.automaton
     at, text, step = _bytes_to_step(shortest, frame)
     if step == kernels.AT_END:
@@ -197,6 +223,10 @@ def _piece(
             if path is not None:
                 ended = (path + text)[seen.open_start :]
             is_new = not seen.contains(ended)
+            if not is_new and path is not None and (texts := shortest.texts_from(frame.state)) is not None:
+                prefix = path[seen.open_start :]
+                if (other := texts.first_new(lambda rest: seen.contains(prefix + rest))) is not None:
+                    text, ended, is_new = other[0], prefix + other[0], True
             if ended is not None:
                 below = automaton.frame(below.state, below.count, below.below, seen.with_text(ended))
         return text, below, ended, is_new
@@ -211,9 +241,33 @@ def _piece(
         if only is not None:
             memory = memory.with_text(only)
         elif path is not None:
+            new = None if places is None else _new_text(shortest, callee, at.below, memory, places)
+            if new is not None:
+                memory = memory.with_text(new)
+                after = automaton.frame(automaton.call_next.item(call), count or 0, at.below, memory)
+                return text + new, after, new, True
             memory = memory.with_open(len(path) + len(text))
     back = automaton.frame(automaton.call_next.item(call), count or 0, at.below, memory)
     return text, automaton.frame(automaton.start.item(callee), 0, back), only, is_new
+
+
+def _new_text(
+    shortest: ShortestPaths,
+    callee: int,
+    below: Below,
+    memory: SeenTexts,
+    places: dict[tuple[int, int], int],
+) -> bytes | None:
+    """Return the shortest text of a rule that was not seen; `None` if none was seen yet, or if it is not known."""
+    texts = shortest.texts_from(shortest.automaton.start.item(callee)) if memory.texts else None
+    if texts is None:
+        return None
+    place = callee, id(below)
+    found = texts.first_new(memory.contains, places.get(place, 0) if len(memory.texts) > 1 else 0)
+    if found is None:
+        return None
+    places[place] = found[1]
+    return found[0]
 
 
 def _bytes_to_step(shortest: ShortestPaths, frame: Frame) -> tuple[Frame, bytes, int]:
