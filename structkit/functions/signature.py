@@ -226,6 +226,12 @@ def _parameter(
     described: Mapping[str, str],
 ) -> Parameter:
     name, place = parameter.name, f"{function_name}({parameter.name})"
+    if getattr(get_origin(hints.get(name)), "_name", None) == "Unpack":  # of typing, or of typing_extensions
+        raise SchemaError(
+            f"the parameter {name} of {function_name} is an Unpack of a TypedDict; write its keys as parameters, or "
+            "take a dict of this type",
+            place=place,
+        )
     if parameter.kind in _KINDS:
         raise SchemaError(f"the parameter {name} of {function_name} {_KINDS[parameter.kind]}", place=place)
     if name == "self" and name not in hints:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field
+from typing_extensions import TypedDict, Unpack
 
 import structkit as sk
 from structkit.functions.docstring import read_docstring
@@ -216,8 +217,13 @@ def test_annotations_of_local_types_are_found() -> None:
     assert read_signature(held).parameters[0].annotation is Local
 
 
+class Keys(TypedDict):
+    name: str
+
+
 def bad_star(*names: str) -> None: ...
 def bad_stars(**names: str) -> None: ...
+def bad_keys(**names: Unpack[Keys]) -> None: ...
 def bad_none(name) -> None: ...  # type: ignore[no-untyped-def]
 def bad_slash(name: str, /) -> None: ...
 def bad_generator(numbers: Generator[int, None, None]) -> None: ...
@@ -229,6 +235,10 @@ def bad_type(good: int, bad: Callable[[], int]) -> None: ...
     [
         (bad_star, "at `bad_star(names)`:\n  .*parameter names of bad_star takes any number"),
         (bad_stars, "at `bad_stars(names)`:\n  .*parameter names of bad_stars takes arguments of any name"),
+        (
+            bad_keys,
+            "at `bad_keys(names)`:\n  .*parameter names of bad_keys is an Unpack of a TypedDict\n  write its",
+        ),
         (bad_none, "at `bad_none(name)`:\n  .*parameter name of bad_none has no annotation"),
         (bad_slash, "at `bad_slash(name)`:\n  .*parameter name of bad_slash is positional-only"),
         (

@@ -229,7 +229,7 @@ CUSTOM: Kind = {
         Annotated[Any, PlainValidator(str), WithJsonSchema({"type": "string", "format": "brand-new"})],
         error="brand-new",
     ),
-    "a class of one's own": Specimen(Holder, error="has no JSON form"),
+    "a class of one's own": Specimen(Holder, error="has no JSON form; make it a pydantic.BaseModel"),
     "Callable": Specimen(Callable[[], int], error="has no JSON form"),
     "type": Specimen(type, error="has no JSON form"),
     "a plain validator or null": Specimen(

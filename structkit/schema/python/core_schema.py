@@ -442,7 +442,8 @@ def invalid_message(schema: Core) -> str:
         return "pydantic does not know the JSON of a plain validator; define __get_pydantic_json_schema__ of its class"
     cls = schema.get("cls")
     name = getattr(cls, "__name__", str(schema.get("type")))
-    return f"{name} {NO_JSON}; {builtin_remedy(cls) or _WRITE.get(name, _USE_ANOTHER)}"
+    remedy = _shown(f"<class '{getattr(cls, '__module__', '')}.{name}'>").partition("; ")[2]
+    return f"{name} {NO_JSON}; {builtin_remedy(cls) or remedy}"
 
 
 _USE_ANOTHER = "use a type that can be written as JSON"
