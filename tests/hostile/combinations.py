@@ -362,6 +362,9 @@ _CASES = {
     "60 negated ranges": lambda: schema(
         type="integer", allOf=[{"not": {"minimum": 100 * n, "maximum": 100 * n + 50}} for n in range(60)]
     ),
+    "allOf of 300 patternProperties": lambda: union(
+        allOf=[{"patternProperties": {f"^{chr(97 + n % 26)}{n}$": _INTEGER}} for n in range(300)]
+    ),
     "contradictions": lambda: union(
         required=["a"], allOf=[{"properties": {"a": {"minimum": n, "maximum": n}}} for n in range(50)]
     ),

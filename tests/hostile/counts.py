@@ -14,6 +14,13 @@ __all__ = ["CASES"]
 
 _INTEGER = {"type": "integer"}
 
+_EMPTY = (
+    {"type": "string", "maxLength": 0},
+    {"type": "array", "maxItems": 0},
+    {"type": "object", "maxProperties": 0},
+)
+"""A value of each type."""
+
 
 def _array(items: object = None, **keywords: object) -> dict[str, object]:
     return {"type": "array", **({} if items is None else {"items": items}), **keywords}
@@ -80,6 +87,16 @@ _CASES: dict[str, Callable[[], Any]] = {
         ),
         uniqueItems=True,
         minItems=200,
+    ),
+    "uniqueItems, all 81 objects of 4 optional keys": lambda: _array(
+        union(properties={key: {"enum": [1, 2]} for key in "abcd"}, additionalProperties=False),
+        uniqueItems=True,
+        minItems=81,
+    ),
+    "uniqueItems, the last of 7 short items": lambda: _array(
+        {"anyOf": [{"type": "boolean"}, {"type": "null"}, {"enum": [0, 1]}, *_EMPTY]},
+        uniqueItems=True,
+        minItems=7,
     ),
     "uniqueItems of uniqueItems": lambda: _array(
         _array({"enum": [1, 2, 3, 4, 5]}, uniqueItems=True, minItems=5), uniqueItems=True, minItems=100

@@ -46,6 +46,8 @@ _LARK = {
     "300 keywords and a name": "start: (NAME | "
     + " | ".join(f'"kw{n}"' for n in range(300))
     + ')+\nNAME: /[a-z0-9]+/\n%ignore " "',
+    "200 optional rules": f"start: {' '.join(f'a{n}' for n in range(200))}\n"
+    + "\n".join(f'a{n}: "{chr(97 + n % 26)}"?' for n in range(200)),
     "terminal of counts": "start: T\nT: /(x{0,100}){0,100}y/",
     "no text": 'start: a\na: "x" a',
     "undefined": "start: nothing",
@@ -71,6 +73,17 @@ _LARK = {
     "lookaheads in a loop": "start: T+\nT: /(?:c(?=a.{9}b)|[a-z])+/",
     "lookahead to a letter 13 ahead": "start: T+\nT: /a(?=.{12}b)|[a-z]/",
     "lookahead that forbids a letter": "start: T+\nT: /(?!.{15}b)[a-z]+/",
+}
+
+_LALR = {
+    "2,000 symbols": "start: " + " ".join(f'"k{n}"' for n in range(2_000)),
+    "1,000 optional symbols": "start: "
+    + " ".join(f"a{n % 20}" for n in range(1_000))
+    + "\n"
+    + "\n".join(f'a{n}: "{chr(97 + n)}" |' for n in range(20)),
+    "expressions of 60 levels": "start: e0\n"
+    + "\n".join(f'e{n}: e{n + 1} | e{n} "o{n}" e{n + 1}' for n in range(60))
+    + '\ne60: /[0-9]+/ | "(" e0 ")"',
 }
 
 _GBNF = {
@@ -105,6 +118,10 @@ CASES = tuple(
     [
         Case("Lark grammar", name, lambda text=text: sk.Grammar(text), is_read=True)
         for name, text in _LARK.items()
+    ]
+    + [
+        Case("LALR grammar", name, lambda text=text: sk.Grammar(text, parser="lalr"), is_read=True)
+        for name, text in _LALR.items()
     ]
     + [
         Case("GBNF grammar", name, lambda text=text: sk.Grammar(text, syntax="gbnf"), is_read=True)

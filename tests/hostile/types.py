@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Optional, Union
 
-from pydantic import AliasChoices, BaseModel, Field, Json, StringConstraints, create_model
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, Json, StringConstraints, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 import structkit as sk
@@ -38,6 +38,11 @@ def _many_models(count: int) -> Any:
     return _union(*(_model(f"M{n}", **{f"k{n}": int, "shared": str}) for n in range(count)))
 
 
+def _tool(number: int) -> type[BaseModel]:
+    arguments = _model(f"A{number}", a=int, b=list[str], c=Optional[float])
+    return create_model(f"T{number}", name=(Literal[f"tool{number}"], ...), arguments=(arguments, ...))
+
+
 def _dicts(count: int) -> Any:
     return _union(*(TypedDict(f"D{n}", {"a": int, "b": Optional[int]}, total=False) for n in range(count)))  # type: ignore[misc, operator]
 
@@ -63,6 +68,13 @@ _CASES: dict[str, Callable[[], Any]] = {
     "list nested 400 deep": lambda: _nested(400, lambda kind: list[kind]),
     "Optional dict nested 90 deep": lambda: _nested(90, lambda kind: Optional[dict[str, kind]]),
     "union of 150 models": lambda: _many_models(150),
+    "union of 500 tools": lambda: _union(*(_tool(n) for n in range(500))),
+    "300 fields of one pattern": lambda: _model(
+        "M", **dict.fromkeys((f"f{n}" for n in range(300)), Annotated[str, Field(pattern=r"^\w+(-\w+){0,20}$", max_length=100)])
+    ),
+    "AliasPath with the index 10**9": lambda: create_model(
+        "M", value=(int, Field(validation_alias=AliasPath("a", 10**9)))
+    ),
     "union of 60 equal TypedDicts": lambda: _dicts(60),
     "model of 1,000 fields": lambda: create_model("M", **{f"f{n}": (int, n) for n in range(1_000)}),
     "model of 400 fields of one model": lambda: _model("M", **{f"f{n}": _Node for n in range(400)}),

@@ -48,6 +48,9 @@ Step: TypeAlias = tuple[int, bytes | None]
 _MAX_PIECES, _MAX_PIECE_BYTES = 20_000, 200
 """Pieces of shortest texts that are kept, and the bytes of the longest one, which takes about 600 with its frame."""
 
+_MAX_SEEN = 128
+"""Distinct texts seen beyond which none is chosen: with each, all are copied."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ShortestPaths:
@@ -223,7 +226,9 @@ def _piece(
             if path is not None:
                 ended = (path + text)[seen.open_start :]
             is_new = not seen.contains(ended)
-            if not is_new and path is not None and (texts := shortest.texts_from(frame.state)) is not None:
+            is_few = path is not None and len(seen.texts) <= _MAX_SEEN
+            texts = shortest.texts_from(frame.state) if is_few and not is_new else None
+            if path is not None and texts is not None:
                 prefix = path[seen.open_start :]
                 if (other := texts.first_new(lambda rest: seen.contains(prefix + rest))) is not None:
                     text, ended, is_new = other[0], prefix + other[0], True
@@ -258,8 +263,9 @@ def _new_text(
     memory: SeenTexts,
     places: dict[tuple[int, int], int],
 ) -> bytes | None:
-    """Return the shortest text of a rule that was not seen; `None` if none was seen yet, or if it is not known."""
-    texts = shortest.texts_from(shortest.automaton.start.item(callee)) if memory.texts else None
+    """Return the shortest text of a rule that was not seen; `None` if none or many were seen, or if it is not known."""
+    is_few = 0 < len(memory.texts) <= _MAX_SEEN
+    texts = shortest.texts_from(shortest.automaton.start.item(callee)) if is_few else None
     if texts is None:
         return None
     place = callee, id(below)
