@@ -234,8 +234,8 @@ class LazyBuilder:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.keys)
-            is_compared = number >= _MIN_COMPARED and isinstance(key, str)
-            node = self._lowered.get(key) if is_compared else None
+            is_large = number >= _MIN_COMPARED
+            node = self._lowered.get(key) if is_large and isinstance(key, str) else None
             if node is not None:  # fields of one type have equal rules
                 number = self._numbers[key] = self._equal.setdefault(node, number)
             if number == len(self.keys):
