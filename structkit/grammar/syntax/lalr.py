@@ -237,7 +237,6 @@ def with_terminals(
 def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
     """Return Lark's analysis of a grammar: its states, their moves and, if asked for, their `lookaheads`."""
     from lark.common import ParserConf
-    from lark.exceptions import GrammarError
     from lark.grammar import NonTerminal, Rule
     from lark.parsers.grammar_analysis import LR0ItemSet, RulePtr
     from lark.parsers.lalr_analysis import LALR_Analyzer
@@ -256,8 +255,6 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
             super().__init__(ParserConf([], {}, []))
             root = Rule(NonTerminal(f"$root_{start}"), [NonTerminal(start)])
             self.lr0_rules_by_origin = classify([*rules, root], lambda rule: rule.origin)
-            if NonTerminal(start) not in self.lr0_rules_by_origin:  # Lark checks all other rules before
-                raise GrammarError(f"Using an undefined rule: {NonTerminal(start)}")
             first = self.expand_rule(root.origin, self.lr0_rules_by_origin)
             self.lr0_start_states = {start: LR0ItemSet([RulePtr(root, 0)], first)}  # type: ignore[no-untyped-call]
             self.NULLABLE = _nullable(rules)

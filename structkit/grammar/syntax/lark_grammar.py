@@ -345,6 +345,8 @@ class LarkGrammar:
                 place=self.path,
                 is_fixed=True,
             )
+        if not any(rule.origin.name == options.start for rule in lark.rules):
+            raise self._errors.without_text(options.start, is_defined=False)
         try:
             always = () if options.indenter is None else (options.indenter.newline,)
             return ParserTable(
