@@ -80,6 +80,7 @@ _MAX_TRIED, _MAX_MASK_READS = 8, 300
 """Maximum tokens for which a mask searches completions with distinct texts, and maximum reads of these searches, about
 20 ms. Other tokens are not allowed."""
 
+
 _MAX_SEARCHED_STATES, _MAX_SEARCHED_NODES = 1_000, 1_000_000
 """Maximum states to search for a completion with distinct texts that is shorter than the known one, and maximum nodes
 of the trie that are visited for it; takes up to 0.3 s with a small vocabulary, and about 10 ms with a large one."""
@@ -295,8 +296,7 @@ class Budgets:
         tokens += self._choices.excess
         if self._has_room(state, tokens, frames):
             return tokens
-        more = self._room.excess(tokens) if self.index.is_exact else tokens
-        return tokens + more + max(map(len, distinct_texts(state.frames)), default=0)
+        return 2 * tokens + max(map(len, distinct_texts(state.frames)), default=0)
 
     def _has_room(self, state: State, tokens: int, frames: Collection[Frame] | None) -> bool:
         """Return whether the margin in `tokens` is certainly enough for each distinct text; see `_with_margin`."""

@@ -7,16 +7,13 @@ are more of them than texts to differ from, the distance is an upper bound.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from structkit.automaton.core import kernels
-from structkit.automaton.core.dfa import DEAD, NO_OP
+from structkit.automaton.core.dfa import NO_OP
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE
 from structkit.automaton.core.tables import Tables
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
-from structkit.automaton.runtime.short_texts import ShortTexts
 from structkit.automaton.runtime.stack import Below, Frame
 from structkit.index.index import Index
 
@@ -59,41 +56,6 @@ class DistinctRoom:
         if self._everywhere is None:
             self._everywhere = self._least() if self.at_start else 0
         return self._everywhere
-
-    def excess(self, tokens: int) -> int:
-        """Return the tokens that a completion of `tokens`, margins included, may need beyond them to be distinct.
-
-        Of finitely many texts the longest ones may be left; each text that must still be written has a margin.
-        """
-        return max(tokens, (tokens // DISTINCT_MARGIN + 1) * self._longest)
-
-    @cached_property
-    def _longest(self) -> int:
-        """The bytes of the longest distinct text of a rule that has finitely many; 0 without such a rule."""
-        return max(map(self._longest_of, self._callees), default=0)
-
-    def _longest_of(self, rule: int) -> int:
-        automaton = self._automaton
-        if not ShortTexts.can_list(automaton, automaton.start.item(rule)):
-            return 0
-        lengths: dict[int, int | None] = {}
-        pending = [automaton.start.item(rule)]
-        while pending:
-            state = pending[-1]
-            row = automaton.row.item(state)
-            width = automaton.tables.width(*automaton.state_range(rule))
-            targets = automaton.targets[row : row + width]
-            after = set((targets[targets != DEAD] >> OPERATION_BITS).tolist())
-            if state not in lengths:
-                lengths[state] = None
-                open_ones = [each for each in after if each in lengths and lengths[each] is None]
-                if open_ones:
-                    return 0  # a loop: there is no end of its texts
-                pending += [each for each in after if each not in lengths]
-                continue
-            pending.pop()
-            lengths[state] = max((1 + (lengths[each] or 0) for each in after), default=0)
-        return lengths[automaton.start.item(rule)] or 0
 
     def of_stack(self, frame: Frame) -> int:
         """Return the fewest texts of the distinct texts that are open in a frame, and of others that may follow."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ _MAX_QUEUE = 50_000
 
 
 class ShortTexts:
-    """The texts from a state to the end of its rule, as far as they were asked for.
+    """The texts from a state to the end of its rule, as far as any thread asked for them.
 
     Args:
         automaton: The automaton.
@@ -33,6 +34,7 @@ class ShortTexts:
         self._classes: list[int] = automaton.classes[automaton.rule_of[state]].tolist()
         self._queue: list[tuple[int, bytes, int]] = [(distance.item(state), b"", state)]
         self._texts: list[bytes] = []
+        self._lock = Lock()
 
     @staticmethod
     def can_list(automaton: Automaton, state: int) -> bool:
@@ -47,10 +49,11 @@ class ShortTexts:
             is_seen: Whether a text was seen.
             start: The place from which to look.
         """
-        while (text := self._at(start)) is not None:
-            if not is_seen(text):
-                return text, start
-            start += 1
+        with self._lock:
+            while (text := self._at(start)) is not None:
+                if not is_seen(text):
+                    return text, start
+                start += 1
         return None
 
     def _at(self, place: int) -> bytes | None:

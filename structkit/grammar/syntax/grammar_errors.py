@@ -112,8 +112,6 @@ class GrammarErrors:
         message = str(error).split("\n\n")[0].strip() or type(error).__name__
         if isinstance(error, RecursionError):
             return self.at("the grammar is nested too deeply", 1, 1)
-        if "Using an undefined rule: NonTerminal" in message:
-            return self.without_text(self.start, is_defined=self.start in self._names())
         if (empty := _EMPTY.search(message)) is not None:
             return self._of_empty(empty[1] or empty[2])
         undefined = re.search(r"'(\w+)' used but not defined", message)
