@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from functools import cached_property
-from typing import Generic, TypedDict, TypeVar
+from typing import Generic, NamedTuple, TypedDict, TypeVar
 
 from typing_extensions import Unpack
 
@@ -19,7 +19,7 @@ from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import Member
 from structkit.targets.rule_reader import RuleReader
 
-__all__ = ["RulesOptions", "Target"]
+__all__ = ["JsonPart", "RulesOptions", "Target"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -38,6 +38,20 @@ class RulesOptions(TypedDict, total=False):
     order: Order | None
     source: str | None
     limits: Limits
+
+
+class JsonPart(NamedTuple):
+    """A part of a text that is JSON, though the text is not.
+
+    Attributes:
+        path: The path of its value in that of the text.
+        start: The position of its first byte.
+        end: The position behind its last byte.
+    """
+
+    path: tuple[str | int, ...]
+    start: int
+    end: int
 
 
 class Target(ABC, Generic[T_co]):
@@ -125,6 +139,10 @@ class Target(ABC, Generic[T_co]):
     def is_json(self) -> bool:
         """Whether the texts are JSON."""
         return True
+
+    def json_parts(self, text: str) -> Sequence[JsonPart]:
+        """Return the parts that are JSON of a text that is not."""
+        return ()
 
     @property
     def is_container(self) -> bool:

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, field_validator
 
 import structkit as sk
 from structkit import messages
-from structkit.testing import RandomModel, ScriptedModel
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 
 
 class Plain(BaseModel):
@@ -360,6 +360,47 @@ def even(number: int) -> int:
     if number % 2:
         raise ValueError("it is odd")
     return number
+
+
+def totals(numbers: list[Annotated[int, AfterValidator(even)]]) -> int:
+    return sum(numbers)
+
+
+def _hermes(name: str, **arguments: object) -> str:
+    return f"<tool_call>\n{call(name, **arguments)}\n</tool_call>"
+
+
+@pytest.mark.parametrize("output", [int, str])
+@pytest.mark.parametrize(
+    ("style", "before", "written", "count"),
+    [
+        ("json", "", call, 1),
+        ("hermes", "", _hermes, 1),
+        ("hermes", "Let me see.\n", _hermes, 1),
+        ("hermes", "", _hermes, 2),
+    ],
+    ids=["json", "tags", "text", "two"],
+)
+def test_only_the_rejected_part_of_the_arguments_is_generated_again(
+    style: Any, before: str, written: Callable[..., str], count: int, output: type
+) -> None:
+    wrong, right = (
+        before
+        + "\n".join([*[written("totals", numbers=[2])] * (count - 1), written("totals", numbers=[4, last])])
+        for last in (3, 8)
+    )
+    model = ScriptedModel([wrong, right, "12"], byte_vocabulary())
+    run = sk.Agent(
+        model,
+        tools=[totals],
+        output_type=output,
+        format=style,
+        allow_text=bool(before),
+        max_parallel_calls=count,
+    ).run("x")
+    assert [each.arguments["numbers"] for each in run.calls] == [*[[2]] * (count - 1), [4, 8]]
+    assert run.usage.discarded_tokens == len(wrong) - wrong.index("3]")
+    assert [each.start for each in run.trace.steps[0].rejected] == [wrong.index("3]")]
 
 
 def test_arguments_that_validators_reject() -> None:

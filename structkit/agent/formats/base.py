@@ -13,7 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from typing_extensions import Unpack
 
@@ -26,7 +26,7 @@ from structkit.regex.nodes import Rules
 from structkit.targets.targets import RulesOptions, Target
 from structkit.vocabulary.control_tokens import control_text, display_text, to_bytes
 
-__all__ = ["ArgumentsReader", "Delimiters", "Format", "JsonArgumentsReader", "short_id"]
+__all__ = ["ArgumentsReader", "Delimiters", "Format", "JsonArgumentsReader", "WrittenCall", "short_id"]
 
 
 _PREAMBLE_HINT = "You may say something first; then leave a line empty."
@@ -43,6 +43,22 @@ class Delimiters:
     between: str
     after: str
     wraps_single: bool = False
+
+
+class WrittenCall(NamedTuple):
+    """A call in the text of a step.
+
+    Attributes:
+        name: The name of the tool.
+        arguments: The arguments as JSON.
+        start: The position of their first byte in the text.
+        end: The position behind their last byte.
+    """
+
+    name: str
+    arguments: str
+    start: int
+    end: int
 
 
 class ArgumentsReader(Protocol):
@@ -262,20 +278,21 @@ class Format(ABC):
             return (delimiters.before,)
         return ("", delimiters.before) if multiple and delimiters.before else ("",)
 
-    def parse_calls(self, text: str, names: Sequence[str]) -> list[tuple[str, str]] | None:
-        """Parse the names and arguments of the calls in the text of a step; `None` if it is the final output."""
+    def parse_calls(self, text: str, names: Sequence[str]) -> list[WrittenCall] | None:
+        """Parse the calls in the text of a step; `None` if it is the final output."""
         names_by_prefix = {to_bytes(self.call_prefix(name)): name for name in names}
         after = to_bytes(self.call_suffix() + self.delimiters().between)
         encoded = to_bytes(text)
         for before in map(to_bytes, self.start_delimiters(multiple=True)):
-            found: list[tuple[str, str]] = []
+            found: list[WrittenCall] = []
             rest = encoded.removeprefix(before)
             while (
                 prefix := next((each for each in names_by_prefix if rest.startswith(each)), None)
             ) is not None:
-                end, arguments = self.arguments_reader().read(rest[len(prefix) :])
-                found.append((names_by_prefix[prefix], arguments))
-                rest = rest[len(prefix) + end :].removeprefix(after)
+                start = len(encoded) - len(rest) + len(prefix)
+                length, arguments = self.arguments_reader().read(encoded[start:])
+                found.append(WrittenCall(names_by_prefix[prefix], arguments, start, start + length))
+                rest = encoded[start + length :].removeprefix(after)
             if found:
                 return found
         return None

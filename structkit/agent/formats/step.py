@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
 from typing_extensions import Unpack
 
-from structkit.agent.formats.base import Format
+from structkit.agent.formats.base import Format, WrittenCall
 from structkit.agent.formats.preamble import EMPTY_LINE, preamble_language, split_preamble
 from structkit.agent.formats.reader import OUTPUT, StepFieldLimits, StepReader
 from structkit.agent.formats.text import TextOutput, split_text
@@ -21,7 +21,9 @@ from structkit.regex.nodes import LiteralText, Node, Rules, choice, seq
 from structkit.rejected import Rejected
 from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import Member
+from structkit.targets.base import JsonPart
 from structkit.targets.targets import RulesOptions, Target
+from structkit.vocabulary.control_tokens import to_bytes
 
 __all__ = [
     "AvailableTool",
@@ -168,31 +170,54 @@ class StepTarget(Target[object]):
 
     def parse(self, text: str, context: object = None) -> object | Rejected:
         """Return the value of a step, or why it is rejected: `RejectedCalls` if arguments of a call are."""
-        if not self.allow_text:
-            return self._parse(text, "", context)
-        if isinstance(self.output, TextOutput):
-            preamble, rest = split_text(text, self.format)
-            preamble, rest = (preamble, rest) if rest else ("", text)
-        else:
-            preamble, rest = split_preamble(text, self.format)
+        preamble, rest = self._split(text)
         value = self._parse(rest, preamble, context)
-        return value if isinstance(value, Rejected) else Preamble(preamble, rest, value)
+        return (
+            Preamble(preamble, rest, value) if self.allow_text and not isinstance(value, Rejected) else value
+        )
+
+    def _split(self, text: str) -> tuple[str, str]:
+        """Return the free text before calls or a result, and the rest."""
+        if not self.allow_text:
+            return "", text
+        if not isinstance(self.output, TextOutput):
+            return split_preamble(text, self.format)
+        preamble, rest = split_text(text, self.format)
+        return (preamble, rest) if rest else ("", text)
+
+    def json_parts(self, text: str) -> Sequence[JsonPart]:
+        """Return the arguments of the calls in a text, where the format writes them as JSON."""
+        _, rest = self._split(text)
+        data, offset = to_bytes(rest), len(to_bytes(text)) - len(to_bytes(rest))
+        written = self._calls(rest) or []
+        return [
+            JsonPart(path, offset + each.start, offset + each.end)
+            for each, path in zip(written, self._paths(rest, written), strict=True)
+            if data[each.start : each.end] == to_bytes(each.arguments)
+        ]
+
+    def _calls(self, text: str) -> list[WrittenCall] | None:
+        return self.format.parse_calls(text, [each.tool.name for each in self.tools])
+
+    def _paths(self, text: str, written: Sequence[WrittenCall]) -> Iterator[tuple[str | int, ...]]:
+        """Yield the path of the arguments of each call."""
+        several = bool(written) and not text.startswith(self.format.call_prefix(written[0].name))
+        for position in range(len(written)):
+            yield (position, self.format.arguments_key) if several else (self.format.arguments_key,)
 
     def _parse(self, text: str, preamble: str, context: object) -> object | Rejected:
         """Return the calls, or the value of the result."""
         by_name = {each.tool.name: each.tool for each in self.tools}
-        written = self.format.parse_calls(text, list(by_name))
+        written = self._calls(text)
         if written is None:
             return self.output.parse(text, context)
-        several = not text.startswith(self.format.call_prefix(written[0][0]))
-        key = self.format.arguments_key
         found = []
-        for position, (name, arguments) in enumerate(written):
-            call = by_name[name].parse(arguments, context)
+        for each, path in zip(written, self._paths(text, written), strict=True):
+            call = by_name[each.name].parse(each.arguments, context)
             if isinstance(call, Rejected):
-                path = (position, key, *call.path) if several else (key, *call.path)
-                return RejectedCalls(path, call.message, call.cause, tuple(written), preamble)
-            found.append(ParsedCall(by_name[name], arguments, call))
+                calls = tuple((other.name, other.arguments) for other in written)
+                return RejectedCalls((*path, *call.path), call.message, call.cause, calls, preamble)
+            found.append(ParsedCall(by_name[each.name], each.arguments, call))
         return tuple(found)
 
     def validators(self) -> PartValidator | None:

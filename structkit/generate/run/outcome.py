@@ -24,6 +24,7 @@ from structkit.generate.output.spans import find_spans
 from structkit.generate.output.token import Token
 from structkit.generate.output.trace import Draft, Guarantee, RejectedText, Trace
 from structkit.generate.run.abstain import abstain
+from structkit.generate.run.rejection import text_values
 from structkit.generate.threads.flows import FlowResult
 from structkit.models.protocols import RandomLogits
 from structkit.models.text.protocol import TextModel
@@ -138,6 +139,8 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
             attempts = (*attempts, text)
             data = to_bytes(text)
             standing = read_values(data)
+    if decoded.rejections and not target.is_json:
+        standing = text_values(target, generated, to_text(data))
     repaired = _repaired(outcome, standing, data, confidence, abstained)
     if repaired:
         log_repaired(repaired, target.name, has_content=captures_content(settings.trace_content))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from structkit.generate.decode.config import RejectedSpan
+from structkit.generate.decode.config import GeneratedTokens, RejectedSpan
 from structkit.generate.input.prompt import Prompt
-from structkit.generate.output.json_reader import Field
+from structkit.generate.output.json_reader import Field, read_values
 from structkit.models.protocols import Conversation, Message
 from structkit.rejected import Rejected
+from structkit.targets.targets import Target
 from structkit.vocabulary.control_tokens import display_text
 
-__all__ = ["locate_rejected", "retry_prompt"]
+__all__ = ["locate_rejected", "retry_prompt", "text_values"]
 
 
 def locate_rejected(rejected: Rejected, values: Sequence[Field]) -> RejectedSpan:
@@ -32,6 +34,21 @@ def locate_rejected(rejected: Rejected, values: Sequence[Field]) -> RejectedSpan
     while path and path not in fields:
         path = path[:-1]
     return RejectedSpan(rejected, fields[path].start, fields[path].end, path)
+
+
+def text_values(target: Target[object], generated: GeneratedTokens, text: str) -> list[Field]:
+    """Return the values in a complete text; in one that is not JSON, those of its parts that are."""
+    fields = generated.values(is_json=target.is_json)
+    if target.is_json:
+        return fields
+    data = bytes(generated.text)
+    return fields + [
+        replace(
+            field, path=(*part.path, *field.path), start=part.start + field.start, end=part.start + field.end
+        )
+        for part in target.json_parts(text)
+        for field in read_values(data[part.start : part.end])
+    ]
 
 
 def retry_prompt(prompt: Prompt, text: str, message: str) -> Prompt:

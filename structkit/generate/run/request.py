@@ -24,7 +24,7 @@ from structkit.generate.input.settings import Settings
 from structkit.generate.particles.filter import Particles, draw_particles, no_particles
 from structkit.generate.run.observe import GenerationObserver
 from structkit.generate.run.outcome import Outcome
-from structkit.generate.run.rejection import locate_rejected, retry_prompt
+from structkit.generate.run.rejection import locate_rejected, retry_prompt, text_values
 from structkit.guide.guide import Cursor, Guide
 from structkit.guide.healing import HealedCursor, count_healed_tokens
 from structkit.models.protocols import RandomLogits, SupportsMessages, SupportsThinking
@@ -261,7 +261,7 @@ def parse_text(target: Target[object], generated: GeneratedTokens, context: obje
         add_note(error, f"a validator of {target.name} raised it for {text:.200}")
         raise
     if isinstance(value, Rejected):
-        span = locate_rejected(value, generated.values(is_json=target.is_json))
+        span = locate_rejected(value, text_values(target, generated, text))
         return replace(span, starts_over=not span.path)
     return value
 
