@@ -29,7 +29,7 @@ __all__ = ["LazyBuilder", "place_of", "written_name"]
 _SUFFIX_OF_RULE = re.compile(r"[#/~@].*")
 """What follows the name of a rule of a grammar: its context."""
 
-_MIN_COMPARED = 64
+_MIN_COMPARED = 32
 """Rules after which each further one is compared with those before: to compare takes a tenth of the time of a rule."""
 
 _RULE_NUMBER = re.compile(r"('\d+)?'*$")

@@ -28,6 +28,9 @@ _STEPS_PER_CLASS, _STEPS_PER_THREAD = 60, 8
 _STEPS_PER_PLACE, _STEPS_PER_MOVE = 80, 25
 """The work of a state of a terminal with what is multiplied with it, and of each move."""
 
+_STEPS_PER_COPY = 10
+"""The work of a move of a token for each way in which the token can end, of which each has an automaton."""
+
 _Moves: TypeAlias = "Sequence[tuple[CharClass, int]]"
 """Characters, and the number of the state after them."""
 
@@ -146,6 +149,7 @@ class TokenReader:
             ends: dict[Context, list[int]] = {}
             for (own, open_context), states in walk.ends.items():
                 ends.setdefault(self._joined(own, open_context, following), []).extend(states)
+            self._pay(_STEPS_PER_COPY * len(walk.moves) * len(ends), way.scanned)
             self._read[key] = [(_network(walk.moves, states), after) for after, states in ends.items()]
         return self._read[key]
 
@@ -264,10 +268,12 @@ class TokenReader:
             terminal.moves[state] = [(union(parts), target) for target, parts in found.items()]
         return terminal.moves[state]
 
+    def _pay(self, steps: int, name: str) -> None:
+        self.work.pay(steps, f"the tokens of a grammar, the last that of {name},", name)
+
     def _count(self, moves: int, name: str) -> None:
         """Count a state of the token of a terminal, and its work."""
-        steps = _STEPS_PER_PLACE + _STEPS_PER_MOVE * moves
-        self.work.pay(steps, f"the tokens of a grammar, the last that of {name},", name)
+        self._pay(_STEPS_PER_PLACE + _STEPS_PER_MOVE * moves, name)
         self._size += 1
         if self._size > self.limits.nfa_states:
             raise LimitExceeded("nfa_states", self.limits.nfa_states, "the tokens of a grammar", place=name)
