@@ -283,4 +283,4 @@ def test_equal_rules_have_one_automaton() -> None:
         builder = start_building(read_target(schema).rules(), Limits())
         builder.build_all()
         sizes.append(len(builder.tables.row))
-    assert sizes[1] < 1.5 * sizes[0]
+    assert sizes[1] - sizes[0] < 15 * 120  # a field adds the states of its key, and not those of the pattern
