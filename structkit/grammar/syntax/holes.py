@@ -93,7 +93,7 @@ def lark_definitions(holes: Sequence[Hole]) -> str:
         elif hole.functions:
             lines.append(f'{hole.rule}: ({_alternatives(hole.functions)}) "(" _literal_arguments? ")"')
         else:
-            lines.append(f"{hole.rule}: {_json_terminal(hole)}\n{_json_terminal(hole)}: /[^.]|[.]/")
+            lines.append(f"{hole.rule}: {_json_terminal(hole)}\n{_json_terminal(hole)}: /[\\s\\S]/")
     if any(hole.functions for hole in holes):
         lines.append(_PYTHON_RULES)
     return "\n".join([*lines, ""])

@@ -37,7 +37,7 @@ def matching_names(
 
 
 def common_names(left: String, right: String, oracle: StringOracle, path: SchemaPath) -> String | None:
-    """Return the names in both languages, without forbidden patterns that none of them matches; `None` if none are."""
+    """Return the names in both languages; `None` if there are none. Forbidden patterns that match none are left out."""
     if have_distinct_prefixes(left, right):
         return None
     both = string(intersect_strings(left, right, path))

@@ -384,8 +384,16 @@ def _clean_parts(node: Schema, clean: Callable[[Schema], Schema], definitions: D
 
 
 def _distinct(node: Array, definitions: Definitions) -> Schema:
-    """Bound the length of an array of unique items by the number of possible values."""
-    if not node.unique_items or node.prefix:
+    """Bound the length of an array of unique items, and what it must contain, by the number of possible values."""
+    if not node.unique_items:
+        return node
+    for contains in node.contains:
+        matching = _cardinality(contains.matching, definitions)
+        if matching is not None and matching < contains.min_count:
+            return Never(
+                f"the array must contain {contains.min_count} unique items of which only {matching} exist"
+            )
+    if node.prefix:
         return node
     values = _cardinality(node.items, definitions)
     if values is None:

@@ -14,12 +14,8 @@ from dataclasses import replace
 from structkit.schema.ir.nodes import (
     Anything,
     Array,
-    Boolean,
-    Const,
-    Integer,
     Never,
     Note,
-    Null,
     Object,
     Schema,
     String,
@@ -64,8 +60,6 @@ def array(node: Array) -> Schema:
     for contains in node.contains:
         if contains.min_count > 0 and isinstance(contains.matching, Never):
             return Never(contains.matching.reason)
-        if node.unique_items and contains.min_count > _most_values(contains.matching, contains.min_count):
-            return Never(f"no {contains.min_count} different items are those that contains asks for")
         if max_items is not None and contains.min_count and len(node.prefix) + contains.min_count > max_items:
             return Never(f"no array of at most {max_items} items contains {contains.min_count}")
         if node.prefix and contains.min_count and node.min_items < len(node.prefix) + contains.min_count:
@@ -77,21 +71,6 @@ def array(node: Array) -> Schema:
     if len(prefix) == len(node.prefix) and max_items == node.max_items and rest == node.contains:
         return node
     return replace(node, prefix=prefix, max_items=max_items, contains=rest)
-
-
-def _most_values(node: Schema, limit: int) -> int:
-    """Return the number of values, or more if it is at least `limit` or not known."""
-    match node:
-        case Const() | Null():
-            return 1
-        case Boolean():
-            return 2
-        case Integer(minimum=int(minimum), maximum=int(maximum)):
-            return maximum - minimum + 1
-        case Union(branches) if len(branches) < limit:
-            return sum(_most_values(branch, limit) for branch in branches)
-        case _:
-            return limit
 
 
 def object_(node: Object) -> Schema:

@@ -30,6 +30,7 @@ _REMEDIES = (
     (r"infinitely nested", "let the inner one be absent or null, such as `inner: Node | None`"),
     (r"^no string", "change one of these constraints"),
     (r"characters$", "change minLength or maxLength"),
+    (r"^the array must contain", "change contains or minContains, or remove uniqueItems"),
     (r"^no array|^the array", "change minItems, maxItems or the items"),
     (r"keys$", "change minProperties, maxProperties or required"),
     (r"forbids the key|key is forbidden", "remove the key from required, or allow it in properties"),

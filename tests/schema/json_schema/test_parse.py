@@ -247,6 +247,16 @@ def test_unresolved_references_are_rejected(reference: str) -> None:
                 {"type": "integer", "minimum": 1, "maximum": 2},
             )
         ),
+        (
+            {
+                "type": "array",
+                "uniqueItems": True,
+                "contains": {"$ref": "#/$defs/two"},
+                "minContains": 3,
+                "$defs": {"two": {"enum": ["a", "b"]}},
+            },
+            "$",
+        ),
         ({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "$.a"),
         ({"anyOf": [False, {"type": "null", "const": 1}]}, "$"),
         ({"type": "object", "minProperties": 2, "propertyNames": {"const": "a"}}, "$"),
