@@ -172,7 +172,7 @@ _PLAIN_LABEL = "[a-z0-9]+(?:-[a-z0-9]+)*"
 _LAST_LABEL = "[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 _MAX_FURTHER_HOSTS = 9
 
-_MIN_LENGTH_FOR_ALL_PARTS = 600
+_MIN_LENGTH_FOR_ALL_PARTS = 700
 """Smallest maximum length with a separate limit for each part of a URL; below, only the total length is bounded."""
 
 
