@@ -97,6 +97,8 @@ def run(model: TransformersModel, *, reuse_prefix: bool, clock: Clock) -> Outcom
     with counting(model) as fed:
         start = clock()
         result = driver.drive_sync(Run(agent._config, state, None), model, reuse_prefix=reuse_prefix)
+        if not isinstance(result, AgentResult):
+            raise RuntimeError("the run stopped after a step")
         return Outcome(result, clock() - start, fed[0])
 
 

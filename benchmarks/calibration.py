@@ -26,11 +26,12 @@ import numpy as np
 import structkit as sk
 from benchmarks.outcome_sets import SETS, make_set
 from structkit.generate.output.calibration import Judged, calibration_error, fit, judge
+from structkit.models.text.protocol import AnyModel
 
 __all__ = ["main", "table"]
 
 
-def judged_of(model: sk.AnyModel, name: str, seed: int, count: int) -> list[list[Judged]]:
+def judged_of(model: AnyModel, name: str, seed: int, count: int) -> list[list[Judged]]:
     """Return the values of each text of a set."""
     tasks = [task for task in make_set(name, seed, count) if task.truth is not None]
     if not tasks:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import zlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,7 +155,7 @@ def _walk(case: Case, *, is_masked: bool) -> Iterator[tuple[str, float]]:
 
 def exact_law(case: Case) -> tuple[dict[str, float], float]:
     """Return the probability of each valid text among the model's own valid answers, and that of a valid answer."""
-    found: Counter[str] = Counter()
+    found: defaultdict[str, float] = defaultdict(float)
     for text, chance in _walk(case, is_masked=False):
         if text not in case.refused:
             found[text] += chance
@@ -165,7 +165,7 @@ def exact_law(case: Case) -> tuple[dict[str, float], float]:
 
 def masked_law(case: Case) -> dict[str, float]:
     """Return the probability of each valid text if tokens are masked and refused values are drawn again."""
-    found: Counter[str] = Counter()
+    found: defaultdict[str, float] = defaultdict(float)
     for text, chance in _walk(case, is_masked=True):
         if text not in case.refused:
             found[text] += chance
@@ -209,7 +209,7 @@ class Row:
 def measure(case: Case, particles: int, runs: int, seed: int) -> Row:
     """Draw particles many times."""
     exact, _ = exact_law(case)
-    law: Counter[str] = Counter()
+    law: defaultdict[str, float] = defaultdict(float)
     sums = np.zeros(5)
     lost = 0
     for run in range(runs):
@@ -230,10 +230,11 @@ def measure(case: Case, particles: int, runs: int, seed: int) -> Row:
             lost += 1  # all particles were refused
             continue
         weights = np.exp([result.log_weight or 0.0 for result in results])
-        own: Counter[str] = Counter()
+        own: defaultdict[str, float] = defaultdict(float)
         for result, weight in zip(results, weights / weights.sum(), strict=True):
             own[result.value] += float(weight)
-        law.update(own)
+        for text, chance in own.items():
+            law[text] += chance
         longest = max(len(result.token_ids) for result in results) + 1
         sums += [
             distance(own, exact),

@@ -264,7 +264,7 @@ class Bench:
             arm,
             case,
             tokens=self.length(result.text),
-            corrections=result.trace.corrections if result.trace else 0,
+            corrections=result.trace.corrections,
             calls=result.usage.calls,
             passes=passes(),
             is_finished=is_value(result.text, case),

@@ -11,13 +11,17 @@ chooses the corrections.
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 
 def main() -> None:
@@ -62,11 +66,12 @@ def main() -> None:
         print(json.dumps(outcome | {"wall": wall, "cpu": cpu, "passes": passes[0]}), flush=True)
 
 
-def load(folder: Path) -> tuple[object, object]:
+def load(folder: Path) -> tuple[Any, Any]:
     """Load the demo model with a transformers of 2024, from a copy with a configuration of that time."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
+
+    bytes_to_unicode = import_module("transformers.models.gpt2.tokenization_gpt2").bytes_to_unicode
 
     config = json.loads((folder / "config.json").read_text())
     config |= {"rope_theta": config.pop("rope_parameters")["rope_theta"], "torch_dtype": config.pop("dtype")}
@@ -81,17 +86,18 @@ def load(folder: Path) -> tuple[object, object]:
     return model, tokenizer
 
 
-def without_asserts() -> object:
+def without_asserts() -> Callable[..., Any]:
     """Return `grammar_guide.guide` without its `assert` statements.
 
     They fail after a draft with an end token in its middle, and would end most of the values here.
     """
     import grammar_guide  # noqa: F401
 
+    # The package has a function of this name, so an import would not find the module.
     module = sys.modules["grammar_guide.guide"]
-    path = Path(module.__file__)
-    exec(compile(path.read_text(), str(path), "exec", optimize=1), module.__dict__)
-    return module.guide
+    exec(compile(inspect.getsource(module), inspect.getfile(module), "exec", optimize=1), module.__dict__)
+    guide: Callable[..., Any] = module.guide
+    return guide
 
 
 if __name__ == "__main__":

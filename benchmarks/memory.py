@@ -112,10 +112,10 @@ def _run(name: str, tokenizer_path: Path, cases: list[Case], measures: bool, pip
     start = _resident()
     guides = {case.name: guide for case in cases if (guide := compiled(case)) is not None}
     after_guides = _resident()
-    for case, guide in guides.items():
-        _read(guide, encoded[case])
+    for name, guide in guides.items():
+        _read(guide, encoded[name])
     after_reading = _resident()
-    longest = max(guides, key=lambda case: len(encoded[case]))
+    longest = max(guides, key=lambda name: len(encoded[name]))
     half = encoded[longest][: len(encoded[longest]) // 2]
     sequences = [_read(guides[longest], half) for _ in range(SEQUENCES)]
     after_sequences = _resident()

@@ -132,7 +132,7 @@ def sign_test(more: int, fewer: int) -> float:
     """
     texts = more + fewer
     tail = sum(math.comb(texts, count) for count in range(min(more, fewer) + 1))
-    return min(1.0, 2 * tail / 2**texts)
+    return min(1.0, 2 * tail / (1 << texts))
 
 
 def _bootstrap(graded: Sequence[G], measure: Callable[[Sequence[G]], float]) -> tuple[float, float, float]:

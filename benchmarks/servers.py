@@ -314,7 +314,7 @@ _STARTS: Mapping[str, Any] = {
 
 
 def _all_arms(server: Server, options: argparse.Namespace) -> list[Run]:
-    runs = []
+    runs: list[Run] = []
     for arm in ARMS:
         print(f"{server.name}: {arm}", file=sys.stderr, flush=True)
         runs += measure(server, arm, options)

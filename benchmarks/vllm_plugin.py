@@ -75,7 +75,7 @@ def _write(options: argparse.Namespace) -> None:
             outputs = import_module("vllm.sampling_params").StructuredOutputsParams(json=schema)
             target = {"structured_outputs": outputs}
         params = vllm.SamplingParams(temperature=1.0, seed=1, max_tokens=_MAX_TOKENS, **target)
-        row = {"schema": case.schema, "text": None, "tokens": 0}
+        row: dict[str, object] = {"schema": case.schema, "text": None, "tokens": 0}
         rows.append(row)
         try:
             # One token shows whether the request is refused.

@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -45,6 +45,10 @@ class Edge:
     start: int
     end: int
     label: str
+
+
+Places: TypeAlias = Mapping[int, tuple[float, float]]
+"""The middle of each state."""
 
 
 def main() -> None:
@@ -120,7 +124,7 @@ STROKE = f'fill="none" stroke="{LINE}" stroke-width="1.5"'
 ARROW = 'marker-end="url(#arrow)"'
 
 
-def draw_edge(edge: Edge, places: dict[int, tuple[float, float]], along: float = 0.3) -> str:
+def draw_edge(edge: Edge, places: Places, along: float = 0.3) -> str:
     (x, y), (u, v) = places[edge.start], places[edge.end]
     distance = np.hypot(u - x, v - y)
     right, down = (u - x) / distance, (v - y) / distance
@@ -131,7 +135,7 @@ def draw_edge(edge: Edge, places: dict[int, tuple[float, float]], along: float =
     return f'<path d="{path}" {STROKE} {ARROW}/>{label}'
 
 
-def draw_state(state: int, final: bool, places: dict[int, tuple[float, float]]) -> str:
+def draw_state(state: int, final: bool, places: Places) -> str:
     x, y = places[state]
     ring = f'<circle cx="{x}" cy="{y}" r="{RADIUS - 5}" {STROKE}/>' if final else ""
     circle = f'<circle cx="{x}" cy="{y}" r="{RADIUS}" fill="{PALE}" stroke="{MARK}" stroke-width="2"/>'
@@ -255,7 +259,7 @@ def panel(x: int, y: int, width: int, title: str, lines: list[str]) -> list[str]
     ]
 
 
-def draw_arc(edge: Edge, places: dict[int, tuple[float, float]]) -> str:
+def draw_arc(edge: Edge, places: Places) -> str:
     """Draw one of two edges between the same states of a row as an arc."""
     (x, y), (u, _) = places[edge.start], places[edge.end]
     side = 1 if u > x else -1

@@ -67,7 +67,8 @@ def applies(requirement: Requirement, extras: Iterable[str]) -> bool:
 
 def component(package: Distribution) -> dict[str, object]:
     """Return the entry of a distribution."""
-    licence = package.metadata.get("License-Expression") or package.metadata.get("License") or ""
+    names = ("License-Expression", "License")
+    licence = next((text for name in names for text in package.metadata.get_all(name, []) if text), "")
     entry: dict[str, object] = {
         "type": "library",
         "bom-ref": reference(package),

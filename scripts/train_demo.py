@@ -13,10 +13,10 @@ import math
 import random
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TextIO, TypeAlias, cast
 
 import torch
 from demo_corpus import nonsense
@@ -26,12 +26,10 @@ from demo_corpus.example import Example
 from demo_corpus.grading import Grade, grade
 from demo_corpus.spelling import TOKENIZER_CONFIG, train_tokenizer, word_texts, wrap
 from demo_corpus.values import Source, is_heldout
-from torch import distributed, multiprocessing
+from torch import distributed
+from torch.multiprocessing.spawn import spawn
 from torch.nn import functional as F
-from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 VOCABULARY_SIZE = 4096
 MAX_TOKENS = 520  # longer exercises are excluded from training
@@ -58,7 +56,7 @@ def main() -> None:
     Path(options.out).mkdir(parents=True, exist_ok=True)
     load_tokenizer(Path(options.out), options.seed, options.start)
     port = random.randint(20_000, 40_000)
-    multiprocessing.spawn(work, args=(options, port), nprocs=options.workers)
+    spawn(work, args=(options, port), nprocs=options.workers)
 
 
 def work(rank: int, options: argparse.Namespace, port: int) -> None:
@@ -133,7 +131,8 @@ def load_tokenizer(out: Path, seed: int, start: str | None) -> PreTrainedTokeniz
         source = Source(seed)
         texts = [each.prompt + each.answer for each in (nonsense.exercise(source) for _ in range(20_000))]
         wrap(train_tokenizer(texts + word_texts() * 60, VOCABULARY_SIZE)).save_pretrained(folder)
-    return AutoTokenizer.from_pretrained(folder)
+    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
+    return tokenizer
 
 
 def new_model(tokenizer: PreTrainedTokenizerFast, layers: int, width: int, heads: int) -> LlamaForCausalLM:
@@ -210,11 +209,11 @@ def encode(examples: Sequence[Example | Task], tokenizer: PreTrainedTokenizerFas
 
 def letter_pieces(tokenizer: PreTrainedTokenizerFast) -> list[int]:
     """Return the tokens of letters, without words of JSON and strings that training excludes."""
-    texts = {number: tokenizer.decode([number]) for number in range(len(tokenizer))}
+    texts = tokenizer.batch_decode([[number] for number in range(len(tokenizer))])
     json_words = {"null", "true", "false"}
     return [
         number
-        for number, text in texts.items()
+        for number, text in enumerate(texts)
         if text.isalpha() and text not in json_words and not is_heldout(text)
     ]
 
@@ -431,6 +430,8 @@ def answers(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, examples: list[Example]
 ) -> list[str]:
     """Return the model's most likely answers, without constraints."""
+    # transformers declares the method for a protocol that its models do not satisfy.
+    generate = cast("Callable[..., torch.Tensor]", LlamaForCausalLM.generate)
     answers: dict[int, str] = {}
     order = sorted(range(len(examples)), key=lambda index: len(examples[index].prompt))
     for start in range(0, len(order), 32):
@@ -438,11 +439,9 @@ def answers(
         inputs = tokenizer(
             [examples[index].prompt for index in part], padding=True, padding_side="left", return_tensors="pt"
         )
-        ids = model.generate(
-            inputs["input_ids"], attention_mask=inputs["attention_mask"], max_new_tokens=160, do_sample=False
-        )
-        for index, row in zip(part, ids, strict=True):
-            answers[index] = tokenizer.decode(row[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        ids = generate(model, **inputs, max_new_tokens=160, do_sample=False)
+        texts = tokenizer.batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        answers.update(zip(part, texts, strict=True))
     return [answers[index] for index in range(len(examples))]
 
 
@@ -476,7 +475,7 @@ def trained_tokens(counts: torch.Tensor, exercises: int) -> torch.Tensor:
         counts: int64[2, vocabulary], how often each token occurs in exercises, and in their answers.
         exercises: The number of exercises.
     """
-    seen, answered = counts
+    seen, answered = counts[0], counts[1]
     if RARE * exercises < 10:
         return torch.ones_like(seen, dtype=torch.bool)
     return (seen > RARE * exercises) | ((seen > 0) & (answered == 0))
@@ -494,9 +493,10 @@ def spread_rare(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, tra
         tokenizer: Its tokenizer.
         trained: bool[vocabulary], whether a token keeps its embedding.
     """
-    embedding = model.get_input_embeddings().weight
+    embedding = model.model.embed_tokens.weight
     special = set(tokenizer.all_special_ids)
-    is_word = [tokenizer.decode([number]).isalpha() for number in range(len(embedding))]
+    texts = tokenizer.batch_decode([[number] for number in range(len(embedding))])
+    is_word = [text.isalpha() for text in texts]
     words = embedding[trained & torch.tensor(is_word)]
     mean, deviations = words.mean(0), words - words.mean(0)
     rare = [number for number in (~trained).nonzero().flatten().tolist() if number not in special]

@@ -37,8 +37,8 @@ class Assistant:
         self.plans: dict[date, str] = {}
         self.books = sqlite3.connect(":memory:")
         self.books.execute("create table books (title text, price real)")
-        tools = [self.weather, self.calculate, self.calendar, self.price]
-        self.agent = sk.Agent(
+        tools: list[Callable[..., object]] = [self.weather, self.calculate, self.calendar, self.price]
+        self.agent: sk.Agent[Reply] = sk.Agent(
             model, tools=tools, output_type=Reply, max_steps=5, max_tokens=400, on_limit="answer"
         )
 

@@ -46,8 +46,7 @@ def call(source: Source, heldout_sentences: bool = False, tools: list[Tool] = TO
             key = source.pick(tool.slots[slot].keys.split())
             if key in filled:
                 continue
-            made = tool.slots[slot].shape
-            shape = made(source) if callable(made) else made
+            shape = tool.slots[slot].shape_for(source)
             if shape == INTEGER and source.chance(0.2):
                 shape = Scalar("integer (at least 1)")
             fields.append((key, Nullable(shape) if slot in missing or rng.random() < 0.12 else shape, ""))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
@@ -141,7 +141,7 @@ class RunOutcome:
     value: object = None
 
     @classmethod
-    def of(cls, messages: Iterator[Message]) -> RunOutcome:
+    def of(cls, messages: Iterable[Message]) -> RunOutcome:
         """Return the outcome of the messages of a run."""
         calls: list[tuple[str, dict[str, object]]] = []
         value: object = None

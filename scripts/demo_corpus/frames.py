@@ -72,6 +72,9 @@ class Slot:
     comments: tuple[str, ...] = ()
     pool: Callable[[Source], str] | None = None  # other values of the kind, for an enum
 
+    def shape_for(self, source: Source) -> Shape:
+        return self.shape(source) if callable(self.shape) else self.shape
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -188,7 +191,7 @@ def key_of(slot: Slot, source: Source, style: float) -> str:
 
 def shape_of(slot: Slot, source: Source, records: list[Record], name: str) -> tuple[Shape, str]:
     """Return the shape of a slot, sometimes narrowed to an enum or by bounds, sometimes with a comment."""
-    shape = slot.shape(source) if callable(slot.shape) else slot.shape
+    shape = slot.shape_for(source)
     values = [record.values[name].value for record in records if name in record.mentioned]
     comment = source.pick(slot.comments) if slot.comments and source.chance(0.15) else ""
     if slot.pool and values and source.chance(0.12):

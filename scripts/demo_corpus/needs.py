@@ -16,6 +16,7 @@ from demo_corpus.shapes import (
     Array,
     Nullable,
     Object,
+    Scalar,
     Shape,
     Union,
     enum,
@@ -85,7 +86,8 @@ def weather(source: Source, heldout: bool) -> Need:
     where, sky_fact = fact("city city place town location", city), fact("sky weather condition", sky)
     temperature = fact("temperature temperature degrees", warmth)
     output: object = warmth
-    main, others = temperature, (where,)
+    others: tuple[Fact, ...] = (where,)
+    main = temperature
     if not degrees:
         texts = [
             "{sky}, {t} degrees",
@@ -335,9 +337,8 @@ def action_card(tool: Tool, source: Source, slots: list[str] | None = None) -> C
     parameters: dict[str, Parameter] = {}
     for slot in slots or source.rng.sample(list(tool.slots), source.rng.randint(1, len(tool.slots))):
         key = source.pick(tool.slots[slot].keys.split())
-        shape = tool.slots[slot].shape
         key = f"{key}_" if key in ("from", "with", "in", "is") else key
-        parameters[key] = Parameter(key, shape(source) if callable(shape) else shape)
+        parameters[key] = Parameter(key, tool.slots[slot].shape_for(source))
     text = name.replace("_", " ").capitalize() + "."
     return Card(f"action {tool.names.split()[0]}", name, text, tuple(parameters.values()))
 
@@ -349,9 +350,8 @@ def action(source: Source, heldout: bool) -> Need:
     assert isinstance(example.value, dict)
     tag, holder = example.value
     name, arguments = example.value[tag], example.value[holder]
-    right = next(
-        each for each in options if isinstance(each, Object) and f'"{name}"' == each.fields[0][1].text
-    )  # type: ignore[union-attr]
+    tagged = Scalar(f'"{name}"')
+    right = next(each for each in options if isinstance(each, Object) and each.fields[0][1] == tagged)
     inner = right.fields[1][1]
     assert isinstance(inner, Object)
     fields = [

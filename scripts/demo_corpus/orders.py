@@ -72,8 +72,8 @@ def order(source: Source, heldout_sentences: bool = False) -> Example:
     }
     sentence = source.pick(sentences(ORDERS, heldout_sentences))
     if len(rows) == 1 and priced and "for {customer}" in sentence and source.chance(0.6):
-        values["items"] = SlotValue(rows[0][1]["text"], None)
-        values["each"] = SlotValue(rows[0][1]["each"], None)
+        values["items"] = SlotValue(str(rows[0][1]["text"]), None)
+        values["each"] = SlotValue(str(rows[0][1]["each"]), None)
         sentence = sentence.replace("for {customer}", "for {customer}, {each} each")
     text = source.pick(LEADS) + capital(fill(sentence, values, source)) + source.pick(TAILS)
     mentioned = [name for name in FIELDS if "{" + name + "}" in sentence]
@@ -254,7 +254,7 @@ def review(source: Source, heldout_sentences: bool = False) -> Example:
         if name == "sentiment" or rng.random() < 0.7:
             slot = REVIEW.slots[name]
             fields[source.pick(slot.keys.split())] = (
-                slot.shape(source) if callable(slot.shape) else slot.shape,
+                slot.shape_for(source),
                 values[name].value,
             )
     if mentions_stars or source.chance(0.3):
@@ -266,10 +266,8 @@ def review(source: Source, heldout_sentences: bool = False) -> Example:
         )
     missing = source.pick(["author", "date", "price", "product"])
     if missing not in mentioned and source.chance(0.25):
-        fields[source.pick(REVIEW.slots[missing].keys.split())] = (
-            Nullable(REVIEW.slots[missing].shape),
-            None,
-        )  # type: ignore[arg-type]
+        slot = REVIEW.slots[missing]
+        fields[source.pick(slot.keys.split())] = (Nullable(slot.shape_for(source)), None)
     lead = source.pick(LEADS)
     if source.chance(0.1):
         options = ["positive", "negative", "neutral"]

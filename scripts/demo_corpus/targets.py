@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Annotated, Literal
+from functools import reduce
+from operator import or_
+from types import GenericAlias
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from demo_corpus.shapes import Array, Nullable, Object, Scalar, Shape, Union
 
@@ -33,14 +36,11 @@ def python_type(shape: Shape) -> TypeForm[object]:
     if isinstance(shape, Scalar):
         return _scalar(shape.text)
     if isinstance(shape, Array):
-        return list[python_type(shape.item)]  # type: ignore[misc]
+        return cast("TypeForm[object]", GenericAlias(list, (python_type(shape.item),)))
     if isinstance(shape, Nullable):
-        return python_type(shape.inner) | None  # type: ignore[operator]
+        return cast("TypeForm[object]", reduce(or_, (python_type(shape.inner), None)))
     if isinstance(shape, Union):
-        joined = python_type(shape.options[0])
-        for option in shape.options[1:]:
-            joined = joined | python_type(option)  # type: ignore[operator]
-        return joined
+        return reduce(or_, map(python_type, shape.options))
     return _model(shape)
 
 
@@ -51,7 +51,7 @@ def _scalar(text: str) -> TypeForm[object]:
         return Literal[tuple(re.findall(r'"([^"]*)"', text))]  # type: ignore[return-value]
     if bounds := BOUNDS.fullmatch(text):
         low, high = bounds["least"] or bounds["low"], bounds["high"]
-        return Annotated[int, Field(ge=int(low), le=None if high is None else int(high))]  # type: ignore[return-value]
+        return Annotated[int, Field(ge=int(low), le=None if high is None else int(high))]
     return PLAIN[text]
 
 

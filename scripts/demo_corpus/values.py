@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -83,7 +83,7 @@ class Source:
             text = make()
         return text
 
-    def pick(self, options: list[str] | tuple[str, ...]) -> str:
+    def pick(self, options: Sequence[str]) -> str:
         return self.rng.choice(options)
 
     def pick_int(self, options: tuple[int, ...]) -> int:
@@ -222,7 +222,9 @@ class Source:
         return self.own(make)
 
     def phone(self) -> str:
-        digits = lambda count: "".join(self.rng.choice("0123456789") for _ in range(count))  # noqa: E731
+        def digits(count: int) -> str:
+            return "".join(self.rng.choice("0123456789") for _ in range(count))
+
         return self.own(
             lambda: self.pick(
                 [

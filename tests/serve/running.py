@@ -19,13 +19,15 @@ import pytest
 from structkit.models.protocols import LogitsModel
 from structkit.testing import ScriptedModel
 
-uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
+pytest.importorskip("uvicorn", reason="needs the extra serve")
 pytest.importorskip("prometheus_client", reason="needs the extra serve")
 
-from structkit.serve import ServerConfig, create_app  # noqa: E402
+import uvicorn
+
+from structkit.serve import ServerConfig, create_app
 
 # A server looks every 0.1 s whether it should end, and waits as long when it ends; hundreds of servers end here.
-uvicorn.server.asyncio = SimpleNamespace(
+vars(uvicorn.server)["asyncio"] = SimpleNamespace(
     **{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 20)}
 )
 
@@ -76,7 +78,9 @@ class Served:
 
     @cached_property
     def watcher(self) -> httpx2.Client:
-        return self.clients.enter_context(httpx2.Client(base_url=self.url))
+        client = httpx2.Client(base_url=self.url)
+        self.clients.enter_context(client)
+        return client
 
 
 def client_of(served: Served, key: str = "none", path: str = "/v1") -> Any:

@@ -128,7 +128,9 @@ CONSTRAINED: Kind = {
     "Decimal, digits, places, multiple and bounds": Specimen(
         Annotated[
             Decimal,
-            Field(max_digits=6, decimal_places=3, multiple_of=Decimal("0.125"), gt=-5, le=Decimal("100.5")),
+            Field(max_digits=6, decimal_places=3, gt=-5),
+            at.MultipleOf(Decimal("0.125")),
+            at.Le(Decimal("100.5")),
         ],
         [Decimal("-4.875"), Decimal("100.5")],
         ['"-5"', "100.625", "0.1"],
@@ -272,7 +274,7 @@ CONSTRAINED: Kind = {
             ("named tuple", Pair, "min_length", {"min_length": 3}, "Pair"),
             ("Counter", Counter[str], "ge", {"ge": 1}, "counter"),
             ("Hashable", Hashable, "min_length", {"min_length": 1}, "Hashable"),
-            ("Predicate", at.IsDigits[str], "ge", {"ge": 1}, "str"),
+            ("Predicate", Annotated[str, at.Predicate(str.isdigit)], "ge", {"ge": 1}, "str"),
             ("timedelta", dt.timedelta, "multiple_of", {"multiple_of": dt.timedelta(1)}, "timedelta"),
             ("Json[timedelta]", Json[dt.timedelta], "ge", {"ge": 1}, "timedelta"),
             ("A | B, tagged", Shape, "max_length", {"max_length": 2}, "tagged-union"),

@@ -22,6 +22,11 @@ def _of(target: Any, written: str, *refuses: str, **more: Any) -> Specimen:
     return Specimen(target, _read(target, written), [f'"{text}"' for text in refuses], **more)
 
 
+def _path(target: Any, text: str) -> Specimen:
+    limits = "whether it exists is checked after"
+    return Specimen(target, texts=[f'"{text}"'], refuses=["1"], limits=limits, checked=True)
+
+
 def _kind() -> Kind:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -66,7 +71,6 @@ def _kind() -> Kind:
     e164 = Annotated[
         Union[str, phonenumbers.PhoneNumber], phone_numbers.PhoneNumberValidator(number_format="E164")
     ]
-    files = {"limits": "whether it exists is checked after", "checked": True}
     numbers: dict[str, Any] = {"limits": "whether there is such a number is checked after", "checked": True}
     moment = dt.datetime(2023, 11, 14, 22, 13, 20, 250_000, dt.timezone.utc)
     version = "up to 18 digits a number, ten words of 31 characters"
@@ -161,19 +165,11 @@ def _kind() -> Kind:
             "5f9f2f4b9d3c5a7b4c7e6c1g",
             limits="24 hex digits, though pydantic reads any 24 characters from JSON",
         ),
-        "path.ResolvedFilePath": Specimen(
-            path.ResolvedFilePath, texts=['"pyproject.toml"'], refuses=["1"], **files
-        ),
-        "path.ResolvedDirectoryPath": Specimen(
-            path.ResolvedDirectoryPath, texts=['"/"'], refuses=["1"], **files
-        ),
-        "path.ResolvedNewPath": Specimen(
-            path.ResolvedNewPath, texts=['"/never-there"'], refuses=["1"], **files
-        ),
-        "path.ExistingPath": Specimen(path.ExistingPath, texts=['"/"'], refuses=["1"], **files),
-        "path.ResolvedExistingPath": Specimen(
-            path.ResolvedExistingPath, texts=['"/"'], refuses=["1"], **files
-        ),
+        "path.ResolvedFilePath": _path(path.ResolvedFilePath, "pyproject.toml"),
+        "path.ResolvedDirectoryPath": _path(path.ResolvedDirectoryPath, "/"),
+        "path.ResolvedNewPath": _path(path.ResolvedNewPath, "/never-there"),
+        "path.ExistingPath": _path(path.ExistingPath, "/"),
+        "path.ResolvedExistingPath": _path(path.ResolvedExistingPath, "/"),
         "payment.PaymentCardNumber": Specimen(
             payment.PaymentCardNumber,
             _read(payment.PaymentCardNumber, "4000000000000002", "378282246310005", "6759649826438453")

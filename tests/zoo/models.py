@@ -169,7 +169,7 @@ class ByName(BaseModel):
 class Computed(BaseModel):
     width: int
 
-    @computed_field
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def area(self) -> int:
         return self.width**2
@@ -442,7 +442,7 @@ MODELS: Kind = {
     "pydantic dataclass, alias, kw_only": Specimen(
         Strong,
         [Strong(outer=1)],
-        ['{"inner": 1}', '{"outer": 0}'],  # type: ignore[call-arg]
+        ['{"inner": 1}', '{"outer": 0}'],
     ),
     "model of Any": Specimen(HoldsAny, [HoldsAny(x=[{}])], ["{}"]),
     "TypeAliasType, recursive": Specimen(Nested, [1, [1, [2, []]]], ['["a"]', "null"]),

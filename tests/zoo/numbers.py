@@ -116,7 +116,7 @@ NUMBERS: Kind = {
         limits="a string",
     ),
     "Decimal, multiple_of=0.25": Specimen(
-        Annotated[Decimal, Field(multiple_of=Decimal("0.25"))],
+        Annotated[Decimal, MultipleOf(Decimal("0.25"))],
         [Decimal(0), Decimal("-7.75"), Decimal("1.50")],
         texts=["0", "0.25", "-7.75", "1.5"],
         refuses=["0.1", "0.3", '"0.1"'],

@@ -168,7 +168,7 @@ def _untraced_cache() -> type[_Cache]:
     """
 
     class UntracedCache(_Cache):
-        update = torch.compiler.disable(_Cache.update)  # type: ignore[no-untyped-call]
+        update = torch.compiler.disable(_Cache.update)
 
     return UntracedCache
 
