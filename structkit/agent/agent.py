@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Generic, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, get_args, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
@@ -242,18 +242,9 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         check_count("max_parallel_calls", max_parallel_calls, 1, _MAX_PARALLEL_CALLS)
         check_type("name", name, (str, type(None)), "a string")
         check_type("allow_text", allow_text, bool, "True or False")
-        if on_limit not in ("raise", "answer"):
-            raise ValueError(f'on_limit must be "raise" or "answer", not {on_limit!r:.60}')
-        if errors not in ("raise", "report"):
-            raise ValueError(f'errors must be "raise" or "report", not {errors!r:.60}')
-        if "system" in options:
-            raise TypeError("an agent's system message is given as instructions=...")
-        settings = Settings.read("Agent", options, ValidationOptions, _own_arguments())
-        if not isinstance(settings.include_schema, bool):
-            raise ValueError(
-                f"include_schema must be True or False for an agent, not {settings.include_schema!r}; "
-                "format=... decides how it describes tools and output"
-            )
+        _check_choice("on_limit", on_limit, OnLimit)
+        _check_choice("errors", errors, OnError)
+        settings = _read_settings(options)
         writing = settings.compile_settings
         ready = prepare_tools(Toolset(tools).tools, writing)
         output, functions = read_output(output_type, writing)
@@ -468,6 +459,23 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         return cast("AgentResult[T_co]", result)
 
 
-def _own_arguments() -> list[str]:
-    """Return the names of the arguments of `Agent` that are not those of `structkit.extract`."""
-    return [name for name, each in signature(Agent).parameters.items() if each.kind is not each.VAR_KEYWORD]
+def _check_choice(name: str, value: object, literal: object) -> None:
+    """Raise `ValueError` for a value that is none of the strings of a `Literal`."""
+    choices = get_args(literal)
+    if value not in choices:
+        expected = " or ".join(f'"{choice}"' for choice in choices)
+        raise ValueError(f"{name} must be {expected}, not {value!r:.60}")
+
+
+def _read_settings(options: ValidationOptions) -> Settings:
+    """Read the options that an agent has in common with `structkit.extract`."""
+    if "system" in options:
+        raise TypeError("an agent's system message is given as instructions=...")
+    own = [name for name, each in signature(Agent).parameters.items() if each.kind is not each.VAR_KEYWORD]
+    settings = Settings.read("Agent", options, ValidationOptions, own)
+    if not isinstance(settings.include_schema, bool):
+        raise ValueError(
+            f"include_schema must be True or False for an agent, not {settings.include_schema!r}; "
+            "format=... decides how it describes tools and output"
+        )
+    return settings

@@ -32,7 +32,7 @@ from structkit.models.hosted.gemini import from_gemini
 from structkit.models.hosted.openai import from_openai
 from structkit.models.llama_cpp.model import from_llama_cpp
 from structkit.models.names.load import load
-from structkit.models.servers.model import connect
+from structkit.models.servers.connect import connect
 from structkit.models.text.function import from_function
 from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.models.transformers.model import from_transformers

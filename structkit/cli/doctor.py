@@ -14,7 +14,8 @@ from structkit.doctor.machine import check_machine
 from structkit.doctor.text_model import check_text_model
 from structkit.errors import StructkitError
 from structkit.models.names.load import load
-from structkit.models.servers.model import ServerModel, connect
+from structkit.models.servers.connect import connect
+from structkit.models.servers.model import ServerModel
 from structkit.models.text.protocol import AnyModel, TextModel
 
 __all__ = ["doctor"]

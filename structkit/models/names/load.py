@@ -18,7 +18,8 @@ from structkit.models.hosted.gemini import gemini_from_environment
 from structkit.models.hosted.model import HostedModel
 from structkit.models.hosted.openai import openai_from_environment
 from structkit.models.llama_cpp.model import LlamaCppModel, load_gguf
-from structkit.models.servers.model import ServerModel, connect
+from structkit.models.servers.connect import connect
+from structkit.models.servers.model import ServerModel
 from structkit.models.transformers.model import DeviceMap, TransformersModel, load_transformers
 
 if TYPE_CHECKING:
@@ -159,11 +160,7 @@ def load(
         raise TypeError(
             f"a model is named by a string or a path, not {name_or_path!r:.60}; write load('...')"
         )
-    if dtype is not None and torch_dtype is not None and dtype != torch_dtype:
-        raise ModelError(
-            f"dtype is {dtype} and torch_dtype is {torch_dtype}, which are two names of one setting; give one of them"
-        )
-    dtype = torch_dtype if dtype is None else dtype
+    dtype = _one_dtype(dtype, torch_dtype)
     placing: dict[str, Any] = {
         "device_map": device_map,
         "attn_implementation": attn_implementation,
@@ -177,24 +174,46 @@ def load(
                 "the weights of a GGUF file are not converted; leave out dtype, or choose another file",
                 place=str(path),
             )
-        for setting, value in placing.items():
-            if value is not None:
-                raise ModelError(
-                    f"{setting} is a setting of models of transformers; leave it out", place=str(path)
-                )
+        _check_unset(placing, "models of transformers", str(path))
         return load_gguf(path, device=device, thinking_tags=thinking_tags)
     if found is None:
         return load_transformers(
             name_or_path, device=device, dtype=dtype, thinking_tags=thinking_tags, **placing
         )
-    provider, model = found
-    name = f"{provider}:{model}"
     settings = {"device": device, "dtype": dtype, "thinking_tags": thinking_tags, **placing}
+    _check_unset(settings, "models that run in this process", ":".join(found))
+    return _reach(*found)
+
+
+def _one_dtype(
+    dtype: str | torch.dtype | None, torch_dtype: str | torch.dtype | None
+) -> str | torch.dtype | None:
+    """Return the type of the weights from its two names.
+
+    Raises:
+        ModelError: The two differ.
+    """
+    if dtype is not None and torch_dtype is not None and dtype != torch_dtype:
+        raise ModelError(
+            f"dtype is {dtype} and torch_dtype is {torch_dtype}, which are two names of one setting; give one of them"
+        )
+    return torch_dtype if dtype is None else dtype
+
+
+def _check_unset(settings: Mapping[str, object], models: str, place: str) -> None:
+    """Raise `ModelError` for a setting that only other models have."""
     for setting, value in settings.items():
         if value is not None:
-            raise ModelError(
-                f"{setting} is a setting of models that run in this process; leave it out", place=name
-            )
+            raise ModelError(f"{setting} is a setting of {models}; leave it out", place=place)
+
+
+def _reach(provider: str, model: str) -> HostedModel | ServerModel:
+    """Return a model of a provider.
+
+    Raises:
+        ModelError: An extra, a key, the server or the model is missing.
+    """
+    name = f"{provider}:{model}"
     try:
         if provider in _SERVERS:
             return _connect(provider, model)

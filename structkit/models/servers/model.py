@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
-from typing import get_args
-from urllib.parse import urlsplit
 
-from structkit.arguments.checks import check_count
-from structkit.arguments.names import hints_arguments
 from structkit.errors import ModelError
-from structkit.models.capabilities import Capabilities, Constraint
+from structkit.models.capabilities import Capabilities
 from structkit.models.servers.chunks import api_of, end_of, refusal_of, text_of
-from structkit.models.servers.dialects import Dialect, recognize
+from structkit.models.servers.dialects import Dialect
 from structkit.models.servers.faults import (
     Fault,
     Refused,
@@ -25,14 +19,15 @@ from structkit.models.servers.faults import (
 )
 from structkit.models.servers.http import HttpClient, Json
 from structkit.models.servers.lines import Interrupt
+from structkit.models.servers.listing import list_models, no_model, root_of
 from structkit.models.servers.ranked import scored_tokens
-from structkit.models.servers.remote import FIELD_HINTS, RemoteModel, check_fields
+from structkit.models.servers.remote import RemoteModel
 from structkit.models.servers.token_prompts import TokenPrompts, token_ids
-from structkit.models.text.protocol import CancellablePieces, TextRequest, check_reply_bounds
+from structkit.models.text.protocol import CancellablePieces, TextRequest
 from structkit.models.text.render import render_messages, render_text
 from structkit.models.text.scored import ScoredText
 
-__all__ = ["ServerModel", "connect"]
+__all__ = ["ServerModel"]
 
 _MAX_REPLY_TOKENS = 4_096
 """Maximum number of tokens of a reply, since hosts refuse large numbers. A longer answer takes more replies."""
@@ -42,112 +37,6 @@ _SHORT_REPLY_TOKENS = 256
 
 _MAX_RANKED = 20
 """Likely tokens at each place of a reply; servers refuse more."""
-
-_MAX_LISTED = 20
-"""Models that an error lists."""
-
-
-_HINTS: Mapping[str, str] = {
-    **FIELD_HINTS,
-    "base_url": "write url=...",
-    "default_headers": "write headers=...",
-    "key": "write api_key=...",
-    "max_retries": "write max_tries=...",
-    "model_name": "write model=...",
-}
-"""What clients of other libraries call an argument, and what to write here."""
-
-
-@hints_arguments(_HINTS)
-def connect(
-    url: str,
-    model: str | None = None,
-    api_key: str | None = None,
-    *,
-    chat: bool = True,
-    continues: bool | None = None,
-    constrain: bool | Constraint = True,
-    options: Mapping[str, object] | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = 120.0,
-    max_calls: int = 128,
-    max_tries: int = 5,
-) -> ServerModel:
-    """Connect to a server that speaks the API of OpenAI: vLLM, SGLang, llama.cpp, Ollama, LM Studio, a host.
-
-    The server is asked which one it is and which models it has. Its replies are corrected as those of `from_function`.
-    Servers that enforce a notation of the target get the target in it: a grammar, a regex, or the part of its JSON
-    Schema that they enforce (`structkit.explain(target, model)` shows it). What they write is checked in any case.
-
-    Connection errors, status 429 and those from 500, and replies that break off before their first text are tried
-    again with growing waits, or after the seconds that the server asks for. A reply that breaks off later is continued
-    from the text that was accepted.
-
-    Args:
-        url: The address, such as `http://localhost:8000/v1`; `/v1` can be left out.
-        model: The name of the model; can be left out if the server has one.
-        api_key: The key, which no error shows.
-        chat: Whether the model takes messages. Otherwise it continues texts, as base models do.
-        continues: Whether the server continues a last message of the assistant, or without `chat` a text; by default
-            what is known of it.
-        constrain: Whether the server gets the target in a notation that it is known to enforce; or the notation that it
-            gets in any case: `"grammar"`, `"regex"` or `"json_schema"`.
-        options: Fields of each request, such as `{"temperature": 0}`. With `{"logprobs": True, "top_logprobs": 20}`
-            any server can name likely tokens, of which a correction takes one that can follow.
-        headers: Headers of each request; their values are as secret as the key.
-        timeout: Maximum number of seconds of one reply, with all tries.
-        max_calls: Maximum number of replies for one value.
-        max_tries: Maximum number of tries of one reply.
-
-    Raises:
-        ModelError: The server cannot be reached, is no such server, refuses the key, or does not have the model.
-        MissingExtra: The extra `servers` is not installed.
-        TypeError: An argument has the wrong type.
-        ValueError: The address, a key, an option or a number is not valid.
-
-    >>> model = connect("http://localhost:8000")  # doctest: +SKIP
-    >>> model.dialect, model.capabilities.constraints  # doctest: +SKIP
-    ('vLLM', frozenset({'grammar'}))
-    """
-    base = _base(url)
-    check_reply_bounds(timeout, max_calls)
-    check_count("max_tries", max_tries, 1)
-    if not isinstance(constrain, bool) and constrain not in get_args(Constraint):
-        kinds = ", ".join(map(repr, get_args(Constraint)))
-        raise ValueError(f"constrain must be True, False, or one of {kinds}, not {constrain!r}")
-    _check_options(options)
-    client = HttpClient(base, _headers(headers, api_key), timeout, max_tries)
-    try:
-        listed = _list_models(client)
-        root = _root(client.base)
-        dialect = recognize(root, lambda path: client.get(root + path), _owners(listed))
-        names = [name for name in (entry.get("id") for entry in listed) if isinstance(name, str)]
-        name = _choose(model, names, dialect, base)
-    except BaseException as error:  # also an interruption
-        client.close()
-        if isinstance(error, Fault):
-            raise error.error(base) from error.__cause__
-        raise
-    dialect = dialect if chat else dialect.for_texts()
-    if not isinstance(constrain, bool):
-        dialect = dialect.forced_to(constrain)
-    return ServerModel(
-        client,
-        dialect,
-        model=name,
-        capabilities=Capabilities(
-            continues_prefix=dialect.continues if continues is None else continues,
-            takes_messages=chat,
-            constraints=frozenset(kind for kind, _ in dialect.constraint_fields if constrain),
-            schema_profile=dialect.schema_profile,
-            logits="some" if dialect.ranks_tokens or (options or {}).get("logprobs") else "none",
-            token_ids=dialect.token_ids,
-        ),
-        max_length=_max_length(listed),
-        options=options or {},
-        timeout=timeout,
-        max_calls=max_calls,
-    )
 
 
 class ServerModel(RemoteModel):
@@ -296,7 +185,7 @@ class ServerModel(RemoteModel):
         ids, rest = known
         if rest:
             body = {"model": self._model, "prompt": rest, "add_special_tokens": False}
-            url = f"{_root(self._client.base)}/tokenize"
+            url = f"{root_of(self._client.base)}/tokenize"
             answer = self._client.ask(url, body, texts_of(request), interrupt)
             found = token_ids(answer.get("tokens")) if isinstance(answer, Mapping) else ()
             if not found:
@@ -343,149 +232,9 @@ class ServerModel(RemoteModel):
         """Return the error of a fault; that of an unknown model lists the known ones."""
         if isinstance(fault, Refused) and fault.status == 404:
             try:
-                names = [str(entry.get("id")) for entry in _list_models(self._client)]
+                names = [str(entry.get("id")) for entry in list_models(self._client)]
             except Fault:
                 names = []
             if self._model not in names:
-                return ModelError(_no_model(self._model, names), place=self._client.base)
+                return ModelError(no_model(self._model, names), place=self._client.base)
         return fault.error(self.name)
-
-
-def _base(url: str) -> str:
-    """Return the address of an API.
-
-    >>> _base("http://localhost:8000"), _base("https://api.groq.com/openai/v1/chat/completions")
-    ('http://localhost:8000/v1', 'https://api.groq.com/openai/v1')
-    """
-    given: object = url
-    if not isinstance(given, str):
-        raise TypeError(f"url must be a string such as 'http://localhost:8000', not {given!r:.60}")
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise ValueError(
-            f"the url of a server is not valid ({error}); write an address such as http://localhost:8000/v1"
-        ) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        is_plain = re.fullmatch(r"[\w.-]+(:\d+)?(/[\w./-]*)?", url)
-        meant = f"http://{url}" if is_plain else "an address such as http://localhost:8000/v1"
-        raise ValueError(f"the url of a server begins with http:// or https://; write {meant}")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise ValueError(
-            "url must be an address without user, query and fragment; pass a key with api_key=..."
-        )
-    path = re.sub(r"/(chat/completions|completions|models|responses)$", "", parts.path.rstrip("/")).rstrip(
-        "/"
-    )
-    return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
-
-
-def _headers(headers: Mapping[str, str] | None, api_key: str | None) -> dict[str, str]:
-    r"""Return the headers of each request.
-
-    Raises:
-        TypeError: They are not texts.
-        ValueError: One cannot be sent; the error does not show it.
-
-    >>> _headers(None, "a key of a file\n")
-    Traceback (most recent call last):
-    ValueError: api_key has spaces or line ends around it; pass it with .strip()
-    """
-    given: object = headers
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(
-            f"headers must map names to texts, as in {{'X-Tenant': 'a'}}, not {type(given).__name__}"
-        )
-    sent = dict(headers or {})
-    keys = {} if api_key is None else {"api_key": api_key}
-    for name, value in (keys | {f"headers[{name!r}]": text for name, text in sent.items()}).items():
-        is_text: object = value
-        if not isinstance(is_text, str):
-            raise TypeError(f"{name} must be a string, not {type(value).__name__}")
-        if value != value.strip():
-            raise ValueError(f"{name} has spaces or line ends around it; pass it with .strip()")
-        if not (value.isascii() and value.isprintable()):
-            raise ValueError(f"{name} must have printable ASCII characters only; is it the right text?")
-    if api_key is not None:
-        sent["Authorization"] = f"Bearer {api_key}"
-    return sent
-
-
-def _check_options(options: Mapping[str, object] | None) -> None:
-    """Check that the fields of each request are JSON.
-
-    Raises:
-        TypeError: They are not.
-        ValueError: A number is NaN or infinite, or one is a field that structkit writes.
-    """
-    check_fields({} if options is None else options)
-    for name, value in (options or {}).items():
-        try:
-            json.dumps({name: value}, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"options[{name!r}] cannot be sent as JSON: {error}; pass values of JSON"
-            ) from None
-
-
-def _root(base: str) -> str:
-    return base.removesuffix("/v1")
-
-
-def _list_models(client: HttpClient) -> Sequence[Json]:
-    """Return the models of a server; none if it does not list them.
-
-    Raises:
-        Fault: The server cannot be reached, refuses the key, or is no such server.
-    """
-    try:
-        for base in dict.fromkeys((client.base, f"{_root(client.base)}/v1")):
-            listed = client.get(f"{base}/models")
-            data = listed.get("data") if isinstance(listed, Mapping) else None
-            if isinstance(data, list):
-                client.base = base
-                return [entry for entry in data if isinstance(entry, Mapping)]
-    except Refused as refused:
-        raise Fault(refused.what, is_transient=False) from refused.__cause__
-    return ()
-
-
-def _max_length(listed: Sequence[Json]) -> int | None:
-    """Return the length of the context in tokens, if the server reports one."""
-    found = {length for length in (entry.get("max_model_len") for entry in listed) if type(length) is int}
-    return found.pop() if len(found) == 1 else None
-
-
-def _owners(listed: Sequence[Json]) -> set[str]:
-    return {owner for owner in (entry.get("owned_by") for entry in listed) if isinstance(owner, str)}
-
-
-def _choose(model: str | None, names: Sequence[str], dialect: Dialect, base: str) -> str:
-    """Return the name of the model that is used.
-
-    Raises:
-        ModelError: The server does not have the model, or which model is meant is not clear.
-    """
-    if model is None:
-        if len(names) == 1:
-            return names[0]
-        if not names:
-            what = "the server does not list its models; pass model=..., or the address of the API, such as "
-            raise ModelError(f"{what}http://localhost:8000/v1", place=base)
-        raise ModelError(
-            f"the server has several models; pass model=... with one of {_shown(names)}", place=base
-        )
-    if dialect.is_local and names and not {model, f"{model}:latest"} & set(names):
-        raise ModelError(_no_model(model, names), place=base)
-    return model
-
-
-def _no_model(model: str, names: Sequence[str]) -> str:
-    known = f"; it has {_shown(names)}" if names else "; is the address that of the API, and the name right?"
-    return f"the server does not have the model {model!r}{known}"
-
-
-def _shown(names: Sequence[str]) -> str:
-    listed = ", ".join(repr(name[:80]) for name in names[:_MAX_LISTED])
-    return listed if len(names) <= _MAX_LISTED else f"{listed} and {len(names) - _MAX_LISTED} more"
