@@ -19,6 +19,44 @@ __all__ = ["build"]
 _X86_FEATURES = "+sse4.2,+popcnt,+ssse3,+cx16"
 """What every x86-64 processor since 2009 has. On other platforms the code requires no optional features."""
 
+_ITEM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2, "maxLength": 40},
+        "price": {"type": "number", "minimum": 0, "maximum": 1000},
+        "count": {"type": "integer", "minimum": 1, "maximum": 20, "default": 1},
+        "code": {"type": "string", "pattern": "^[A-Z]{2,5}-[0-9]+$"},
+    },
+    "required": ["name", "price"],
+    "additionalProperties": False,
+}
+
+_TREE = {
+    "type": "object",
+    "properties": {
+        "value": {"type": ["integer", "string", "null"]},
+        "items": {"type": "array", "items": _ITEM, "maxItems": 3},
+        "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        "numbers": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "uniqueItems": True,
+            "minItems": 2,
+            "maxItems": 5,
+        },
+        "children": {"type": "array", "items": {"$ref": "#"}},
+    },
+    "required": ["value", "items", "tags", "numbers", "children"],
+    "additionalProperties": False,
+}
+
+_DIFFERENCE = {
+    "type": "string",
+    "pattern": "^[a-z]+$",
+    "not": {"enum": ["red", "green"]},
+    "allOf": [{"pattern": "[aeiou]"}, {"pattern": "^.{3,2000}$"}],
+}
+
 
 def build(folder: Path | None = None) -> int:
     """Build the object code, and return the number of compiled signatures; 0 if it is up to date.
@@ -79,42 +117,7 @@ def _use_kernels() -> None:
 
     import structkit as sk
 
-    item = {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string", "minLength": 2, "maxLength": 40},
-            "price": {"type": "number", "minimum": 0, "maximum": 1000},
-            "count": {"type": "integer", "minimum": 1, "maximum": 20, "default": 1},
-            "code": {"type": "string", "pattern": "^[A-Z]{2,5}-[0-9]+$"},
-        },
-        "required": ["name", "price"],
-        "additionalProperties": False,
-    }
-    tree = {
-        "type": "object",
-        "properties": {
-            "value": {"type": ["integer", "string", "null"]},
-            "items": {"type": "array", "items": item, "maxItems": 3},
-            "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
-            "numbers": {
-                "type": "array",
-                "items": {"type": "integer"},
-                "uniqueItems": True,
-                "minItems": 2,
-                "maxItems": 5,
-            },
-            "children": {"type": "array", "items": {"$ref": "#"}},
-        },
-        "required": ["value", "items", "tags", "numbers", "children"],
-        "additionalProperties": False,
-    }
-    difference = {
-        "type": "string",
-        "pattern": "^[a-z]+$",
-        "not": {"enum": ["red", "green"]},
-        "allOf": [{"pattern": "[aeiou]"}, {"pattern": "^.{3,2000}$"}],
-    }
-    schemas = [sk.JsonSchema(each) for each in (item, tree, difference)]
+    schemas = [sk.JsonSchema(each) for each in (_ITEM, _TREE, _DIFFERENCE)]
     words = sk.JsonSchema({"type": "string", "pattern": r"^(\S+\s+){0,49}\S+$"})
     counted = sk.JsonSchema({"type": "string", "pattern": "^[a-z]+( [a-z]+)*$", "maxLength": 300})
     chosen = sk.JsonSchema({"enum": ["ab", "b"], "pattern": "^a"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 
@@ -20,7 +20,7 @@ from structkit.index.guide_file import DiskKey, load_guide
 from structkit.limits import Limits
 from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
-from structkit.targets.fingerprint import fingerprint_of
+from structkit.targets.fingerprint import TargetFingerprint, fingerprint_of
 from structkit.targets.grammar import Grammar
 from structkit.targets.specs import JsonSchema, TextTarget
 from structkit.targets.targets import AnyTarget, Target, read_target, spec_of, with_products
@@ -145,31 +145,9 @@ class _Compilation:
     def run(self, target: AnyTarget, *, cache: bool) -> Guide:
         """Compile a target."""
         start_time = time.perf_counter()
-        vocabulary, source, order, limits = self.vocabulary, self.source, self.order, self.limits
-        whitespace, json_style = self.style.whitespace, self.style
-
-        known: Target[object] | None = None
-
-        def read(target: AnyTarget) -> Target[object]:
-            nonlocal known
-            known = read_target(target, policy=json_style, limits=limits, notes=False)
-            return known
-
-        def rules_of(target: Target[object]) -> Rules:
-            return target.rules(whitespace=whitespace, order=order, source=source, limits=limits)
-
-        def builder_of(target: AnyTarget) -> LazyBuilder:
-            found = read(target)
-            try:
-                return start_building(rules_of(found), limits)
-            except LimitExceeded:
-                with suppress(StructkitError):
-                    if order != "any" and (other := with_products(found)) is not None:
-                        return start_building(rules_of(other), limits)
-                raise
-
-        if source is not None:
-            target = read_target(target, policy=json_style, limits=limits)
+        vocabulary = self.vocabulary
+        if self.source is not None:
+            target = read_target(target, policy=self.style, limits=self.limits)
             cache = cache and not target.has_quotes
         spec = None if type(target) is dict else spec_of(target)
         if isinstance(spec, Grammar) and spec.source.named_tokens:
@@ -177,19 +155,14 @@ class _Compilation:
         fingerprint = fingerprint_of(target) if cache else None
         guide, key = None, DiskKey() if cache else None
         if fingerprint is not None:
-
-            def address() -> str:
-                options = vocabulary.fingerprint, whitespace or "spaced", order or "declared", limits
-                return _addresses(*options).of(fingerprint.content)
-
-            key = DiskKey(address, fingerprint.serialize)
+            key = self._disk_key(fingerprint, vocabulary)
             if may_contain(fingerprint.content):
-                guide = _load_guide(
-                    key, vocabulary, limits, lambda source: builder_of(fingerprint.deserialize(source))
-                )
+                guide = self._load(key, fingerprint, vocabulary)
+        known = None
         if guide is None:
-            builder = builder_of(target)
-            guide = Guide(Automaton(builder.tables, limits, builder), vocabulary, disk_key=key)
+            known = self._read(target)
+            builder = self._build(known)
+            guide = Guide(Automaton(builder.tables, self.limits, builder), vocabulary, disk_key=key)
         if self.precompute:
             guide.precompute()
         if isinstance(target, (TextTarget, Target)) and not isinstance(target, JsonSchema):
@@ -197,38 +170,54 @@ class _Compilation:
         guide.compile_seconds = time.perf_counter() - start_time
         return guide
 
+    def _read(self, target: AnyTarget) -> Target[object]:
+        return read_target(target, policy=self.style, limits=self.limits, notes=False)
+
+    def _build(self, target: Target[object]) -> LazyBuilder:
+        """Start to build the automata of a target; where its objects are too many combinations, of their product."""
+        try:
+            return start_building(self._rules(target), self.limits)
+        except LimitExceeded:
+            with suppress(StructkitError):
+                if self.order != "any" and (other := with_products(target)) is not None:
+                    return start_building(self._rules(other), self.limits)
+            raise
+
+    def _rules(self, target: Target[object]) -> Rules:
+        return target.rules(
+            whitespace=self.style.whitespace, order=self.order, source=self.source, limits=self.limits
+        )
+
+    def _disk_key(self, fingerprint: TargetFingerprint, vocabulary: Vocabulary) -> DiskKey:
+        whitespace, order = self.style.whitespace or "spaced", self.order or "declared"
+
+        def address() -> str:
+            return _addresses(vocabulary.fingerprint, whitespace, order, self.limits).of(fingerprint.content)
+
+        return DiskKey(address, fingerprint.serialize)
+
+    def _load(self, key: DiskKey, fingerprint: TargetFingerprint, vocabulary: Vocabulary) -> Guide | None:
+        """Return the guide of a key of the disk cache, or `None`."""
+        stored = load_guide(key.address())
+        if stored is None:
+            return None
+
+        def rebuild() -> LazyBuilder:
+            """Make the builder of the stored target, for a rule that is not in the file."""
+            builder = self._build(self._read(fingerprint.deserialize(stored.source.tobytes())))
+            if not builder.replay(stored.tables):
+                remove(key.address())
+                raise StructkitError(
+                    "the rules of this target in the disk cache are not those that this process makes; "
+                    "the file is removed: compile the target again"
+                )
+            return builder
+
+        automaton = Automaton(stored.tables, self.limits, rebuild, is_unbounded=stored.is_unbounded)
+        return Guide(automaton, vocabulary, disk_key=key, guide_file=stored)
+
 
 @lru_cache(maxsize=16)
 def _addresses(vocabulary: str, whitespace: str, order: str, limits: Limits) -> Addresses:
     """Return the addresses of targets that are compiled with the same options and vocabulary."""
     return Addresses(vocabulary, whitespace, order, repr(limits))
-
-
-def _load_guide(
-    key: DiskKey, vocabulary: Vocabulary, limits: Limits, build: Callable[[bytes], LazyBuilder]
-) -> Guide | None:
-    """Return the guide of a key of the disk cache, or `None`.
-
-    Args:
-        key: The key.
-        vocabulary: The tokens.
-        limits: Limits on sizes and searches.
-        build: Returns the builder of a serialized target; called when a sequence reaches a rule that is not in the
-            file.
-    """
-    stored = load_guide(key.address())
-    if stored is None:
-        return None
-
-    def rebuild() -> LazyBuilder:
-        builder = build(stored.source.tobytes())
-        if not builder.replay(stored.tables):
-            remove(key.address())
-            raise StructkitError(
-                "the rules of this target in the disk cache are not those that this process makes; "
-                "the file is removed: compile the target again"
-            )
-        return builder
-
-    automaton = Automaton(stored.tables, limits, rebuild, is_unbounded=stored.is_unbounded)
-    return Guide(automaton, vocabulary, disk_key=key, guide_file=stored)

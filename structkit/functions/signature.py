@@ -226,6 +226,28 @@ def _parameter(
     described: Mapping[str, str],
 ) -> Parameter:
     name, place = parameter.name, f"{function_name}({parameter.name})"
+    _check_parameter(parameter, hints, function_name, place)
+    annotation: Any = _iterable_as_list(hints[name], f"the parameter {name} of {function_name}", place)
+    metadata = getattr(annotation, "__metadata__", ())
+    fields = filter(is_field, (*metadata, parameter.default))
+    written = [
+        *filter(None, [described.get(name)]),
+        *[text for text in metadata if isinstance(text, str)][:1],  # as for LangChain and the Agents SDK
+        *(field.description for field in fields if field.description),
+    ]
+    description = written[-1] if written else None
+    if is_field(parameter.default):  # pydantic fills in the default of the field
+        return Parameter(name, Annotated[annotation, parameter.default], True, None, description)
+    required = parameter.default is inspect.Parameter.empty
+    default = None if required else parameter.default
+    return Parameter(name, annotation, required, default, description)
+
+
+def _check_parameter(
+    parameter: inspect.Parameter, hints: Mapping[str, object], function_name: str, place: str
+) -> None:
+    """Raise `SchemaError` for a parameter that a call cannot pass."""
+    name = parameter.name
     if getattr(get_origin(hints.get(name)), "_name", None) == "Unpack":  # of typing, or of typing_extensions
         raise SchemaError(
             f"the parameter {name} of {function_name} is an Unpack of a TypedDict; write its keys as parameters, or "
@@ -258,20 +280,6 @@ def _parameter(
             f"{'annotate it with this type alone, as' if is_union else 'make it'} the first parameter of a tool",
             place=place,
         )
-    annotation: Any = _iterable_as_list(hints[name], f"the parameter {name} of {function_name}", place)
-    metadata = getattr(annotation, "__metadata__", ())
-    fields = filter(is_field, (*metadata, parameter.default))
-    written = [
-        *filter(None, [described.get(name)]),
-        *[text for text in metadata if isinstance(text, str)][:1],  # as for LangChain and the Agents SDK
-        *(field.description for field in fields if field.description),
-    ]
-    description = written[-1] if written else None
-    if is_field(parameter.default):  # pydantic fills in the default of the field
-        return Parameter(name, Annotated[annotation, parameter.default], True, None, description)
-    required = parameter.default is inspect.Parameter.empty
-    default = None if required else parameter.default
-    return Parameter(name, annotation, required, default, description)
 
 
 def _without_annotated(annotation: Any) -> Any:

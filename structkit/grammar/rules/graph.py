@@ -138,6 +138,32 @@ def loop_back(name: str, graph: Graph) -> Graph:
 
 def minimal(graph: Graph) -> Graph:
     """Return the smallest deterministic automaton over the symbols, if it is not much larger."""
+    determinized = _determinize(graph)
+    if determinized is None:
+        return graph
+    is_end, table, symbols = determinized
+    blocks = coarsest(is_end, table)
+    names: dict[int, int] = {}
+    for block in blocks:
+        names.setdefault(block, len(names) + (len(names) > 0))
+    result = Graph(len(names) + 1)
+    written: set[int] = set()
+    for row, can_end, block in zip(table, is_end, blocks, strict=True):
+        if block not in written:
+            written.add(block)
+            result.moves += [(names[block], symbols[number], names[blocks[after]]) for number, after in row]
+            if can_end:
+                result.moves.append((names[block], None, 1))
+    return result
+
+
+def _determinize(graph: Graph) -> tuple[list[bool], list[list[tuple[int, int]]], list[Symbol]] | None:
+    """Return a deterministic automaton, or `None` if it is much larger.
+
+    Returns:
+        For each state whether it is an end; the moves of each state, as the number of a symbol and of a state; and the
+        symbols.
+    """
     numbers_of_symbols: dict[Symbol, int] = {}  # the hash of a number takes less time than that of a terminal
     silent: dict[int, list[int]] = {}
     moves: dict[int, list[tuple[int, int]]] = {}
@@ -184,21 +210,8 @@ def minimal(graph: Graph) -> Graph:
         table.append(row)
         size += len(row)
         if len(places) > _MAX_GROWTH * graph.size + 100 or size > _MAX_GROWTH * len(graph.moves) + 1_000:
-            return graph
-    blocks = coarsest([1 in place for place in places], table)
-    names: dict[int, int] = {}
-    for block in blocks:
-        names.setdefault(block, len(names) + (len(names) > 0))
-    symbols = [*numbers_of_symbols]
-    result = Graph(len(names) + 1)
-    written: set[int] = set()
-    for row, place, block in zip(table, places, blocks, strict=True):
-        if block not in written:
-            written.add(block)
-            result.moves += [(names[block], symbols[number], names[blocks[after]]) for number, after in row]
-            if 1 in place:
-                result.moves.append((names[block], None, 1))
-    return result
+            return None
+    return [1 in place for place in places], table, [*numbers_of_symbols]
 
 
 def coarsest(kinds: Iterable[object], moves: Sequence[Iterable[tuple[object, int]]]) -> list[int]:
