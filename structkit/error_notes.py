@@ -130,11 +130,14 @@ def _is_fault(error: BaseException) -> bool:
     return code.co_filename.startswith(_PACKAGE) and not is_raised
 
 
+_SHRINK_SECONDS = 2.0
+"""Time for the search of a smaller schema that fails alike."""
+
+
 def shrink(
     schema: Mapping[str, object],
     run: Callable[[dict[str, object]], object],
     error: BaseException,
-    seconds: float = 2.0,
 ) -> dict[str, object]:
     """Return a part of a JSON Schema that fails at the same place with the same type of error.
 
@@ -145,7 +148,6 @@ def shrink(
         schema: A schema that fails.
         run: Fails for the schema.
         error: The error of the schema.
-        seconds: The time.
 
     >>> def run(schema):
     ...     return 1 / (schema.get("maximum") != 3)
@@ -155,7 +157,7 @@ def shrink(
     ...     shrink({"type": "integer", "minimum": 1, "maximum": 3}, run, error)
     {'maximum': 3}
     """
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + _SHRINK_SECONDS
     smallest, place = dict(schema), _place(error)
 
     def fails_alike(candidate: dict[str, object]) -> bool:

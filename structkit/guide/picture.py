@@ -17,16 +17,16 @@ _MAX_STATES = 5_000
 """States of a rule that are read for a drawing."""
 
 
-def automaton_graph(automaton: Automaton, rule: int = 0) -> Graph:
-    """Return the automaton of a rule, which is built if necessary; chains of states are one edge.
+def automaton_graph(automaton: Automaton) -> Graph:
+    """Return the automaton of the first rule, which is built if necessary; chains of states are one edge.
 
     >>> from structkit.automaton.link import link
     >>> from structkit.targets.targets import read_target
     >>> [edge.label for edge in automaton_graph(link(read_target(bool).rules())).edges]
     ['false', 'true']
     """
-    start = automaton.start_state(rule)
-    first, stop = automaton.state_range(rule)
+    start = automaton.start_state(0)
+    first, stop = automaton.state_range(0)
     last = min(stop, first + _MAX_STATES)
     tables = automaton.tables
     final = frozenset((np.flatnonzero(tables.final[first:last])).tolist())

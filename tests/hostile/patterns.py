@@ -82,8 +82,6 @@ _PATTERNS = {
     "email": r"^([a-zA-Z0-9])(([\-.]|[_]+)?([a-zA-Z0-9]+))*(@){1}[a-z0-9]+[.]{1}(([a-z]{2,3})|([a-z]{2,3}[.]{1}[a-z]{2,3}))$",
 }
 
-_SIDES = 200
-
 
 def _in_schema(pattern: str, **others: object) -> dict[str, object]:
     return {"type": "string", "pattern": pattern, **others}

@@ -19,7 +19,6 @@ class Import:
     module: str
     line: int
     typing_only: bool
-    at_top: bool
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,8 @@ class Source:
             if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
             for node in ast.walk(test)
         }
-        top = {id(node) for node in self.tree.body}
         return [
-            Import(name, node.lineno, id(node) in typing_only, id(node) in top)
+            Import(name, node.lineno, id(node) in typing_only)
             for node in ast.walk(self.tree)
             for name in _imported(node)
         ]

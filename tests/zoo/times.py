@@ -14,7 +14,6 @@ from tests.zoo.specimen import Kind, Specimen
 
 _UTC = dt.timezone.utc
 _LISBON = dt.timezone(dt.timedelta(hours=1))
-_FOUR = uuid.UUID("12345678-1234-4678-9234-567812345678")
 
 
 class Seconds(BaseModel):

@@ -174,7 +174,11 @@ class Calibration:
         return "\n".join(lines)
 
 
-def calibration_error(probabilities: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:
+_ERROR_BINS = 10
+"""Bins of the expected calibration error, as in the papers on it."""
+
+
+def calibration_error(probabilities: Sequence[float], right: Sequence[bool]) -> float:
     """Return the expected calibration error (Naeini et al. 2015; Guo et al. 2017).
 
     Probabilities are sorted into bins of equal width. The error is the mean distance of the mean probability of a bin
@@ -186,8 +190,8 @@ def calibration_error(probabilities: Sequence[float], right: Sequence[bool], bin
     if not len(probabilities):
         return 0.0
     chances, hits = np.array(probabilities), np.array(right, float)
-    at = np.minimum((chances * bins).astype(int), bins - 1)
-    gaps = [abs(float((chances[at == each] - hits[at == each]).sum())) for each in range(bins)]
+    at = np.minimum((chances * _ERROR_BINS).astype(int), _ERROR_BINS - 1)
+    gaps = [abs(float((chances[at == each] - hits[at == each]).sum())) for each in range(_ERROR_BINS)]
     return round(sum(gaps) / len(chances), 12)
 
 

@@ -34,7 +34,6 @@ class Light(BaseModel):
 
 
 ANA = Person(name="Ana", age=34)
-IDS = {'"age':40, '":': 41, ' "age':42, "34": 43, "}": 44, 'Ana': 45, '",': 46, ' "years': 47, '": 3}': 48}  # fmt: skip
 
 
 def event(text: str, ids: Sequence[int] = (), prompt: Sequence[int] = (), **delta: str) -> bytes:
