@@ -26,6 +26,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import StatusCode
 
+from tests.calls import call
 from tests.shared import cases
 
 SECRET = "Zanzibar"
@@ -70,10 +71,6 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spans]:
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: found.provider)
     yield found
     assert all(span.end_time for span in found.ended)
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
 
 
 def visit(city: str) -> str:

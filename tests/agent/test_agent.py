@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BaseModel, field_validator
 import structkit as sk
 from structkit import messages
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from tests.calls import call
 
 
 class Plain(BaseModel):
@@ -51,10 +52,6 @@ def weather(city: str, days: int = 1) -> dict[str, int]:
 
 def fail(text: str) -> str:
     raise KeyError(text)
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
 ANSWER = '{"city": "Porto", "celsius": 18}'

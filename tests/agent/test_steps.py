@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 
 import structkit as sk
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.testing import RandomModel, ScriptedModel
+from tests.calls import call
 from tests.shared import cases
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
 
 
 def add(a: int, b: int = 1) -> int:

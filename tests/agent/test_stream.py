@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, field_validator
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
+from tests.calls import call
 
 
 class Answer(BaseModel):
@@ -32,10 +32,6 @@ def weather(city: str) -> int:
     if city == "nowhere":
         raise sk.ToolError("there is no such city")
     return 18
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
 ANSWER = '{"city": "Porto", "celsius": 18}'

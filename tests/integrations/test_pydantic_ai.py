@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -56,6 +55,7 @@ from pydantic_ai.tools import Tool, ToolDefinition
 
 from structkit.errors import BudgetTooSmall, UnsatisfiableSchema
 from structkit.integrations.pydantic_ai import StructkitModel
+from tests.calls import call
 from tests.shared import cases
 
 
@@ -75,10 +75,6 @@ class Order(BaseModel):
     customer: Person
     sizes: Annotated[list[Literal["S", "M", "L"]], Field(min_length=1, max_length=3)]
     code: Annotated[str, Field(pattern="^[A-Z]{3}-[0-9]{2}$")]
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
 def add(a: int, b: int) -> int:

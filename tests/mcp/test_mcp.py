@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import subprocess
 import sys
@@ -26,6 +25,8 @@ pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not install
 
 from mcp.server import MCPServer, Server
 from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
+
+from tests.calls import call
 
 PROGRAM = str(Path(__file__).with_name("mcp_server.py"))
 COMMAND = [sys.executable, PROGRAM]
@@ -70,10 +71,6 @@ def http() -> Iterator[Connection]:
 @pytest.fixture(params=["stdio", "http"])
 def server(request: pytest.FixtureRequest) -> Connection:
     return cast("Connection", request.getfixturevalue(request.param))
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
 def agent_of(server: Connection, *texts: str, **changes: Any) -> sk.Agent[str]:

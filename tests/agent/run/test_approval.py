@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,6 +14,7 @@ from pydantic import AfterValidator
 
 import structkit as sk
 from structkit.testing import ScriptedModel
+from tests.calls import call
 from tests.shared import ROOT
 
 PAID: list[float] = []
@@ -35,10 +35,6 @@ def careful(context: sk.Context[None], euros: float) -> str:
 
 def balance() -> int:
     return 500
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
 
 
 def agent(*replies: str, max_parallel_calls: int = 1) -> sk.Agent[str]:

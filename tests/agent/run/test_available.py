@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from structkit.agent.formats.step import AvailableTool
 from structkit.agent.run.config import PromptHeader
 from structkit.messages import User
 from structkit.testing import RandomModel, ScriptedModel
+from tests.calls import call
 
 
 def look(table: str) -> str:
@@ -34,10 +34,6 @@ def is_admin(context: sk.Context[str]) -> bool:
 async def is_admin_async(context: sk.Context[str]) -> bool:
     await asyncio.sleep(0)
     return context.deps == "admin"
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
 
 
 def stepped(name: str, steps: set[int]) -> sk.Tool[..., str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -16,11 +15,8 @@ from pydantic import AfterValidator, BaseModel, Field
 import structkit as sk
 from structkit.agent.run.budget import RunBudget
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
+from tests.calls import call
 from tests.shared import cases
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
 
 
 def computed(usage: Any) -> int:

@@ -18,10 +18,7 @@ from structkit import messages
 from structkit.agent.run.actions import AwaitValue
 from structkit.agent.run.execute import _await_value
 from structkit.testing import ScriptedModel
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
+from tests.calls import call
 
 
 def agent_of(*tools: Any, script: list[str], strict: bool = True, **options: Any) -> sk.Agent[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field
 import structkit as sk
 from structkit import messages
 from structkit.testing import ScriptedModel
+from tests.calls import call
 
 MADE: list[tuple[str, object]] = []
 
@@ -62,10 +62,6 @@ def agent(model: Any, **changes: Any) -> sk.Agent[str]:
         sk.Tool(function=fetch, name="fetch", schema=URL, requires_approval=True),
     ]
     return sk.Agent(model, tools, output_type=str, retries=0, **{**LIMITS, **changes})
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
 
 
 SCRIPTS = [

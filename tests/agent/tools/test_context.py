@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,10 +9,7 @@ import pytest
 
 import structkit as sk
 from structkit.testing import ScriptedModel
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
+from tests.calls import call
 
 
 @dataclass

@@ -12,10 +12,7 @@ import pytest
 import structkit as sk
 from structkit import messages
 from structkit.testing import ScriptedModel
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
+from tests.calls import call
 
 
 def outputs(tool: Any, *calls: str) -> list[object]:

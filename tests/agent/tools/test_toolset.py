@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import pytest
 
 import structkit as sk
 from structkit.testing import ScriptedModel
+from tests.calls import call
 
 
 def read(table: str) -> str:
@@ -25,10 +25,6 @@ DATABASE = sk.Toolset([read, sk.tool(drop, max_calls=1)])
 
 def names(tools: sk.Toolset) -> list[str]:
     return [tool.name for tool in tools]
-
-
-def call(name: str, /, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
 
 
 def test_each_method_returns_a_new_toolset() -> None:
