@@ -446,4 +446,4 @@ class ModelError(GenerationError):
 
 
 class ScriptError(ModelError):
-    """A `structkit.testing.ScriptedModel` has a reply that the target does not allow, or replies that nobody used."""
+    """A `structkit.testing.ScriptedModel` has a reply that the target does not allow, or unused replies."""

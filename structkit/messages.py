@@ -97,7 +97,7 @@ class Output(_Part):
 
     failed: bool = False
     note: str = ""
-    """A note for the model's next step, such as that a tool is no longer available."""
+    """A note for the model's next step, such as that a tool is not available."""
 
     kind: Literal["output"] = "output"
 

@@ -285,7 +285,7 @@ class IncrementalParser:
                     pending.append(owner)
 
     def _forget(self) -> None:
-        """Forget the callers of rules that are not open."""
+        """Remove the callers of rules that are not open."""
         found: dict[Origin, dict[Item, History]] = {}
         for origin, item, history in self._calls():
             found.setdefault(origin, {})[item] = history

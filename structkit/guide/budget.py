@@ -435,7 +435,7 @@ class Budgets:
                     mask[token >> 5] &= ~np.uint32(1 << (token & 31))
             if state.completion and len(state.completion) <= remaining + 1:
                 mask[state.completion[0] >> 5] |= np.uint32(1 << (state.completion[0] & 31))
-            if not (has_completion or mask.any()):  # no completion was found: only the estimate is left
+            if not (has_completion or mask.any()):  # no completion was found, so the estimate decides
                 mask = mask_of(state, self.index) & self._budget_mask(state, remaining)
         return mask
 

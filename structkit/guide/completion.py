@@ -38,7 +38,7 @@ _MAX_TOKENIZED_BYTES = 20_000
 _NO_TOKENS: NDArray[np.int64] = np.empty(0, np.int64)
 
 _MAX_KNOWN = 512
-"""Answers that are kept: the rows of a batch come to the same states, each of which takes up to 10 ms to search."""
+"""Number of cached answers: the rows of a batch reach the same states, and a search from one takes up to 10 ms."""
 
 _CAPACITY = 1 << 14
 """Initial capacity for interned frames, so that few searches have to begin again."""

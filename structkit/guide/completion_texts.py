@@ -34,7 +34,7 @@ def texts_after(alike: State, successor: State, index: Index) -> Set[bytes] | No
     and repeats none if those that differ are not among the texts that it adds.
 
     Args:
-        alike: The state with the completion.
+        alike: The state that has the completion.
         successor: The state after the other token.
         index: The masks.
 

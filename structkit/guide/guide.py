@@ -189,7 +189,7 @@ class Guide(Shared):
 
     @property
     def needs_recompiling(self) -> bool:
-        """Whether a cache compiles the target anew: texts made too many rules, or the others cannot be built."""
+        """Whether a cache compiles the target again: texts made too many rules, or the others cannot be built."""
         is_overgrown = self.automaton.is_unbounded and self.automaton.tables.nbytes > _MAX_GROWN
         return is_overgrown or self.automaton.is_broken
 

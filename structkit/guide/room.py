@@ -1,8 +1,8 @@
 """Whether the margin of a token distance is enough for every distinct text to differ from all texts seen before.
 
 A token distance counts `DISTINCT_MARGIN` tokens more for each distinct text. Where a state leads to itself on n bytes,
-the shortest text through it becomes n ** k texts with k more bytes, each of which is at most one more token. If there
-are more of them than texts to differ from, the distance is an upper bound.
+the shortest text through it becomes n ** k texts with k more bytes, and each byte is at most one more token. If these
+are more than the texts to differ from, the distance is an upper bound.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def labelled_bound(
 
 
 def _ways(automaton: Automaton, distances: NDArray[np.int32], frame: Frame) -> list[tuple[int, list[Frame]]]:
-    """Return the tokens to each end of the rule of a frame, and the frames of which one follows."""
+    """Return the tokens to each end of the rule of a frame, and the frames that can follow there."""
     below = return_frames(frame)
     labels = range(len(distances) - 2)
     ends = [(label, distances.item(2 + label, frame.state)) for label in labels]

@@ -68,7 +68,7 @@ class Index:
         automaton: The language.
         vocabulary: The tokens.
         disk_key: Where the index is stored; `None` if the disk cache is not used.
-        guide_file: The contents of that file, of which the automaton is made; `None` if there is no file.
+        guide_file: The contents of that file, from which the automaton is made; `None` if there is no file.
 
     Attributes:
         reader: Reads texts against the automaton.

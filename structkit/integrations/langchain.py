@@ -142,7 +142,7 @@ class ChatStructkit(BaseChatModel):
         Args:
             schema: What `structkit.extract` takes: a class, another type, or a JSON Schema as a dict.
             include_raw: Whether the output is a dict with `raw`, `parsed` and `parsing_error`, as LangChain documents
-                it. An error of the validators that is left after all retries is then a value, and raised otherwise.
+                it. An error of the validators after the last retry is then a value, and raised otherwise.
             **kwargs: Options of the call. `method` and `strict` have no effect: every value obeys the schema.
         """
         options = {name: value for name, value in kwargs.items() if name not in ("method", "strict")}

@@ -188,7 +188,7 @@ class _Lowering:
 
     @cached_property
     def with_multiple_spellings(self) -> set[str]:
-        """The definitions of which some value has more than one spelling."""
+        """The definitions that have a value with more than one spelling."""
         any_order = self.order == "any"
         return with_multiple_spellings(
             self.definitions, self.uses, any_order=any_order, shared_keys=self.shared_keys

@@ -20,7 +20,7 @@ MAX_REPETITIONS = 64
 """Largest count of items of a small array."""
 
 MAY_BE_LARGE = frozenset({Const, Object, Array, Union, Integer, Number})
-"""The types of schemas of which `is_small` says whether they are small; all others are."""
+"""The types of schemas that `is_small` examines; schemas of other types are small."""
 
 
 def are_short(texts: Sequence[LiteralText]) -> bool:

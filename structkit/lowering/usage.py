@@ -93,7 +93,7 @@ def with_multiple_spellings(
     any_order: bool,
     shared_keys: Container[str],
 ) -> set[str]:
-    """Return the definitions of a JSON Schema of which some value has more than one spelling.
+    """Return the definitions of a JSON Schema that have a value with more than one spelling.
 
     Examples are 1 and 1.0, a datetime with different offsets, additional keys in any order, and keys that other objects
     declare in another order. With `any_order`, declared keys can also be in any order.

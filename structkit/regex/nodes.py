@@ -267,7 +267,7 @@ class Rules:
         unenforced: The keywords and validators that are checked after decoding.
         lazy: Rules with provably small automata, which are therefore built on their first call. With `LazyRules` the
             set grows during decoding.
-        narrowed: The terminals of a grammar, or the places of a schema, of which texts are left out, because the rules
+        narrowed: The terminals of a grammar, or the places of a schema, that lack texts, because the rules
             would be too large with them.
     """
 

@@ -125,7 +125,7 @@ class EventStream(Response):
         first: The first event, or events.
         rest: The others; the generator is closed in any case.
         config: The settings of the server.
-        seconds: The time that is left.
+        seconds: The remaining time.
         params: See `api_error_of`.
         failure: Returns the last events of a stream that fails.
     """

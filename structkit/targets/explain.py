@@ -264,7 +264,7 @@ def _rows(
 
 
 def _with_narrowing(row: KeywordRow, narrowed: Collection[str]) -> KeywordRow:
-    """Return the row of a `oneOf` with what is left out of it."""
+    """Return the row of a `oneOf` that lacks some of its objects."""
     if row.keyword != "oneOf" or row.how != "enforced" or row.path not in narrowed:
         return row
     return replace(row, reason=_NARROWED)

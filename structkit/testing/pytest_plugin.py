@@ -67,7 +67,7 @@ def structkit_model(request: pytest.FixtureRequest) -> Iterator[MakeModel]:
     """Return a function that creates models without weights.
 
     `structkit_model(["a reply", ...])` returns a `structkit.testing.ScriptedModel` that writes the replies in order. A
-    reply that the target does not allow, and at the end of a passed test a reply that nobody used, is an error.
+    reply that the target does not allow, and at the end of a passed test an unused reply, is an error.
     `structkit_model(seed=0)` returns a `structkit.testing.RandomModel` that writes random values of the type.
     """
     from structkit.models.scripted import RandomModel, ScriptedModel

@@ -68,10 +68,10 @@ def check_refusals(
         refused: The refused outputs so far, each with the message for the model.
         refusal: The error of the last one.
         config: The configuration of the agent.
-        is_last: Whether no step is left. With `on_limit="raise"` the next step raises the error of the limit.
+        is_last: Whether no step follows. With `on_limit="raise"` the next step raises the error of the limit.
 
     Raises:
-        OutputValidationError: No retry is left.
+        OutputValidationError: All retries failed.
     """
     used = len(refused) > config.settings.retries
     if not (used or (is_last and config.on_limit == "answer")):

@@ -358,7 +358,7 @@ class Run(RunProgress):
     def _append_results(
         self, results: Sequence[Output], denied: Collection[str] = ()
     ) -> Generator[Action, object, None]:
-        """Append outputs, with a note about tools that can no longer be called."""
+        """Append outputs, with a note about tools that the next step cannot call."""
         begun = len(self.messages)
         self.messages += results
         self._check_time()

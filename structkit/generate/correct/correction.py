@@ -1,4 +1,4 @@
-"""The correction flow: one answer of a text model, from replies of which each continues the accepted text.
+"""The correction flow: one answer of a text model, from replies that each continue the accepted text.
 
 The flow is a generator that yields what it needs (`effects.py`) and is sent the pieces of replies, so that it does no
 input or output itself.
@@ -283,7 +283,7 @@ class Correction:
         return None
 
     def meant(self, reply: bytes, choices: Sequence[str]) -> bytes:
-        """Return what a reply means of which no byte can follow; empty if it means nothing."""
+        """Return the text that a reply means although none of its bytes can follow; empty if it means none."""
         if choices:
             return named_choice(reply, choices)
         is_at_end = bool(self.drafts) and self.drafts[-1].end == "ended" and not reply.strip()
@@ -328,7 +328,7 @@ class Correction:
             return (reply, bytearray()) if end == "ended" else (bytearray(), reply)
         rest_start = max(reading.start, reading.position - cut)
         while reply[rest_start : rest_start + 1] and reply[rest_start] & 0xC0 == 0x80:
-            rest_start -= 1  # the character of which only the first bytes can follow
+            rest_start -= 1  # only the first bytes of this character can follow
         return reply[: min(reading.begin, rest_start)], reply[rest_start:]
 
     def offer(self) -> Continuations:

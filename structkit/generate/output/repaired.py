@@ -32,10 +32,10 @@ class Repaired:
     """Why validators rejected that text."""
 
     now: str | None
-    """The text that stands now; `None` if the answer no longer has a value at the path."""
+    """The text in the answer; `None` if the answer has no value at the path."""
 
     probability: float | None
-    """The probability under the model of the text that stands now, or of the smallest value around its place. The mask
+    """The probability under the model of the text in the answer, or of the smallest value around its place. The mask
     and the bans of rejected texts do not change it. `None` without `confidence`."""
 
 

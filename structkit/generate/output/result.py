@@ -226,7 +226,7 @@ class Result(Generic[T_co]):
 def value_of(result: Result[T_co]) -> T_co:
     """Return the value of a result for a caller that does not see the result.
 
-    Such a caller sees no `finish_reason`, so a value that the budget shortened is logged as a warning.
+    Such a caller gets no `finish_reason`, so a value that the budget shortened is logged as a warning.
     """
     if result.finish_reason == "budget":
         _log.warning(

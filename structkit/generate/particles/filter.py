@@ -340,7 +340,7 @@ class _Filter:
 
 
 def no_particles(particles: Particles, name: str) -> GenerationError:
-    """Return the error for particles of which none has a weight.
+    """Return the error for particles that all have weight 0.
 
     Args:
         particles: The particles.

@@ -117,7 +117,7 @@ def resample(
 
 
 def _relative(log_weights: Sequence[float]) -> NDArray[np.float64]:
-    """Return weights of which the largest is 1; all 0 if all are."""
+    """Return weights scaled so that the largest is 1; all 0 if all are."""
     exact = np.array(log_weights, np.float64)
     top = exact.max(initial=-np.inf)
     return np.zeros(len(exact)) if top == -np.inf else np.exp(exact - top)

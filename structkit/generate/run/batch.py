@@ -212,7 +212,7 @@ def run_as_completed(
         yield from _outcomes(requests, model, settings, batch, cancelled, location, length, window)
         return
     with ResultFile(batch.results_file) as file:
-        # What is at the start of the file need not wait for anything; the rest is found as prompts are read.
+        # Answers at the start of the file are available at once; the others are found while prompts are read.
         for request in requests:
             if not file.has(request):
                 requests = chain([request], requests)

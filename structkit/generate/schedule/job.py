@@ -83,7 +83,7 @@ class Job(Generic[R]):
 
     @property
     def is_dead(self) -> bool:
-        """Whether nobody waits for the flows."""
+        """Whether the caller cancelled the flows."""
         return self._is_closed or (self.cancelled is not None and self.cancelled.is_set())
 
     def has_news(self) -> bool:
@@ -96,7 +96,7 @@ class Job(Generic[R]):
         return self._open > 0
 
     def close(self) -> None:
-        """Declare that nobody waits for the flows."""
+        """Cancel the flows."""
         self._is_closed = True
         for row in self.asked:
             row.flow.close()

@@ -105,7 +105,7 @@ class Rows:
             self._report()
 
     def drop_dead(self) -> None:
-        """Remove the rows of jobs for which nobody waits."""
+        """Remove the rows of cancelled jobs."""
         self._take_submitted()
         if not any(row.job.is_dead for rows in (self.active, self._waiting) for row in rows):
             return
@@ -201,7 +201,7 @@ class Rows:
             return
         sources = self._sources()
         source: Start | None = None
-        known = 0  # the number of first tokens that need not be read in any case
+        known = 0  # this number of first tokens is never read
         if sources:
             at, known = nearest_source(common_prefix([row.all_ids for row in rest]), sources)
             source = (*sources[at][1:], known) if known else None

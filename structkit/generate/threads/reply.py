@@ -1,4 +1,4 @@
-"""Replies of a text model, each read in a thread of its own, so that a model that hangs is left to itself."""
+"""Replies of a text model, each read in a thread of its own, so that a model that hangs blocks no caller."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Reply:
 
         Raises:
             ModelError: The model failed.
-            TimeoutError: The reply takes too long; the model is left to itself.
+            TimeoutError: The reply takes too long; the model is not interrupted.
             InterruptedError: The caller cancelled.
             BaseException: The model raised one that is no `Exception`, such as `SystemExit`.
         """
@@ -161,7 +161,7 @@ class Reply:
                     return
                 self._made.put(piece)
         finally:
-            with suppress(Exception):  # nobody waits for the reply
+            with suppress(Exception):  # the caller does not wait for the reply
                 self._close(self._pieces)
 
     def _next_of(self, pieces: Iterator[str] | AsyncIterator[str]) -> str | None:

@@ -17,7 +17,7 @@ class GrammarFinding:
     """Something in a Lark grammar that its author may not expect.
 
     Attributes:
-        kind: `"narrowed"`, a terminal of which texts are left out, because the rules would exceed `Limits.work` with
+        kind: `"narrowed"`, a terminal without some of its texts, because the rules would exceed `Limits.work` with
             them; `"conflict"`, a rule that the LALR parser does not end before a terminal, though it could; `"hidden
             terminal"`, a terminal that the lexer never finds; `"keyword"`, a text of a terminal that the lexer reads as
             a keyword; `"lexer"`, a text for which the contextual lexer and the basic one differ; `"no text"`, a rule

@@ -71,7 +71,7 @@ def findings_of(grammar: LarkGrammar, narrowed: Iterable[str]) -> tuple[GrammarF
 
     Args:
         grammar: The grammar.
-        narrowed: The terminals of which texts are left out.
+        narrowed: The terminals that lack some of their texts.
     """
     search = _Search(grammar)
     found = [*(search.finding("narrowed", name, NARROWED) for name in narrowed), *search.findings()]

@@ -54,7 +54,7 @@ def words_by_start(
 def hiding(
     automaton: TerminalAutomaton, above: Mapping[str, TerminalAutomaton], budget: Budget
 ) -> list[str] | None:
-    """Return terminals of which one matches at the start of each word of a terminal; `None` if some word is left.
+    """Return terminals such that one matches at the start of each word of a terminal; `None` if there are none.
 
     A terminal that looks behind its text counts as one that does not match, and one that looks ahead as one that
     matches if nothing is open: what is returned is certain, `None` is not.

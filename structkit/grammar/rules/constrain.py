@@ -60,7 +60,7 @@ def constrain_tokens(
     *,
     labelled: bool = True,
 ) -> tuple[Variants, tuple[str, ...]]:
-    """Return rules whose tokens are those of a lexer, and the terminals of which they lack texts.
+    """Return rules whose tokens are those of a lexer, and the terminals that lack texts in them.
 
     Texts with requirements that may last are left out where the rules are too large with them; see `_RESERVE`.
 

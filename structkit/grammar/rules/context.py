@@ -71,9 +71,9 @@ class Context(NamedTuple):
     """Open requirements, and the progress of the lookbehinds.
 
     Attributes:
-        never: Threads of which none may match.
+        never: Threads that may not match.
         looks: Lookaheads.
-        must: Threads of which one must match.
+        must: Threads, at least one of which must match.
         behind: The progress of the lookbehinds of each terminal that depends on the text before it; empty where
             something else keeps it.
         lexer: The class of the lexer; see `structkit.grammar.rules.lexing`.

@@ -19,7 +19,7 @@ from structkit.regex.pattern.threads import State, TerminalAutomaton, Threads, n
 __all__ = ["TokenReader", "is_wide"]
 
 _WIDE = 16
-"""ASCII characters on which a state of a token is left, so that the token is a rule of its own."""
+"""Minimum number of ASCII characters that leave a state of a token, so that the token is a rule of its own."""
 
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 60, 8
 """The work of a class of characters with which a state of a terminal is left, and of each thread there; see
@@ -29,7 +29,7 @@ _STEPS_PER_PLACE, _STEPS_PER_MOVE = 80, 25
 """The work of a state of a terminal with what is multiplied with it, and of each move."""
 
 _STEPS_PER_COPY = 10
-"""The work of a move of a token for each way in which the token can end, of which each has an automaton."""
+"""The work of a move of a token for each way in which the token can end; each of these ways has an automaton."""
 
 _Moves: TypeAlias = "Sequence[tuple[CharClass, int]]"
 """Characters, and the number of the state after them."""

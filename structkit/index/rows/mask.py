@@ -93,7 +93,7 @@ class Mask:
 
 
 def sparse_mask(words: NDArray[np.int64], values: NDArray[np.uint32], size: int) -> Mask:
-    """Return a mask of `size` words, of which some are set."""
+    """Return a mask of `size` words from the words that are not 0."""
     if len(words) <= MAX_SPARSE_WORDS:
         return Mask(None, words, values)
     bits = np.zeros(size, np.uint32)

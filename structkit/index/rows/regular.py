@@ -32,7 +32,7 @@ _MAX_SHARED_STATES = 64
 """States of a part of a rule whose row is shared by all rules that have such a part."""
 
 _LAST = 16
-"""States of a larger rule, those walked last, of which it is known where their tokens lead."""
+"""Number of states of a larger rule, those walked last, whose tokens and states after them are cached."""
 
 _NO_STATES = np.empty(0, bool)
 

@@ -25,7 +25,7 @@ _MAX_UNSAVED = 256
 """Maximum number of rows that wait to be saved; further rows are not saved."""
 
 _MAX_OWNERS = 100_000
-"""Maximum number of rules of which it is remembered that their file was read."""
+"""Maximum number of rules that are recorded as read from their file."""
 
 _LAYOUT: store.ArrayLayout = {
     "rows": ("int32", 2),
@@ -56,7 +56,7 @@ class RowFiles:
         self._rows = rows
         self._max_bytes = max_bytes
         self._read: set[bytes] = set()
-        # A counted state has a row for each count, of which only the first takes long.
+        # A counted state has a row for each count, and only the first takes long.
         self._slow_states: set[tuple[bytes, int]] = set()
         self._unsaved: dict[SharedKey, Row] = {}
 

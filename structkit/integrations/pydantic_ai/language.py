@@ -127,7 +127,7 @@ def read_language(parameters: ModelRequestParameters, settings: ModelSettings) -
 
     Args:
         parameters: The parameters, as `Model.prepare_request` returns them.
-        settings: The settings, of which `tool_choice` restricts the language.
+        settings: The settings; `tool_choice` restricts the language.
 
     Raises:
         UserError: `tool_choice` names an unknown tool.

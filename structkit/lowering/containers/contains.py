@@ -193,7 +193,7 @@ def _counted_parts(
     path: str,
     started: bool,
 ) -> Node:
-    """Return the lists of parts of which each leads from one state to another.
+    """Return the lists whose parts each lead from one state to another.
 
     Args:
         start: The state before the first part.

@@ -186,7 +186,7 @@ def _zeros(min_digits: int, max_digits: int | None) -> Node:
 
 
 def _not_zero(places: int | None) -> Node:
-    """Return digits of which at least one is not 0."""
+    """Return digits that are not all 0."""
     significant = char_class([(0x31, 0x39)])
     if places is None:
         return seq(Repeat(LiteralText("0")), significant, digits(0, None))

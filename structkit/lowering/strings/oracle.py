@@ -176,7 +176,7 @@ def _needs_source(node: String) -> bool:
 
 @lru_cache(maxsize=64)
 def _forbidden(node: String) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the texts that a node forbids one by one, of which there can be thousands, and its other patterns."""
+    """Return the texts that a node forbids one by one (there can be thousands), and its other patterns."""
     texts = [literal_text(pattern) for pattern in node.forbidden]
     others = (pattern for pattern, text in zip(node.forbidden, texts, strict=True) if text is None)
     return frozenset(text for text in texts if text is not None), tuple(others)

@@ -171,7 +171,7 @@ class _GeminiClient(HostedClient):
         feedback = event.prompt_feedback
         if feedback is not None and feedback.block_reason is not None:
             return ReplyPart(refusal=f"Gemini blocks the prompt ({_name(feedback.block_reason)})")
-        # `candidate_count` can ask for several answers, of which the first is read.
+        # `candidate_count` can ask for several answers; only the first is read.
         candidate = next((each for each in event.candidates or () if not each.index), None)
         if candidate is None:
             return ReplyPart()

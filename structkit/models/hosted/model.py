@@ -215,7 +215,7 @@ def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:
 def client_timeout(own: object, timeout: float) -> float | None:
     """Return the timeout that a request gets; `None` if that of the client is as short.
 
-    A request that nobody waits for ends with it.
+    It ends a request whose caller has stopped waiting.
 
     Args:
         own: The timeout of the client: seconds, or an object with a `read` timeout.

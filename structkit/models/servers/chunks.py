@@ -1,4 +1,4 @@
-"""What the objects of a reply say, each of which has a part of it."""
+"""The contents of the objects of a reply; each object has a part of the reply."""
 
 from __future__ import annotations
 

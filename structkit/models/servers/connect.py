@@ -67,7 +67,7 @@ def connect(
         constrain: Whether the server gets the target in a notation that it is known to enforce; or the notation that it
             gets in any case: `"grammar"`, `"regex"` or `"json_schema"`.
         options: Fields of each request, such as `{"temperature": 0}`. With `{"logprobs": True, "top_logprobs": 20}`
-            any server can name likely tokens, of which a correction takes one that can follow.
+            any server can name likely tokens, and a correction takes one that can follow.
         headers: Headers of each request; their values are as secret as the key.
         timeout: Maximum number of seconds of one reply, with all tries.
         max_calls: Maximum number of replies for one value.

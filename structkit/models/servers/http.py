@@ -92,7 +92,7 @@ class HttpClient:
 
         Args:
             work: A function that sends a request.
-            seconds: Seconds after which nobody waits for the work.
+            seconds: Seconds after which the caller stops waiting for the work.
             interrupt: If set, there is no further try.
 
         Raises:
@@ -140,7 +140,7 @@ class HttpClient:
             path: The path below the base.
             body: The request.
             secrets: The texts of the request that no error may show.
-            seconds: Seconds after which nobody waits for the reply.
+            seconds: Seconds after which the caller stops waiting for the reply.
             interrupt: Ends the request from another thread.
 
         Raises:
@@ -162,7 +162,7 @@ class HttpClient:
             return _parse(self._read(response))
 
     def _within(self, seconds: float | None) -> float:
-        """Return the seconds of a request, for which somebody waits some seconds."""
+        """Return the timeout of a request whose caller waits some seconds."""
         return self._timeout if seconds is None else min(seconds, self._timeout)
 
     @contextmanager

@@ -72,7 +72,7 @@ class ServerModel(RemoteModel):
         self._prompts = TokenPrompts()
 
     def close(self) -> None:
-        """Close the connections. They also close when the model is not referenced any more."""
+        """Close the connections. They also close when the model is garbage-collected."""
         self._client.close()
 
     def request(self, request: TextRequest) -> CancellablePieces:

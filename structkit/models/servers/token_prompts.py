@@ -24,7 +24,7 @@ class ReadTokens:
         text: The start of the answer in the request.
         ids: The tokens of the prompt and this start; empty if the server did not return them.
         pieces: The texts of the reply with their tokens, in order.
-        pending: Tokens of which no text has arrived: a part of a character.
+        pending: Tokens whose text has not arrived, because they are a part of a character.
     """
 
     text: str

@@ -51,7 +51,7 @@ def from_function(
         chat: Whether the function takes messages such as `{"role": "user", "content": "..."}` instead of a text.
         continues: Whether the function continues the start of an answer: a text that ends inside the answer, or a last
             message of the assistant. Otherwise the function reads the start of the answer as part of the question.
-        timeout: Maximum number of seconds of one reply. A function that does not return in time is left to itself.
+        timeout: Maximum number of seconds of one reply. A function that does not return in time is not interrupted.
         max_calls: Maximum number of calls for one value.
         context_length: Maximum number of bytes of a prompt and its answer, since a text does not show its tokens; in
             English a token has three to four bytes. With it, a prompt that is too long is an error before the first

@@ -52,7 +52,7 @@ class TextRequest:
         constraint: What can follow the prefix, in a notation that the model enforces; `None` if there is none.
         says_choices: Whether the prompt lists the choices. Where the constraint has them, the prompt stays as it was,
             so that a prefix cache has it.
-        seconds: Seconds after which nobody waits for the reply; `None` if they are not known.
+        seconds: Seconds after which the caller stops waiting for the reply; `None` if they are not known.
     """
 
     prompt: str | tuple[Message, ...]

@@ -115,7 +115,7 @@ def load_transformers(
 def _freeze_garbage_collector() -> None:
     """Exempt the objects that exist from garbage collection, unless a caller or an earlier load froze objects.
 
-    The end of the process undoes it: nanobind, which triton uses, reports each object that is left as a leak.
+    The end of the process undoes it: nanobind, which triton uses, reports each object that remains as a leak.
     """
     if not gc.get_freeze_count():
         gc.collect()  # what is garbage already would never be freed

@@ -175,7 +175,7 @@ class _Reader:
                 stack[-1].options.append([])
                 position += 1
                 continue
-            elif items and (found := _QUANTIFIER.match(pattern, position)):  # or what looks like one
+            elif items and (found := _QUANTIFIER.match(pattern, position)):  # or a text that looks like one
                 last = items[-1]
                 if isinstance(last, str):
                     items[-1] = last + found[0]

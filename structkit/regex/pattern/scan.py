@@ -1,4 +1,4 @@
-"""A scanner that replaces what is between groups by placeholders, so that only the structure is left to parse.
+"""A scanner that replaces the text between groups by placeholders, so that only the structure remains to parse.
 
 Each sequence of literals, classes, escapes and anchors, with their quantifiers, becomes one private-use character. The
 rest are groups, their quantifiers and `|`: the part of the syntax that is the same in all regex engines.

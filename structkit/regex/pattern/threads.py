@@ -148,7 +148,7 @@ class Threads:
         """Return the state of the empty text.
 
         Args:
-            behind: The progress of the lookbehinds in the text before; by default there is no such text.
+            behind: The progress of the lookbehinds in the text before; by default there is no text before.
         """
         if behind is None:
             behind = tuple(self._entries[start] for start in self.program.lookbehinds)

@@ -125,7 +125,7 @@ def possible_texts(branches: Sequence[Schema], strings: String, oracle: StringOr
 
 
 _NO_STRINGS = frozenset({Null, Boolean, Integer, Number, Array, Object, Combined, Const})
-"""Nodes other than constants without strings, and constants, of which the texts are compared."""
+"""Nodes other than constants without strings, and constants whose texts are compared."""
 
 
 def _is_text(node: Schema) -> bool:

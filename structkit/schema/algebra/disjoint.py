@@ -181,7 +181,7 @@ def _compatible(
     return [
         branch
         for branch in branches
-        # The type of a constant, of which there can be thousands, decides without a call.
+        # There can be thousands of constants; the type of one decides without a call.
         if (type(branch) is not Const or kind is Const or kind in _TYPES_OF.get(branch.text[0], _NUMBERS))
         and may_intersect(branch, part, oracle)
     ]

@@ -134,7 +134,7 @@ class Intersector:
         return self._intersect(tuple(nodes), path, Compared())
 
     def _intersect(self, nodes: tuple[Schema, ...], path: SchemaPath, compared: Compared) -> Schema:
-        """Return the values in all nodes, of which some unions were compared with other nodes before."""
+        """Return the values in all nodes; some of their unions were compared with other nodes before."""
         if len(nodes) == 1:
             return nodes[0]
         note = next((node.note for node in nodes if node.note is not None), None)

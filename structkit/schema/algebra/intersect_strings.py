@@ -83,7 +83,7 @@ def intersect_strings(left: String, right: String, path: SchemaPath) -> String:
     """Return the strings in both nodes: the narrower lengths, all patterns, and all formats.
 
     Raises:
-        UnsupportedKeyword: The nodes have two different formats of which one is of the values of a Python type, or two
+        UnsupportedKeyword: The nodes have two different formats, one of them for values of a Python type, or two
             different contents.
     """
     formats = left.formats if left.formats == right.formats else _both_formats(left, right)
@@ -128,7 +128,7 @@ _NARROWER = {
     "iri-reference": ("uri", "iri", "uri-reference"),
     "idn-email": ("email",),
 }
-"""Formats of which every string has another format."""
+"""Formats whose strings all have another format too."""
 
 
 def literal_pattern(text: str) -> str:

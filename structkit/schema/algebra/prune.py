@@ -370,7 +370,7 @@ def _clean_parts(node: Schema, clean: Callable[[Schema], Schema], definitions: D
             inner = clean(content)
             return inner if isinstance(inner, Never) else replace(node, content=inner)
         case Array(repeats_item=True):
-            # A part of the language is left out here, where nothing is subtracted from another part any more.
+            # A part of the language is left out here, where nothing more is subtracted from another part.
             return Never("arrays that must repeat an item are not generated")
         case Array():
             bounded = array(in_array(node, clean))

@@ -133,7 +133,7 @@ def _are_excluded(
 
 
 _MAX_TRIED = 1000
-"""Maximum length of a range of which each number is tried."""
+"""Maximum length of a range whose numbers are tried one by one."""
 
 
 def _first_integer(low: Bound | None) -> int | None:

@@ -402,7 +402,7 @@ class Document:
         bounded_numbers: Whether the numbers of a JSON Schema are bounded, too.
         unenforced: The keywords and validators that are checked after decoding.
         integral_floats: Whether an integer of a JSON Schema can also be written as 1.0, which draft 4 does not allow.
-        narrowed: The places of each `oneOf` of which objects are left out, because they would have too many
+        narrowed: The places of each `oneOf` that lacks some of its objects, because they would have too many
             combinations.
     """
 

@@ -181,7 +181,7 @@ class ProductStates:
         )
 
     def _split(self, state: State) -> Iterator[tuple[_Part, State]]:
-        """Iterate over the parts of which something must follow, and their states."""
+        """Iterate over the parts that are not complete, and their states."""
         formulas: list[list[Formula]] = [[] for _ in self._parts]
         for formula in () if state.formula is None or not self._part_of else _conjuncts(state.formula):
             formulas[self._part_of[next(_each(formula.within))]].append(formula)
@@ -251,7 +251,7 @@ def _each(conditions: int) -> Iterator[int]:
 
 
 def _conjuncts(formula: Formula) -> tuple[Formula, ...]:
-    """Return the parts of a formula of which all must hold."""
+    """Return the parts of a formula that must all hold."""
     count = formula.conditions.bit_count() + len(formula.parts)
     return formula.parts if formula.min_count == count and not formula.conditions else (formula,)
 

@@ -94,7 +94,7 @@ class Combining(Protocol):
 
 
 def dependent(raw: Mapping[str, object], others: Schema, path: SchemaPath, parser: Combining) -> Schema:
-    """Return the values of `others` that meet the keywords of which the entries depend on a key."""
+    """Return the values of `others` that meet the keywords whose entries depend on a key."""
     chosen: list[Schema] = []
     for condition, met in _conditions(raw, path, parser.parse):
         option = _choose(condition, met, Anything(), path, parser)

@@ -158,7 +158,7 @@ class _Choice:
         return narrow(self.path.text, ("narrowed", *key), stem, union_, union(parts), exact)
 
     def _objects(self, node: Schema, find: Callable[[str], Schema | None]) -> list[Object] | None:
-        """Return the objects of which a node is the union; `None` if it has other parts, or is not known."""
+        """Return the objects whose union a node is; `None` if it has other parts, or is not known."""
         if isinstance(node, Ref):
             known = None if node.name in self.open_names else find(node.name)
             if known is None:

@@ -191,7 +191,7 @@ class _Parser:
 
     @property
     def narrowed(self) -> tuple[str, ...]:
-        """The places of each `oneOf` of which objects are left out."""
+        """The places of each `oneOf` without some of its objects."""
         return tuple(self._definitions.narrowed_paths)
 
     def run(self) -> tuple[Ref, dict[str, Schema], list[str]]:
@@ -414,7 +414,7 @@ class _Parser:
         self._exclusive.append((tuple(branches), path))
 
     def _find(self, name: str) -> Schema | None:
-        """Return a definition, or `None` if parsing it now could recurse deeply."""
+        """Return a definition, or `None` if parsing it here could recurse deeply."""
         if self._lookups >= _MAX_LOOKUPS:
             return None
         self._lookups += 1

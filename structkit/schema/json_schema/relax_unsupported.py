@@ -65,7 +65,7 @@ class Relaxation:
         self._uses.setdefault(definition_path, []).append(path)
 
     def keyword_to_drop(self, error: UnsupportedKeyword | PatternError) -> Unenforced | None:
-        """Return the keyword to drop after an error; `None` if no candidate is left.
+        """Return the keyword to drop after an error; `None` if there is no further candidate.
 
         Candidates are occurrences of the keyword at the location of the error or around it, innermost first, then all
         keywords of these schemas.

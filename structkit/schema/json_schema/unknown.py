@@ -44,7 +44,7 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
     """Check the keys of a schema that are no keywords.
 
     Raises:
-        SchemaError: A key looks like a slip of a keyword; or no key is a keyword, in the document or in an inner schema
+        SchemaError: A key looks like a misspelt keyword; or no key is a keyword, in the document or in an inner schema
             that names types.
 
     >>> check_unknown({"type": "object", "markdownDescription": "A person."}, SchemaPath())
@@ -121,7 +121,7 @@ def describe_unknown_type(name: object, raw: Mapping[str, object]) -> str:
 
 
 def near_format(name: str, formats: Iterable[str]) -> str | None:
-    """Return the format of which a name is a slip.
+    """Return the format that a misspelt name means.
 
     >>> near_format("emial", ["date", "email"])
     'email'
@@ -141,7 +141,7 @@ def check_slips(raw: Mapping[str, object], path: SchemaPath) -> None:
     """Check the keys that a Python type adds to its schema, as `json_schema_extra` does.
 
     Raises:
-        SchemaError: A key looks like a slip of a keyword.
+        SchemaError: A key looks like a misspelt keyword.
     """
     for key in () if raw.keys() <= _KNOWN else raw:
         if key in _KNOWN or key in PYDANTIC_CONSTRAINTS:
@@ -228,7 +228,7 @@ def _refers_to(schema: object, prefix: str) -> bool:
 
 
 def _slip_of(key: str, value: object, raw: Mapping[str, object]) -> str | None:
-    """Return the keyword of which a key is a slip; its value must have the form that the keyword requires."""
+    """Return the keyword that a misspelt key means; its value must have the form that the keyword requires."""
     for keyword in _near_keywords(key):
         if keyword not in raw and _FORMS[keyword](value):
             return keyword
@@ -237,7 +237,7 @@ def _slip_of(key: str, value: object, raw: Mapping[str, object]) -> str | None:
 
 @lru_cache(maxsize=_MAX_REPORTED)
 def _near_keywords(key: str) -> tuple[str, ...]:
-    """Return the keywords of which a key may be a slip; documents repeat their unknown keys."""
+    """Return the keywords that a key may misspell; documents repeat their unknown keys."""
     lower, length, is_extension = key.lower(), len(key), _is_extension(key)
     letters = set(lower)
     return tuple(

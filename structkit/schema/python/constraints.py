@@ -430,7 +430,7 @@ def _pattern_text(pattern: str | re.Pattern[str], *, is_python: bool) -> str:
 
 
 def _with_ranges(found: re.Match[str]) -> str:
-    """Return a property of characters such as a script, of which Python has no table, as ranges."""
+    """Return a property of characters that Python has no table of, such as a script, as ranges."""
     letter, name = found.groups()
     if letter is None or (ranges := _property_ranges(name)) is None:
         return found[0]

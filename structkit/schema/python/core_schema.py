@@ -136,7 +136,7 @@ _RANGE = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusive
 
 
 def key_schema(names: JsonObject, *, distinct_values: bool = False) -> JsonObject | None:
-    """Return the schema of the names that pydantic converts to keys of a schema; `None` if there is no such name.
+    """Return the schema of the names that pydantic converts to keys of a schema; `None` if there is none.
 
     Args:
         names: The schema of the keys.

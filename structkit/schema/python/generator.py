@@ -138,7 +138,7 @@ class _WrittenSchema(PlainSchema):
         """Ignore defaults without a JSON form: the plain schema warns of them."""
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
-        if schema["cls"] is BaseModel:  # of which pydantic makes an object that fails when it is printed
+        if schema["cls"] is BaseModel:  # pydantic makes an object of it that fails when it is printed
             raise SchemaError(
                 "BaseModel itself has no fields; write a class of it, such as class Person(BaseModel)"
             )
@@ -256,7 +256,7 @@ class _PythonSchema(_WrittenSchema):
         outer, self._other_keys = self._other_keys, []
         described = super()._class_schema(schema, describe)
         if "properties" in described and not schema.get("root_model"):
-            # Said aloud, because the schemas that a user adds have the meaning of the specification: open.
+            # Written explicitly, because the schemas that a user adds are open, as the specification says.
             described.setdefault("additionalProperties", False)
         others, self._other_keys = self._other_keys, outer
         if others and described.get("additionalProperties", False) is not False:

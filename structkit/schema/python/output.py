@@ -237,7 +237,7 @@ def _undefined_name(given: object) -> str | None:
         adapter.rebuild(force=True, raise_errors=True)
     except PydanticUndefinedAnnotation as error:
         return error.name
-    except Exception:  # the type has another fault, of which the caller has the error
+    except Exception:  # the type has another fault, whose error the caller has
         return None
     return None
 

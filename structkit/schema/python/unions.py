@@ -105,7 +105,7 @@ class _Comparison:
     """What `_fields` returned, by its arguments: each member of a union is compared with all others."""
 
     def pairs(self, members: Sequence[Core]) -> Iterator[tuple[Core, Core]]:
-        """Yield the pairs of an earlier and a later member, without those of which the earlier one hides nothing.
+        """Yield the pairs of an earlier and a later member, without those whose earlier member hides nothing.
 
         An earlier member that hides a later one requires only what each text of the later one has.
         """

@@ -123,7 +123,7 @@ class TokenRecords:
         Args:
             length: The number of bytes.
             tokens: Returns the tokens of the answer so far from a number on.
-            is_end: Whether the answer ends there: a token of which it has only a part is then one of them.
+            is_end: Whether the answer ends there: a token that it has only a part of is then one of them.
         """
         found = []
         for token in tokens(self._count):

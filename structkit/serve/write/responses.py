@@ -31,7 +31,7 @@ class _Item:
         return self.head["type"] == "function_call"
 
     def value(self, status: str) -> Json:
-        """Return the item as it is now."""
+        """Return the current item."""
         if self.is_call:
             return {**self.head, "arguments": self.text, "status": status}
         part = _part(self.text, self.logprobs)

@@ -36,7 +36,7 @@ async def in_worker(work: Work, lease: Lease) -> AsyncGenerator[object, None]:
     def send(item: object, error: BaseException | None = None, *, is_end: bool = False) -> None:
         try:
             loop.call_soon_threadsafe(items.put_nowait, (item, error, is_end))
-        except RuntimeError:  # the event loop is closed, so nobody waits
+        except RuntimeError:  # the event loop is closed, so no caller waits
             cancelled.set()
 
     def run() -> None:
