@@ -103,7 +103,9 @@ def _check_ranked(model: TextModel, said: _Said) -> Check:
     name = "likely tokens"
     count = max((len(token.likely) for token in said.tokens), default=0)
     if count > 1:
-        what = f"{count} at each place, with log-probabilities; a cut reply goes on with the most likely one"
+        what = (
+            f"{count} at each place, with log-probabilities; a cut reply continues with the most likely one"
+        )
         return Check(name=name, status="yes", found=what)
     if model.capabilities.logits == "some":
         remedy = (
@@ -122,7 +124,7 @@ def _check_ids(model: TextModel, said: _Said) -> Check:
     """Check whether the reply has the ids of its tokens, and a request can continue from them."""
     name = "token ids"
     if not (model.capabilities.token_ids and isinstance(model, SupportsTokenIds)):
-        found = "none are known, so a correction goes on from the text"
+        found = "none are known, so a correction continues from the text"
         remedy = "values stay valid; the server may evaluate a part of the prompt again"
         return Check(name=name, status="missing", found=found, remedy=remedy)
     remedy = "values stay valid; update the server, so that its prefix cache has all tokens of a correction"

@@ -168,8 +168,8 @@ def _read_target(target: AnyTarget | str) -> AnyTarget:
         schema = json.loads(target)
     except ValueError as error:
         raise ValueError(
-            f"the target is no JSON Schema: {error}; give json.dumps(schema), or a type"
+            f"the target is not a JSON Schema: {error}; give json.dumps(schema), or a type"
         ) from error
     if not isinstance(schema, dict):
-        raise ValueError(f"the target {target:.60} is no JSON Schema; give json.dumps(schema), or a type")
+        raise ValueError(f"the target {target:.60} is not a JSON Schema; give json.dumps(schema), or a type")
     return JsonSchema(schema)

@@ -32,7 +32,7 @@ def reject_value(target: object) -> None:
     for module in (typing, typing_extensions, enum):
         for name, example in _INCOMPLETE.items():
             if target is getattr(module, name, module):
-                raise SchemaError(f"invalid target {name}, which is no complete type; write {example}")
+                raise SchemaError(f"invalid target {name}, which is not a complete type; write {example}")
     remedy = _remedy(target)
     if remedy is not None:
         raise SchemaError(f"invalid target {shorten_repr(repr_of(target))}; {remedy}")

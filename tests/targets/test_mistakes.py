@@ -109,7 +109,11 @@ class Empty(BaseModel):
         (sk.Regex, "invalid target <class", "pass an object of it, structkit.Regex(...)"),
         (sk.Grammar, "invalid target <class", "pass an object of it, structkit.Grammar(...)"),
         (re, "invalid target <module 're'", "it is a module; write a class of it"),
-        (typing.TypedDict, "invalid target TypedDict, which is no complete type", "class Person(TypedDict)"),
+        (
+            typing.TypedDict,
+            "invalid target TypedDict, which is not a complete type",
+            "class Person(TypedDict)",
+        ),
         (typing_extensions.TypedDict, "invalid target TypedDict", "write a class of it"),
         (typing.NamedTuple, "invalid target NamedTuple", "class Person(NamedTuple)"),
         (enum.Enum, "invalid target Enum", "class Colour(Enum)"),
@@ -161,12 +165,12 @@ class Empty(BaseModel):
         ({"enum": []}, "no value satisfies the schema: enum is empty", "add a value to enum"),
         (
             {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}},
-            "'json_schema' is no type of JSON Schema",
+            "'json_schema' is not a type of JSON Schema",
             "pass the schema in it, target['json_schema']['schema']",
         ),
         (
             {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}},
-            "'function' is no type of JSON Schema",
+            "'function' is not a type of JSON Schema",
             "target['function']['parameters']",
         ),
         (
@@ -241,7 +245,7 @@ def test_a_pattern_of_bytes_and_an_open_class_have_a_remedy() -> None:
         (float, {"ge": math.inf}, "JSON has no number that meets ge=inf", "give a finite bound"),
         (float, {"lt": -math.inf}, "JSON has no number that meets lt=-inf", "give a finite bound"),
         (float, {"ge": math.nan}, "minimum must be finite, not nan", "leave it out"),
-        (int, {"json_schema_extra": {"maximun": 3}}, "'maximun' is no keyword", "write 'maximum'"),
+        (int, {"json_schema_extra": {"maximun": 3}}, "'maximun' is not a keyword", "write 'maximum'"),
         (str, {"json_schema_extra": {"format": "emial"}}, "the format 'emial'", "write 'email'"),
         (int, {"ge": 5, "le": 3}, "no integer is at least 5 and at most 3", "change one of these bounds"),
     ],

@@ -71,13 +71,13 @@ def check_refusals(
         is_last: Whether no step follows. With `on_limit="raise"` the next step raises the error of the limit.
 
     Raises:
-        OutputValidationError: All retries failed.
+        OutputValidationError: All retries, or all steps, are used.
     """
     used = len(refused) > config.settings.retries
     if not (used or (is_last and config.on_limit == "answer")):
         return
     text, message = refused[-1]
-    reason = f"retries={config.settings.retries} are used" if used else "no step is left"
+    reason = f"retries={config.settings.retries} are used" if used else "all steps are used"
     remedy = "increase retries" if used else "increase max_steps"
     raise OutputValidationError(
         f"the output function refused {display_text(text):.200}, and {reason}: {message}; {remedy}, or let the "

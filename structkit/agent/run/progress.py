@@ -159,7 +159,7 @@ class RunProgress:
             times = "once" if count == 1 else f"{count} times in a row"
             fault = f"{output.name} failed {times}, and its tool_retries={retries} are used"
             if not self._raises:
-                _log.warning("%s: %s; it is not available any more", self._config.label, fault)
+                _log.warning("%s: %s; it is not available in later steps", self._config.label, fault)
                 continue
             call = self._log.records[output.id]
             raise UsageLimitExceeded(

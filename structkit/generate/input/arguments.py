@@ -35,14 +35,14 @@ def check_model(model: object) -> None:
         raise TypeError(f"the model is a string, {shown}; write structkit.{way}({shown}), once for all calls")
     if hasattr(model, "generate"):
         raise TypeError(
-            f"{type(model).__name__} is no model of structkit; write structkit.from_transformers(model, tokenizer)"
+            f"{type(model).__name__} is not a model of structkit; write structkit.from_transformers(model, tokenizer)"
         )
     remedy = (
         "write structkit.from_function(f), with f"
         if callable(model)
         else "pass one, such as structkit.load()"
     )
-    raise TypeError(f"{shown} is no model; {remedy}")
+    raise TypeError(f"{shown} is not a model; {remedy}")
 
 
 def check_prompt(prompt: object) -> Sequence[object]:

@@ -152,7 +152,7 @@ class Calibration:
         file = Path(path)
         if file.stat().st_size > _MAX_BYTES:
             raise ValueError(
-                f"{file} is no calibration: it is larger than {_MAX_BYTES} bytes; give a file of `save`"
+                f"{file} is not a calibration: it is larger than {_MAX_BYTES} bytes; give a file of `save`"
             )
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
@@ -161,7 +161,7 @@ class Calibration:
             curves = {kind: _read_curve(kind, curve) for kind, curve in data["curves"].items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(
-                f"{file} is no calibration: {type(error).__name__}: {error}; give a file of `save`"
+                f"{file} is not a calibration: {type(error).__name__}: {error}; give a file of `save`"
             ) from error
         return cls(data["model"], MappingProxyType(curves))
 
@@ -385,7 +385,7 @@ def _read_curve(kind: str, data: Mapping[str, object]) -> CalibrationCurve:
     )
     rises = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(points))
     if len(points) < 2 or not rises:
-        raise ValueError(f"points of {kind} are no rising curve")
+        raise ValueError(f"points of {kind} are not a rising curve")
     numbers = {
         name: _number(kind, name, data[name]) for name in CalibrationCurve.__slots__ if name != "points"
     }

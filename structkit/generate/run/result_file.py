@@ -42,7 +42,7 @@ class ResultFile:
         self._hashed: tuple[Target[object], str] | None = None
         try:
             if path.exists() and not path.is_file():
-                raise OSError(f"{path} is no regular file")
+                raise OSError(f"{path} is not a regular file")
             self._file = path.open("a+b")
         except OSError as error:
             raise StructkitError(

@@ -119,14 +119,14 @@ def _choice(value: object) -> AnyTarget:
         or not isinstance(value, Sequence)
         or not all(isinstance(each, str) for each in value)
     ):
-        raise SchemaError("structkit_choice is no list of texts; pass one, such as ['yes', 'no']")
+        raise SchemaError("structkit_choice is not a list of texts; pass one, such as ['yes', 'no']")
     return Choice(value)
 
 
 def _text_of(name: str, make: Callable[[str], AnyTarget]) -> Callable[[object], AnyTarget]:
     def read(value: object) -> AnyTarget:
         if not isinstance(value, str):
-            raise SchemaError(f"{name} is no text but {type(value).__name__}; pass a str")
+            raise SchemaError(f"{name} is not a text but {type(value).__name__}; pass a str")
         return make(value)
 
     return read

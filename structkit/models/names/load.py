@@ -246,7 +246,7 @@ def _split(name: str | Path) -> tuple[str, str] | None:
         return None
     if provider in ("http", "https"):
         meant = f"pass it to structkit.connect, or write vllm:MODEL@{found[0]}"
-        raise ModelError(f"an address is no name of a model; {meant}", place=found[0])
+        raise ModelError(f"an address is not the name of a model; {meant}", place=found[0])
     if re.fullmatch(r"\d{1,5}(/.*)?", found[2]):
         raise ModelError(f"an address begins with http://; write http://{found[0]}", place=found[0])
     known = (*_HOSTED, *_SERVERS)

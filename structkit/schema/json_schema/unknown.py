@@ -51,7 +51,7 @@ def check_unknown(raw: Mapping[str, object], path: SchemaPath) -> None:
     >>> check_unknown({"type": "object", "propertes": {}}, SchemaPath())
     Traceback (most recent call last):
     structkit.errors.SchemaError: at `$`:
-      'propertes' is no keyword of JSON Schema
+      'propertes' is not a keyword of JSON Schema
       write 'properties', or ...
     """
     if raw.keys() <= _KNOWN:
@@ -78,7 +78,7 @@ def refused_keys(raw: Mapping[str, object], path: SchemaPath) -> Iterator[tuple[
     for key in unknown:
         if (meant := _slip_of(key, raw.get(key), raw)) is not None and not _refers_to(raw, f"#/{key}/"):
             slips += 1
-            yield key, f"{key!r} is no keyword of JSON Schema; write {meant!r}{_IGNORE}"
+            yield key, f"{key!r} is not a keyword of JSON Schema; write {meant!r}{_IGNORE}"
     if slips or len(unknown) < len(raw) or all(map(_is_extension, unknown)) or not _is_meant(raw, path):
         return
     named = ", ".join(repr(key) for key in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
@@ -112,7 +112,7 @@ def describe_unknown_type(name: object, raw: Mapping[str, object]) -> str:
     "unknown type 'strng'; write 'string'"
     """
     if (inner := inner_schema(raw)) is not None:
-        return f"{shorten_value(name)} is no type of JSON Schema; pass the schema in it, {inner}"
+        return f"{shorten_value(name)} is not a type of JSON Schema; pass the schema in it, {inner}"
     text = name.__name__ if isinstance(name, type) else name
     text = _PYTHON_TYPES.get(text, text) if isinstance(text, str) else ""
     close = get_close_matches(text, _TYPES, 1)
@@ -148,7 +148,7 @@ def check_slips(raw: Mapping[str, object], path: SchemaPath) -> None:
             continue
         if (meant := _slip_of(key, raw[key], raw)) is not None:
             raise SchemaError(
-                f"{key!r} is no keyword of JSON Schema; write {meant!r}, or 'x-{key}' for a key of your own",
+                f"{key!r} is not a keyword of JSON Schema; write {meant!r}, or 'x-{key}' for a key of your own",
                 place=path.text,
             )
 
@@ -160,7 +160,7 @@ def report_format(name: str) -> None:
 
 @lru_cache(maxsize=_MAX_REPORTED)
 def _report(kind: str, name: str) -> None:
-    _log.info("%r is no %s and is ignored; structkit.explain shows where", name, kind)
+    _log.info("%r is not a %s and is ignored; structkit.explain shows where", name, kind)
 
 
 def _is_extension(key: str) -> bool:

@@ -183,8 +183,8 @@ def key_reason(keys: Core) -> str:
     if isinstance(cls, type) and issubclass(cls, Enum) and all(isinstance(each.value, int) for each in cls):
         first = next(iter(cls))
         return (
-            f"pydantic reads no key of a JSON object as {first}, whose value is no string; derive the enum from int, "
-            f"class {cls.__name__}(int, Enum), or write a list of pairs"
+            f"pydantic reads no key of a JSON object as {first}, whose value is not a string; derive the enum from "
+            f"int, class {cls.__name__}(int, Enum), or write a list of pairs"
         )
     if isinstance(expected, list) and all(type(value) is int for value in expected):
         texts = ", ".join(repr(str(value)) for value in expected)

@@ -15,7 +15,7 @@ __all__ = ["HALF_PAIR", "Fields", "has_surrogate", "read_json"]
 
 T = TypeVar("T")
 
-HALF_PAIR = "has half of a surrogate pair, which is no character"
+HALF_PAIR = "has half of a surrogate pair, which is not a character"
 """The fault of a text that UTF-8 cannot write."""
 
 _MAX_DIGITS = 4_000
@@ -43,7 +43,7 @@ def read_json(body: bytes) -> Fields:
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _number(text: str) -> float:

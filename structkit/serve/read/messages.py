@@ -52,7 +52,7 @@ def _read(message: Fields, conversation: Conversation) -> None:
         raise message.error("role", f"must be one of {', '.join(_NAMES)}")
     message.check_names(_NAMES[role])
     if message.has("function_call"):
-        raise message.error("function_call", "is no longer a part of the API; write tool_calls")
+        raise message.error("function_call", "is not a part of the API; write tool_calls")
     if message.has("audio"):
         raise message.error("audio", "is not supported: the model reads only text")
     if role == "tool":

@@ -214,7 +214,7 @@ def test_refusals_are_bounded_by_steps() -> None:
         agent.run("x")
     assert error.value.limit == "max_steps"
     agent = sk.Agent(ScriptedModel([REFUSED] * 2), output_type=sell, max_steps=2, on_limit="answer")
-    with pytest.raises(sk.OutputValidationError, match="no step is left: there are 3 copies"):
+    with pytest.raises(sk.OutputValidationError, match="all steps are used: there are 3 copies"):
         agent.run("x")
 
 

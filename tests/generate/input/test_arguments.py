@@ -31,10 +31,10 @@ class _Network:
         ("org/name", "write structkit.load('org/name'), once for all calls"),
         ("http://host:8000", "write structkit.connect('http://host:8000'), once for all calls"),
         (ScriptedModel, "the model is a class, ScriptedModel; pass an object of it"),
-        (None, "None is no model; pass one, such as structkit.load()"),
+        (None, "None is not a model; pass one, such as structkit.load()"),
         (
             _Network(),
-            "_Network is no model of structkit; write structkit.from_transformers(model, tokenizer)",
+            "_Network is not a model of structkit; write structkit.from_transformers(model, tokenizer)",
         ),
     ],
 )

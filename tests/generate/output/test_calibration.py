@@ -217,14 +217,14 @@ def test_a_file_that_was_changed_is_refused(change: Any, tmp_path: Path) -> None
     data = json.loads(file.read_text())
     change(data)
     file.write_text(json.dumps(data))
-    with pytest.raises(ValueError, match=r"c\.json is no calibration: .*; give a file of `save`"):
+    with pytest.raises(ValueError, match=r"c\.json is not a calibration: .*; give a file of `save`"):
         sk.Calibration.load(file)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, "x" * 70_000, '{"format": 1}'])
 def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(ValueError, match="is no calibration"):
+    with pytest.raises(ValueError, match="is not a calibration"):
         sk.Calibration.load(tmp_path / "c.json")
 
 

@@ -172,7 +172,7 @@ def test_mistakes_in_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         sk.load("mistral:large")
     with pytest.raises(
         ModelError,
-        match=r"no name of a model\n  pass it to structkit.connect, or write vllm:MODEL@http://localhost",
+        match=r"not the name of a model\n  pass it to structkit.connect, or write vllm:MODEL@http://localhost",
     ):
         sk.load("http://localhost:8000/v1")
     with pytest.raises(ModelError, match="the name of the model is missing\n  write openai:MODEL"):

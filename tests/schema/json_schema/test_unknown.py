@@ -40,7 +40,7 @@ OBJECT = {"type": "object"}
 )
 def test_a_slip_of_a_keyword_is_refused(schema: dict[str, Any], place: str, meant: str) -> None:
     with pytest.raises(
-        sk.SchemaError, match=f"is no keyword of JSON Schema\n  write {meant!r}".replace("$", "\\$")
+        sk.SchemaError, match=f"is not a keyword of JSON Schema\n  write {meant!r}".replace("$", "\\$")
     ) as caught:
         sk.to_regex(schema)
     assert caught.value.place == place
@@ -104,7 +104,7 @@ def test_unknown_keywords_are_logged_once(caplog: pytest.LogCaptureFixture) -> N
         for _ in range(2):
             sk.to_regex({"type": "string", "markdownDescription": "x", "x-order": 1})
     assert [record.getMessage() for record in caplog.records] == [
-        "'markdownDescription' is no keyword of JSON Schema and is ignored; structkit.explain shows where"
+        "'markdownDescription' is not a keyword of JSON Schema and is ignored; structkit.explain shows where"
     ]
 
 
@@ -115,7 +115,7 @@ def test_unknown_formats_are_logged_once(caplog: pytest.LogCaptureFixture) -> No
             sk.to_regex({"items": {"type": "string", "format": "emial"}})
             sk.to_regex({"type": "string", "format": "email"})
     assert [record.getMessage() for record in caplog.records] == [
-        "'emial' is no known format and is ignored; structkit.explain shows where"
+        "'emial' is not a known format and is ignored; structkit.explain shows where"
     ]
 
 
