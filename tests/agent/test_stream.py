@@ -9,23 +9,12 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator, BaseModel, field_validator
+from pydantic import AfterValidator
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
+from tests.agent.answers import ANSWER, Answer
 from tests.calls import call
-
-
-class Answer(BaseModel):
-    city: str
-    celsius: int
-
-    @field_validator("celsius")
-    @classmethod
-    def possible(cls, celsius: int) -> int:
-        if celsius > 60:
-            raise ValueError("no city is that hot")
-        return celsius
 
 
 def weather(city: str) -> int:
@@ -34,7 +23,6 @@ def weather(city: str) -> int:
     return 18
 
 
-ANSWER = '{"city": "Porto", "celsius": 18}'
 REPLIES = [call("weather", city="nowhere"), call("weather", city="Évora"), ANSWER]
 
 
