@@ -123,6 +123,7 @@ IMPORTERS = {
     "pydantic_core": {
         "schema/python/calls.py",
         "schema/python/constraints.py",
+        "schema/python/custom_types.py",
         "schema/python/generator.py",
         "schema/python/judge.py",
         "schema/python/output.py",

@@ -20,6 +20,7 @@ import pydantic
 from pydantic import (
     AfterValidator,
     BaseModel,
+    ConfigDict,
     Discriminator,
     Field,
     Json,
@@ -37,6 +38,16 @@ from tests.zoo.specimen import Kind, Specimen
 class Size(str, enum.Enum):
     S = "s"
     XL = "xl"
+
+
+class Price(enum.Enum):
+    LOW = Decimal("1.5")
+    HIGH = Decimal("2.25")
+
+
+class PriceValues(BaseModel):
+    model_config = ConfigDict(use_enum_values=True)
+    price: Annotated[Price, Field(max_digits=2)]
 
 
 class Plain(BaseModel):
@@ -212,6 +223,14 @@ CONSTRAINED: Kind = {
         [pydantic.ByteSize(10)],
         ["5", "11", "1000"],
     ),
+    "Json[ByteSize], multiple_of=16, le=40": Specimen(
+        Annotated[Json[pydantic.ByteSize], Field(multiple_of=16, le=40)],
+        texts=['"32"'],
+        refuses=['"30"', '"48"', "32"],
+    ),
+    "enum of Decimal, max_digits=2, use_enum_values": Specimen(
+        PriceValues, texts=['{"price": 1.5}'], refuses=['{"price": 2.25}']
+    ),
     "timedelta between two microseconds": Specimen(
         Annotated[dt.timedelta, Field(ge=dt.timedelta(microseconds=1), le=dt.timedelta(microseconds=3))],
         [dt.timedelta(microseconds=2)],
@@ -312,6 +331,12 @@ CONSTRAINED: Kind = {
     ),
     "date, multiple_of=3": Specimen(Annotated[dt.date, Field(multiple_of=3)], error=_AFTER),
     "str, ge='b'": Specimen(Annotated[str, Field(ge="b")], error="`ge` of str cannot be enforced"),
+    "bytes, pattern, then ge=b'b'": Specimen(
+        Annotated[bytes, Field(pattern="^b"), Field(ge=b"b")], error="`ge` of str cannot be enforced"
+    ),
+    "EmailStr, to_upper": Specimen(
+        Annotated[pydantic.EmailStr, StringConstraints(to_upper=True)], error="cannot be in upper case"
+    ),
     "int, pattern": Specimen(
         Annotated[int, Field(pattern="^1")], error="`pattern` of int cannot be enforced"
     ),

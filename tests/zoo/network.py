@@ -6,18 +6,27 @@ import ipaddress
 from typing import Annotated
 
 import pydantic
-from pydantic import Field, UrlConstraints
+from pydantic import BaseModel, ConfigDict, Field, UrlConstraints
 
 from tests.zoo.specimen import Kind, Specimen
 
 _URLS = "host names in ASCII; no `..` and no `.` in the path"
 _DSN = "host names in ASCII"
 
+
+class StrictAddress(BaseModel):
+    model_config = ConfigDict(strict=True, str_max_length=9)
+    ip: ipaddress.IPv4Address
+
+
 NETWORK: Kind = {
     "IPv4Address": Specimen(
         ipaddress.IPv4Address,
         [ipaddress.IPv4Address("0.0.0.0"), ipaddress.IPv4Address("255.10.1.99")],
         ['"256.0.0.1"', '"1.2.3"', '"01.2.3.4"', '"::1"'],
+    ),
+    "IPv4Address, strict, str_max_length=9": Specimen(
+        StrictAddress, [StrictAddress(ip=ipaddress.IPv4Address("1.2.3.4"))], ['{"ip": "100.100.1.1"}']
     ),
     "IPv6Address": Specimen(
         ipaddress.IPv6Address,

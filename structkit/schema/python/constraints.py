@@ -31,7 +31,7 @@ from structkit.schema.python.core_schema import (
     function_of,
     inner_schema,
 )
-from structkit.schema.python.custom_types import is_of_user, is_predicate
+from structkit.schema.python.custom_types import is_of_user, is_predicate, is_value_of_enum
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
 __all__ = [
@@ -46,7 +46,6 @@ __all__ = [
     "unenforceable_reason",
     "unwritable",
     "with_read_bounds",
-    "with_restrictions_of_both",
 ]
 
 _K = TypeVar("_K")
@@ -197,7 +196,11 @@ def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | 
         tagged = _branches(choices, name, value, outer)
         return {**_unnamed(schema), "choices": tagged} if tagged else None
     inner = inner_schema(schema) if _is_transparent(schema) else None
-    constrained = None if inner is None else _constrained(inner, name, value, outer)
+    if inner is None:
+        return None
+    constrained = _constrained(inner, name, value, outer)
+    if constrained is None and name in _SUPPORTED.get(_converted(_leaf(inner)) or "", ()):
+        constrained = {**_unnamed(outer), "schema": inner}
     key = next((key for key in JSON_SIDE if key in schema), "schema")
     return None if constrained is None else {**_unnamed(schema), key: constrained}
 
@@ -247,24 +250,34 @@ def _secret(schema: Core) -> str | None:
     return None
 
 
-def unenforceable_reason(schema: Core) -> str | None:
+def unenforceable_reason(schema: Core, config: Any) -> str | None:
     """Return why a constraint cannot be enforced; `None` if it can, or is not pydantic's."""
+    if config.str_to_upper and _converted(schema) == "EmailStr":
+        return _UPPER_EMAIL
     names = list(_constraints(schema))
     return _reason(names[0], _leaf(schema)) if names else None
 
 
-def non_string_reason(schema: Core) -> str | None:
-    """Return why the values of a schema cannot have a pattern; `None` if they can, or this is unknown."""
+_UPPER_EMAIL = (
+    "an EmailStr has its domain in lower case, so it cannot be in upper case; use to_lower, or "
+    "AfterValidator(str.upper)"
+)
+
+
+def non_string_reason(schema: Core, texts: Sequence[Core]) -> str | None:
+    """Return why the values of a schema cannot have the constraints of strings; `None` if this is unknown."""
     leaf = _leaf(schema)
+    if _converted(leaf) == "EmailStr" and any(each.get("to_upper") for each in texts):
+        return _UPPER_EMAIL
     if _secret(schema):
         return "`pattern` of a secret cannot be enforced; use str, or check it in a validator"
     return None if leaf["type"] in ("str", "bytes") else _reason("pattern", leaf)
 
 
 def _reason(name: str, leaf: Core) -> str | None:
-    function = function_of(leaf)
-    owner = str(getattr(function, "__qualname__", "")).partition(".")[0]
-    converted = _OPAQUE.get(owner) if not is_of_user(function) else None
+    if name not in _LENGTHS and string_constraints(leaf) is not None:
+        leaf = {"type": "str"}
+    converted = _converted(leaf)
     type_name = converted or getattr(leaf.get("cls"), "__name__", str(leaf["type"]))
     unions = set() if name == "pattern" else {"tagged-union", "union"}  # without a member that can pass
     is_known = converted is not None or leaf["type"] in _LEAVES | {"is-instance"} | unions
@@ -273,12 +286,19 @@ def _reason(name: str, leaf: Core) -> str | None:
     return f"`{name}` of {type_name} cannot be enforced; remove it, or check it in a validator"
 
 
+def _converted(leaf: Core) -> str | None:
+    """Return the type of a class or function of pydantic that converts a value; `None` for other schemas."""
+    function = function_of(leaf)
+    owner = str(getattr(function, "__qualname__", "")).partition(".")[0]
+    return _OPAQUE.get(owner) if not is_of_user(function) else None
+
+
 def candidates(schema: Core) -> list[object] | None:
     """Return the values of a constrained schema; `None` if they are not enumerable."""
     if not _constraints(schema):
         return None
     inner, values = schema, list[object]()
-    while inner["type"] in _TRANSPARENT or _constraints(inner):
+    while inner["type"] in _TRANSPARENT or _constraints(inner) or is_value_of_enum(inner):
         if inner["type"] == "json":
             return None
         values += [None] if inner["type"] == "nullable" else []
@@ -476,23 +496,3 @@ def with_read_bounds(schema: _C) -> _C:
     """Return the core schema of a date or the like with bounds as pydantic reads them, such as 0 for a timedelta."""
     read = SchemaValidator(cast("core_schema.CoreSchema", {"type": schema["type"]})).validate_python
     return cast("_C", {**schema, **{name: read(schema[name]) for name in _RANGES if name in schema}})
-
-
-_LIMITS = frozenset("maxItems maxLength maxProperties minItems minLength minProperties".split())
-_RESTRICTIONS = _LIMITS | {*_KEYWORDS.values(), "const", "enum", "pattern"}
-
-
-def with_restrictions_of_both(schema: _C) -> _C:
-    """Return a core schema whose `json_schema_extra` does not replace the restrictions of the type: both hold."""
-    extra = schema.get("metadata", {}).get("pydantic_js_extra")
-    if not isinstance(extra, dict) or _RESTRICTIONS.isdisjoint(extra):
-        return schema
-    added: JsonObject = to_jsonable_python(extra)
-
-    def add(json_schema: JsonObject) -> None:
-        known = {key: json_schema[key] for key in added if key in json_schema and key in _RESTRICTIONS}
-        if own := {key: value for key, value in known.items() if value != added[key]}:
-            json_schema["allOf"] = [*cast("list[object]", json_schema.get("allOf", [])), own]
-        json_schema.update(added)
-
-    return cast("_C", {**schema, "metadata": {**schema["metadata"], "pydantic_js_extra": add}})

@@ -9,19 +9,37 @@ already imported; it provides the allowed values (codes of countries, names of l
 from __future__ import annotations
 
 import enum
+import logging
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
+from operator import attrgetter
 from types import FunctionType, MappingProxyType, ModuleType
-from typing import cast
+from typing import Any, TypeVar, cast
+
+from pydantic_core import to_jsonable_python
 
 from structkit.schema.ir.keywords import CHECKED, FORMATS, IGNORED_FORMAT, PYTHON_FORMATS, STR_METHODS
 from structkit.schema.json_schema.unknown import near_format, report_format
 from structkit.schema.python.core_schema import Core, encoder_of, function_of, inner_schema
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
-__all__ = ["custom_core_schema", "is_of_user", "is_predicate", "predicate_schema", "without_unknown_format"]
+__all__ = [
+    "NO_FIELDS",
+    "custom_core_schema",
+    "is_of_user",
+    "is_predicate",
+    "is_value_of_enum",
+    "predicate_schema",
+    "report_parameters",
+    "strict_text",
+    "with_restrictions_of_both",
+    "without_unknown_format",
+]
+
+
+_C = TypeVar("_C", bound=Mapping[str, Any])
 
 
 def custom_core_schema(schema: Core) -> Core | None:
@@ -49,6 +67,25 @@ def is_of_user(function: object) -> bool:
     """
     owner = getattr(function, "func", function)  # of a partial function
     return owner is not None and str(getattr(owner, "__module__", "")).partition(".")[0] not in _NOT_OF_USERS
+
+
+def is_value_of_enum(schema: Core) -> bool:
+    """Return whether a schema reads the value of a member, as `use_enum_values` does, which cannot fail."""
+    inner = inner_schema(schema)
+    return isinstance(function_of(schema), attrgetter) and inner is not None and inner["type"] == "enum"
+
+
+def strict_text(schema: Core, config: object) -> Core | None:
+    """Return the schema of the string from which a strict type reads a value, such as an address.
+
+    The options of `config` for strings apply to it.
+    """
+    if schema["type"] != "lax-or-strict" or not schema.get("strict", getattr(config, "strict", False)):
+        return None
+    inner = schema.get("strict_schema")
+    while isinstance(inner, dict) and inner["type"] in ("function-after", "json-or-python"):
+        inner = inner_schema(inner)
+    return inner if isinstance(inner, dict) and inner["type"] == "str" else None
 
 
 _NOT_OF_USERS = {"ipaddress", "pydantic", "pydantic_core", "pydantic_extra_types", "structkit"}
@@ -380,7 +417,57 @@ _TYPES: Mapping[str, Callable[[object], JsonObject]] = MappingProxyType(
 """By the qualified name of the class."""
 
 
-# Formats that users add
+# Models without fields, and generic ones without types
+
+
+NO_FIELDS = (
+    "BaseModel itself has no fields; write a class of it, such as class Person(BaseModel), or Page[Person] where it is "
+    "the bound of a parameter"
+)
+
+
+def report_parameters(cls: type) -> None:
+    """Log once that a generic model has no types for its parameters, which pydantic then reads as `Any`."""
+    parameters: tuple[TypeVar, ...] = getattr(cls, "__pydantic_generic_metadata__", {}).get("parameters", ())
+    anything = [
+        each.__name__
+        for each in parameters
+        if not (each.__bound__ or each.__constraints__ or getattr(each, "has_default", bool)())
+    ]
+    if anything:
+        _report_parameters(cls.__name__, ", ".join(anything))
+
+
+@lru_cache(maxsize=1000)
+def _report_parameters(name: str, parameters: str) -> None:
+    _log.warning("%s has no type for %s, so any JSON is a value of it; write %s[...]", name, parameters, name)
+
+
+_log = logging.getLogger("structkit")
+
+
+# Restrictions and formats that users add
+
+_LIMITS = frozenset("maxItems maxLength maxProperties minItems minLength minProperties".split())
+_BOUNDS = frozenset("exclusiveMaximum exclusiveMinimum maximum minimum multipleOf".split())
+_RESTRICTIONS = _LIMITS | _BOUNDS | {"const", "enum", "pattern"}
+
+
+def with_restrictions_of_both(schema: _C) -> _C:
+    """Return a core schema whose `json_schema_extra` does not replace the restrictions of the type: both hold."""
+    extra = schema.get("metadata", {}).get("pydantic_js_extra")
+    if not isinstance(extra, dict) or _RESTRICTIONS.isdisjoint(extra):
+        return schema
+    added: JsonObject = to_jsonable_python(extra)
+
+    def add(json_schema: JsonObject) -> None:
+        known = {key: json_schema[key] for key in added if key in json_schema and key in _RESTRICTIONS}
+        if own := {key: value for key, value in known.items() if value != added[key]}:
+            json_schema["allOf"] = [*cast("list[object]", json_schema.get("allOf", [])), own]
+        json_schema.update(added)
+
+    return cast("_C", {**schema, "metadata": {**schema["metadata"], "pydantic_js_extra": add}})
+
 
 _HOLDERS = frozenset({"dataclass-field", "default", "model-field", "nullable", "typed-dict-field"})
 

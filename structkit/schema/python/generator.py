@@ -32,7 +32,6 @@ from structkit.schema.python.constraints import (
     unenforceable_reason,
     unwritable,
     with_read_bounds,
-    with_restrictions_of_both,
 )
 from structkit.schema.python.core_schema import (
     DIGITS_AS_KEYS,
@@ -52,7 +51,15 @@ from structkit.schema.python.core_schema import (
     name_of,
     url_schema,
 )
-from structkit.schema.python.custom_types import custom_core_schema, predicate_schema, without_unknown_format
+from structkit.schema.python.custom_types import (
+    NO_FIELDS,
+    custom_core_schema,
+    predicate_schema,
+    report_parameters,
+    strict_text,
+    with_restrictions_of_both,
+    without_unknown_format,
+)
 from structkit.schema.python.hashable import set_reason, unhashable_type, without_references
 from structkit.schema.python.temporal import (
     date_of,
@@ -71,12 +78,6 @@ JsonObject = dict[str, object]
 
 if TYPE_CHECKING:  # the oldest supported pydantic lacks some of these
     _Field: TypeAlias = core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
-    _AnyDictSchema: TypeAlias = (
-        core_schema.DictSchema
-        | core_schema.FrozenDictSchema
-        | core_schema.OrderedDictSchema
-        | core_schema.CounterSchema
-    )
 
 
 def schema_generator(policy: JsonStyle) -> type[_PythonSchema]:
@@ -139,9 +140,8 @@ class _WrittenSchema(PlainSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonObject:
         if schema["cls"] is BaseModel:  # pydantic makes an object of it that fails when it is printed
-            raise SchemaError(
-                "BaseModel itself has no fields; write a class of it, such as class Person(BaseModel)"
-            )
+            raise SchemaError(NO_FIELDS)
+        report_parameters(schema["cls"])
         return self._class_schema(schema, super().model_schema)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonObject:
@@ -181,7 +181,9 @@ class _PythonSchema(_WrittenSchema):
             return unsupported("a pattern of bytes cannot be read from JSON; use Pattern[str]")
         inner = push_constraint(schema, self._cores) or custom_core_schema(schema)
         if inner is None:
-            return without_unknown_format(schema, super().generate_inner(schema))
+            described = without_unknown_format(schema, super().generate_inner(schema))
+            text = strict_text(schema, self._config)
+            return described if text is None else {"allOf": [described, self.generate_inner(text)]}
         return self._named(schema, super().generate_inner(cast("core_schema.CoreSchema", inner)))
 
     def _named(self, schema: core_schema.CoreSchema, json_schema: JsonObject) -> JsonObject:
@@ -286,8 +288,7 @@ class _PythonSchema(_WrittenSchema):
         return url_schema(schema, hosts=True)
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonObject:
-        inner = self.generate_inner(schema.get("schema", core_schema.any_schema()))
-        return {"type": "string", CONTENT: inner}
+        return {"type": "string", CONTENT: self.generate_inner(schema.get("schema", {"type": "any"}))}
 
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonObject:
         return format_schema("complex")
@@ -338,7 +339,7 @@ class _PythonSchema(_WrittenSchema):
     def chain_schema(self, schema: core_schema.ChainSchema) -> JsonObject:
         first, *others = schema["steps"]
         if (texts := string_constraints(schema)) is not None:
-            reason = non_string_reason(first)
+            reason = non_string_reason(first, texts)
             schemas = [self.generate_inner(each) for each in (first, *texts)]
             return {"allOf": schemas} if reason is None else unsupported(reason)
         # Any JSON, then an instance of a class.
@@ -350,7 +351,7 @@ class _PythonSchema(_WrittenSchema):
             return {"type": "string", "allOf": [self.generate_inner(schema["schema"]), encoded]}
         if (values := candidates(schema)) is not None:
             return satisfying_members(schema, values)
-        if (reason := unenforceable_reason(schema)) is not None:
+        if (reason := unenforceable_reason(schema, self._config)) is not None:
             return unsupported(reason)
         described = super().function_after_schema(schema)
         others = predicate_schema(schema) or bounds_of(schema)
@@ -430,8 +431,8 @@ class _PythonSchema(_WrittenSchema):
 
     def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonObject:
         # Pydantic replaces the number of items by the bounds.
-        plain = {key: value for key, value in schema.items() if key not in ("min_length", "max_length")}
-        described = super().tuple_schema(cast("core_schema.TupleSchema", plain))
+        plain: Any = {key: each for key, each in schema.items() if key not in ("min_length", "max_length")}
+        described = super().tuple_schema(plain)
         bounds: JsonObject = {}
         self.update_with_validations(bounds, schema, self.ValidationsMapping.array)
         return {**described, "allOf": [bounds]} if bounds else described
@@ -469,10 +470,9 @@ class _PythonSchema(_WrittenSchema):
     def counter_schema(self, schema: core_schema.CounterSchema) -> JsonObject:
         return self._mapping(schema)
 
-    def _mapping(self, schema: _AnyDictSchema) -> JsonObject:
-        described: JsonObject = {"type": "object", "additionalProperties": True}
-        if "values_schema" in schema:
-            described["additionalProperties"] = self.generate_inner(schema["values_schema"])
+    def _mapping(self, schema: Any) -> JsonObject:
+        values: object = "values_schema" not in schema or self.generate_inner(schema["values_schema"])
+        described: JsonObject = {"type": "object", "additionalProperties": values}
         if "keys_schema" in schema:
             names = self._keys(schema["keys_schema"], distinct_values=(schema.get("min_length") or 0) > 1)
             described |= {"propertyNames": names} if names else {}

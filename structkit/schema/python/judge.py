@@ -78,11 +78,14 @@ class Judge:
         return None
 
     def _is_own(self, error: Any) -> bool:
-        """Return whether a validator of the user raised an error.
+        """Return whether a validator of the user raised an error, or a callable discriminator chose no member.
 
         Pydantic's types raise pydantic's errors, so any caught exception comes from a function of the user.
         """
-        if isinstance(error.get("ctx", {}).get("error"), Exception) or error["type"] in _CHECKED_AFTER:
+        context = error.get("ctx", {})
+        if isinstance(context.get("error"), Exception) or error["type"] in _CHECKED_AFTER:
+            return True
+        if str(context.get("discriminator")).endswith("()"):  # the name of a field is in quotes
             return True
         return self._has_own and error["type"] not in _KNOWN
 

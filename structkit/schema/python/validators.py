@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from operator import attrgetter
 from traceback import walk_tb
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -20,7 +19,12 @@ from structkit.schema.ir.path import path_step
 from structkit.schema.python.aliases import paths_of
 from structkit.schema.python.calls import new_validator
 from structkit.schema.python.core_schema import encoder_of, function_of
-from structkit.schema.python.custom_types import PREDICATE_FUNCTION, is_of_user, predicate_schema
+from structkit.schema.python.custom_types import (
+    PREDICATE_FUNCTION,
+    is_of_user,
+    is_value_of_enum,
+    predicate_schema,
+)
 from structkit.unenforced import Unenforced
 
 __all__ = ["PartValidator", "is_of_path", "own_functions"]
@@ -269,7 +273,7 @@ def _functions_at(path: str, core: _Core) -> Iterator[Unenforced]:
         *(("validator", each, "runs when the value is complete") for each in validators),
         ("discriminator", core.get("discriminator"), "chooses the type when the value is complete"),
     ):
-        if not callable(called) or _is_value_of_enum(core, called) or predicate_schema(core) is not None:
+        if not callable(called) or is_value_of_enum(core) or predicate_schema(core) is not None:
             continue
         owner = getattr(called, "func", called)  # of a partial function
         name = str(getattr(owner, "__qualname__", type(owner).__qualname__))
@@ -285,11 +289,6 @@ def _initializers(core: _Core) -> Iterator[object]:
         yield core["cls"].__init__
     if post_init := core.get("post_init"):  # of a model its name
         yield getattr(core["cls"], post_init if isinstance(post_init, str) else "__post_init__")
-
-
-def _is_value_of_enum(core: _Core, called: object) -> bool:
-    """Return whether a function is the one with which `use_enum_values` reads a member, which cannot fail."""
-    return isinstance(called, attrgetter) and core["schema"]["type"] == "enum"
 
 
 def _parts(path: str, key: str, core: _Core) -> Iterator[tuple[str, object]]:

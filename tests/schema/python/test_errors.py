@@ -6,11 +6,12 @@ import array
 import datetime
 import enum
 import io
+import logging
 import re
 import types
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
 import pydantic
@@ -19,6 +20,12 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 import structkit as sk
 from structkit.testing import ScriptedModel
+
+_T = TypeVar("_T")
+
+
+class Page(BaseModel, Generic[_T]):
+    items: list[_T]
 
 
 class UserId(str):
@@ -222,3 +229,14 @@ def test_the_index_of_an_alias_path_is_bounded(index: int) -> None:
     with pytest.raises(sk.UnsupportedKeyword, match="alias path") as caught:
         sk.to_regex(model)
     assert caught.value.place == "$.a"
+
+
+def test_a_generic_model_without_a_type_for_its_parameter_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING, "structkit"):
+        for target in (Page[int], Page, list[Page]):  # type: ignore[type-arg]
+            sk.to_regex(target)
+    assert [each.message for each in caplog.records] == [
+        "Page has no type for _T, so any JSON is a value of it; write Page[...]"
+    ]

@@ -13,10 +13,12 @@ import pytest
 from pydantic import (
     AfterValidator,
     BaseModel,
+    Discriminator,
     EmailStr,
     Field,
     GetPydanticSchema,
     PlainSerializer,
+    Tag,
     WithJsonSchema,
     computed_field,
     field_validator,
@@ -93,6 +95,13 @@ def test_the_zoo_has_no_counterexamples(name: str) -> None:
     assert "generated but rejected" not in sides, str(report)
     if not name.startswith("set[") and name not in BOUNDED:
         assert report.ok, str(report)
+
+
+def test_a_callable_discriminator_that_chooses_no_member_is_a_rejection() -> None:
+    members = Annotated[int, Tag("one")] | Annotated[bool, Tag("two")]
+    report = sk.check(Annotated[members, Discriminator(lambda value: "one" if value == 1 else "none")], n=20)
+    assert report.ok, str(report)
+    assert "does not match any of the expected tags" in report.rejections[0].message
 
 
 def test_generated_and_rejected_texts_are_found_and_shrunk() -> None:
