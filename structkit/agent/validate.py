@@ -67,7 +67,8 @@ def check_state(given: RunState, config: AgentConfig, allowed: UsageLimits) -> R
         BudgetTooSmall: The remaining tokens of the run do not suffice for the shortest result.
     """
     try:
-        state = RunState.loads(given.dumps())  # it may be handwritten
+        state = RunState.loads(replace(given, metadata={}).dumps())  # it may be handwritten
+        state = replace(state, metadata=dict(given.metadata))
     except ValueError as error:
         raise _state_error(f"invalid state of a run: {error}") from error
     if state.agent_fingerprint != config.fingerprint:

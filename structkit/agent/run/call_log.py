@@ -6,6 +6,7 @@ import json
 import logging
 from asyncio import CancelledError
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from structkit.agent.run.actions import CallOutcome, PreparedCall
@@ -40,18 +41,31 @@ class CallLog:
     Args:
         config: The configuration of the agent.
         context: The `context` of `pydantic.ValidationInfo` in validators of arguments.
+        metadata: The metadata of calls before the run was resumed, by their ids.
 
     Attributes:
         records: The calls with an outcome, by id, since the run started or was resumed.
         outputs: The outputs of the current step so far, by the ids of their calls.
     """
 
-    def __init__(self, config: AgentConfig, context: object = None) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        context: object = None,
+        metadata: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
         self.records: dict[str, ToolCall] = {}
         self.outputs: dict[str, Output] = {}
         self._by_name = {tool.name: tool for tool in config.tools}
         self._config = config
         self._context = context
+        self._metadata = metadata
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """The metadata of all calls that have any, by their ids."""
+        found = {id: each.metadata for id, each in self.records.items() if each.metadata is not None}
+        return {**self._metadata, **found}
 
     def add_outcomes(
         self, calls: Sequence[PreparedCall], outcomes: Sequence[CallOutcome]
@@ -182,6 +196,7 @@ class CallLog:
                         name=part.name,
                         arguments=self.arguments(part),
                         tool_result=None if output.failed else output.content,
+                        metadata=self._metadata.get(part.id),
                         error=output.content if output.failed else None,
                     )
                 calls.append(record)

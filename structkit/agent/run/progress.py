@@ -59,7 +59,7 @@ class RunProgress:
         self._budget = RunBudget(config, state, usage_limits)
         self._first = state.first_message
         self._validation_context = config.validation_context(deps)
-        self._log = CallLog(config, self._validation_context)
+        self._log = CallLog(config, self._validation_context, state.metadata)
         self._contexts: list[Context[object]] = []
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None

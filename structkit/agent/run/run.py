@@ -379,5 +379,6 @@ class Run(RunProgress):
             step_usage=tuple(self._budget.step_usage),
             elapsed_seconds=self._budget.elapsed_seconds,
             refused=tuple(self.refused),
+            metadata=self._log.metadata,
         )
         return suspended(state)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from structkit.arguments.names import missing_attribute
+from structkit.error_notes import safe_str
 from structkit.errors import AgentError, StructkitError
 from structkit.functions.call import Call
 from structkit.generate.output.result import Usage
 from structkit.generate.output.trace import Trace
 from structkit.messages import Answer, CallPart, Calls, Message, Output, User
-from structkit.schema.python.json_codec import JsonCodec, NotInJson
+from structkit.schema.python.json_codec import JsonCodec, NotInJson, json_text_of
 from structkit.trace.drawing import Drawing
 from structkit.trace.picture import Note, Picture, Step
 from structkit.trace.table import draw_details, draw_table
@@ -46,6 +48,8 @@ RunFinishReason: TypeAlias = Literal["stop", "no_tools", "steps", "budget"]
 T_co = TypeVar("T_co", covariant=True)
 
 NO_USAGE = Usage()
+
+_log = logging.getLogger("structkit")
 
 _OF_RESULTS = {
     "all_messages": ".messages",
@@ -91,8 +95,8 @@ class ToolCall:
     """The return value; for calls before a run was resumed, the content of the output message."""
 
     metadata: NotInJson[object] = None
-    """What the tool returned for the program alone, with `structkit.Return(value, metadata=...)`; `None` for calls
-    before the run was resumed."""
+    """What the tool returned for the program alone, with `structkit.Return(value, metadata=...)`; after
+    `RunState.dumps` and `loads` its JSON value."""
 
     error: str | None = None
     """The error message that the model received, if the call failed."""
@@ -162,6 +166,9 @@ class RunState:
     refused: tuple[tuple[str, str], ...] = ()
     """The outputs that an output function refused, each with the message that the model reads."""
 
+    metadata: dict[str, object] = field(default_factory=dict, hash=False)
+    """The metadata of calls, by their ids; see `ToolCall.metadata`."""
+
     @property
     def first_message(self) -> int:
         """The index of the first message of this run: the last message of the user."""
@@ -174,8 +181,8 @@ class RunState:
         return max(calls, len(self.step_usage))
 
     def dumps(self) -> str:
-        """Return the state as JSON."""
-        return _json_codec().dumps(self)
+        """Return the state as JSON; metadata that cannot be written as JSON is left out, with a warning in the log."""
+        return _json_codec().dumps(replace(self, metadata=_as_json(self.metadata)))
 
     @classmethod
     def loads(cls, text: str | bytes) -> RunState:
@@ -190,6 +197,22 @@ class RunState:
             raise AgentError(
                 f"invalid state of a run: {error}; pass the text of `state.dumps()` unchanged", place="state"
             ) from error
+
+
+def _as_json(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Return the metadata of calls as JSON values, without that of which there are none."""
+    found: dict[str, object] = {}
+    for id, each in metadata.items():
+        try:
+            found[id] = json.loads(json_text_of(each))
+        except ValueError as error:
+            _log.warning(
+                "the metadata of %s is left out of the state of the run, because it cannot be written as JSON (%s); "
+                "return JSON values as metadata",
+                id,
+                safe_str(error),
+            )
+    return found
 
 
 class RunSuspended(StructkitError):

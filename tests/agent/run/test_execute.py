@@ -501,3 +501,25 @@ def test_a_supplied_result_has_metadata_too() -> None:
         agent.run("x")
     result = agent.resume(caught.value.state, approvals={"call_1": sk.Return(3, metadata="by hand")})
     assert (result.calls[0].tool_result, result.calls[0].metadata) == (3, "by hand")
+
+
+def test_a_suspended_run_keeps_the_metadata_of_its_calls(caplog: pytest.LogCaptureFixture) -> None:
+    image = object()
+
+    def find(title: str) -> sk.Return:
+        return sk.Return("B 12", metadata={"page": 12} if title == "Salt" else image)
+
+    agent = agent_of(
+        find,
+        sk.tool(called, defer=True),
+        script=[call("find", title="Salt"), call("find", title="Sand"), call("called")],
+    )
+    with pytest.raises(sk.RunSuspended) as caught:
+        agent.run("x")
+    state = caught.value.state
+    for stored, last in ((state, image), (sk.RunState.loads(state.dumps()), None)):
+        result = agent.with_model(ScriptedModel(["Done."])).resume(stored, approvals={"call_3": sk.Return(3)})
+        assert [each.metadata for each in result.calls] == [{"page": 12}, last, None]
+    assert [each.message.partition(",")[0] for each in caplog.records] == [
+        "the metadata of call_2 is left out of the state of the run"
+    ]
