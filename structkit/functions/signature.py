@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, singledispatchmethod
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
+from typing import Annotated, Any, TypeGuard, Union, cast, get_args, get_origin
 
-from typing_extensions import get_type_hints
+from typing_extensions import NotRequired, ReadOnly, Required, get_type_hints, is_typeddict
 
 from structkit.errors import SchemaError
 from structkit.functions.docstring import read_docstring
@@ -32,6 +32,9 @@ _OTHER_AGENTS = frozenset({"agents", "langchain", "langgraph", "pydantic_ai"})
 _OTHER_CONTEXTS = frozenset({"RunContext", "RunContextWrapper", "ToolContext", "ToolRuntime"})
 """Packages of agents, and what they call the context of a tool."""
 
+OMITTED = object()
+"""The default of a parameter whose argument is left out of the call."""
+
 _TYPING = {"typing", "typing_extensions"}
 """Modules whose types are callable objects, such as `list[int]`."""
 
@@ -44,7 +47,7 @@ class Parameter:
         name: The name of the parameter.
         annotation: Its type.
         required: Whether it has no default.
-        default: Its default; `None` if `required`.
+        default: Its default; `None` if `required`, and `OMITTED` for an optional key of an `Unpack` of a `TypedDict`.
         description: The description of its pydantic `Field`, or else a string in its `Annotated`, or else that in the
             docstring.
     """
@@ -78,7 +81,8 @@ class Signature:
 
     def arguments(self, values: Mapping[str, object]) -> dict[str, object]:
         """Return the arguments of a call: the given values, and the defaults of the other parameters."""
-        return {each.name: values.get(each.name, each.default) for each in self.parameters}
+        found = {each.name: values.get(each.name, each.default) for each in self.parameters}
+        return {name: value for name, value in found.items() if value is not OMITTED}
 
 
 def is_function(given: object) -> TypeGuard[Callable[..., object]]:
@@ -156,8 +160,12 @@ def read_signature(
         called,
         docstring.description,
         tuple(
-            _parameter(each, hints, called, docstring.parameters)
+            found
             for each in parameters[1 if is_given else 0 :]
+            for found in (
+                _unpacked(hints.get(each.name), called, docstring.parameters)
+                or [_parameter(each, hints, called, docstring.parameters)]
+            )
         ),
         first if is_given else None,
         parameters[0].name if is_given and parameters[0].kind is inspect.Parameter.KEYWORD_ONLY else None,
@@ -196,12 +204,15 @@ def _hints(
     local = _closure(inner)
     known: dict[str, Any] = getattr(inner, "__globals__", {})
     written = {each.name: each.annotation for each in parameters if each.annotation is not each.empty}
+    return _resolved(SimpleNamespace(__annotations__=written), name, known, local or None)
+
+
+def _resolved(
+    annotated: Any, name: str, known: dict[str, Any] | None = None, local: dict[str, Any] | None = None
+) -> dict[str, object]:
+    """Return the resolved annotations of an object."""
     try:
-        return dict(
-            get_type_hints(
-                SimpleNamespace(__annotations__=written), known, local or None, include_extras=True
-            )
-        )
+        return dict(get_type_hints(annotated, known, local, include_extras=True))
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
         raise SchemaError(
             f"an annotation of {name} cannot be resolved: {error}; define the type at the top of its module",
@@ -248,12 +259,6 @@ def _check_parameter(
 ) -> None:
     """Raise `SchemaError` for a parameter that a call cannot pass."""
     name = parameter.name
-    if getattr(get_origin(hints.get(name)), "_name", None) == "Unpack":  # of typing, or of typing_extensions
-        raise SchemaError(
-            f"the parameter {name} of {function_name} is an Unpack of a TypedDict; write its keys as parameters, or "
-            "take a dict of this type",
-            place=place,
-        )
     if parameter.kind in _KINDS:
         raise SchemaError(f"the parameter {name} of {function_name} {_KINDS[parameter.kind]}", place=place)
     if name == "self" and name not in hints:
@@ -280,6 +285,24 @@ def _check_parameter(
             f"{'annotate it with this type alone, as' if is_union else 'make it'} the first parameter of a tool",
             place=place,
         )
+
+
+def _unpacked(annotation: object, function_name: str, described: Mapping[str, str]) -> list[Parameter]:
+    """Return the keys of a `TypedDict` that `**arguments: Unpack[...]` takes; nothing for other annotations."""
+    keys: Any = next(iter(get_args(annotation)), None)
+    origin = get_origin(annotation)  # of typing, or of typing_extensions
+    if getattr(origin, "_name", None) != "Unpack" or not is_typeddict(keys):
+        return []
+    found = []
+    for name, hint in _resolved(keys, function_name).items():
+        required = name in keys.__required_keys__
+        while (qualifier := cast("object", get_origin(hint))) in (NotRequired, ReadOnly, Required):
+            required = required if qualifier is ReadOnly else qualifier is Required
+            hint = get_args(hint)[0]
+        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+        read = _parameter(parameter, {name: hint}, function_name, described)
+        found.append(replace(read, required=required, default=None if required else OMITTED))
+    return found
 
 
 def _without_annotated(annotation: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field
-from typing_extensions import TypedDict, Unpack
+from typing_extensions import NotRequired, TypedDict, Unpack
 
 import structkit as sk
 from structkit.functions.docstring import read_docstring
@@ -80,6 +80,33 @@ def test_any_call_of_a_random_model_can_be_run(seed: int) -> None:
     assert isinstance(place, Place)
     assert isinstance(night, Night)
     assert beds in (1, 2)
+
+
+class Options(TypedDict):
+    name: Annotated[str, Field(max_length=9)]
+    size: NotRequired[int]
+
+
+def order(item: str, **options: Unpack[Options]) -> object:
+    """Order an item.
+
+    Args:
+        item: What to order.
+        size: In centimetres.
+    """
+    return item, options
+
+
+def test_the_keys_of_an_unpacked_typed_dict_are_parameters() -> None:
+    for written, rest in (
+        ('"name": "Ana"', {"name": "Ana"}),
+        ('"name": "B", "size": 3', {"name": "B", "size": 3}),
+    ):
+        call = sk.extract(ScriptedModel([f'{{"item": "a hat", {written}}}']), "x", order)
+        assert call.call() == ("a hat", rest)
+        assert call.arguments == {"item": "a hat", **rest}
+    properties: Any = sk.to_json_schema(order)["properties"]
+    assert (properties["size"]["description"], properties["name"]["maxLength"]) == ("In centimetres.", 9)
 
 
 def odd(number: int) -> int:
@@ -217,13 +244,13 @@ def test_annotations_of_local_types_are_found() -> None:
     assert read_signature(held).parameters[0].annotation is Local
 
 
-class Keys(TypedDict):
-    name: str
+class BadKeys(TypedDict):
+    name: Unknown  # type: ignore[name-defined]  # noqa: F821
 
 
+def bad_keys(**names: Unpack[BadKeys]) -> None: ...
 def bad_star(*names: str) -> None: ...
 def bad_stars(**names: str) -> None: ...
-def bad_keys(**names: Unpack[Keys]) -> None: ...
 def bad_none(name) -> None: ...  # type: ignore[no-untyped-def]
 def bad_slash(name: str, /) -> None: ...
 def bad_generator(numbers: Generator[int, None, None]) -> None: ...
@@ -237,7 +264,7 @@ def bad_type(good: int, bad: Callable[[], int]) -> None: ...
         (bad_stars, "at `bad_stars(names)`:\n  .*parameter names of bad_stars takes arguments of any name"),
         (
             bad_keys,
-            "at `bad_keys(names)`:\n  .*parameter names of bad_keys is an Unpack of a TypedDict\n  write its",
+            "at `bad_keys`:\n  an annotation of bad_keys cannot be resolved: name 'Unknown' is not defined",
         ),
         (bad_none, "at `bad_none(name)`:\n  .*parameter name of bad_none has no annotation"),
         (bad_slash, "at `bad_slash(name)`:\n  .*parameter name of bad_slash is positional-only"),
