@@ -11,7 +11,7 @@ from typing_extensions import TypeForm, TypeVar, Unpack
 from structkit.agent.formats.detect import FormatName, choose_notation
 from structkit.agent.formats.output import read_output
 from structkit.agent.nested import drive_nested, nested_limits
-from structkit.agent.prompt.history import AnyHistory, check_history, read_history_options
+from structkit.agent.prompt.history import AnyHistory, HistoryFunction, check_history, read_history_options
 from structkit.agent.prompt.instructions import AnyInstructions, read_instructions
 from structkit.agent.resumable import Resumable
 from structkit.agent.run.budget import UsageLimits
@@ -76,6 +76,7 @@ class AgentOptions(ValidationOptions, total=False):
 
     instructions: AnyInstructions | None
     history: AnyHistory | None
+    history_processors: HistoryFunction | Sequence[HistoryFunction]
     name: str | None
     max_steps: int
     max_parallel_calls: int
@@ -175,6 +176,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         deps_type: object = object,
         instructions: AnyInstructions | None = None,
         history: AnyHistory | None = None,
+        history_processors: HistoryFunction | Sequence[HistoryFunction] = (),
         name: str | None = None,
         max_steps: int = 8,
         max_parallel_calls: int = 1,
@@ -205,6 +207,9 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
                 also those of the run itself, whenever outputs are added; or a list. A run calls the functions once,
                 before its first step, and its own messages stay complete. By default the model reads all, and a run
                 raises if they do not fit into the context.
+            history_processors: What the model reads of all messages, also those of the run itself: functions like those
+                of `history`, which a run calls before each step. They get all messages each time, and the messages of
+                the run stay complete.
             name: The name of the agent in logs and spans.
             max_steps: Maximum number of steps, including the one that generates the result.
             max_parallel_calls: Maximum number of calls in one step, if the format supports more than one. They are
@@ -267,7 +272,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
             requested_text=allow_text,
             notation=notation,
             instructions=read_instructions(instructions, deps_type),
-            history=read_history_options(history, deps_type),
+            history=read_history_options(history, history_processors, deps_type),
             max_steps=max_steps,
             max_parallel_calls=max_parallel_calls,
             on_limit=on_limit,

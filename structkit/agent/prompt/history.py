@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from structkit.agent.prompt.callback import Callback, read_callback
 from structkit.errors import AgentError
@@ -13,8 +13,10 @@ from structkit.messages import Answer, CallPart, Calls, Message, Output, User, d
 
 __all__ = [
     "AnyHistory",
+    "HistoryFunction",
     "HistoryOptions",
     "check_history",
+    "check_last",
     "check_messages",
     "order_outputs",
     "read_history_options",
@@ -22,7 +24,7 @@ __all__ = [
 ]
 
 HistoryFunction: TypeAlias = "Callable[..., Sequence[Message] | Awaitable[Sequence[Message]]]"
-"""A function, sync or async, of the messages of earlier runs, or of the run's context and these messages."""
+"""A function, sync or async, of messages, or of the run's context and messages."""
 
 HistoryName: TypeAlias = Literal["cut", "shorten"]
 """What structkit does itself with messages that are too long for the context of the model."""
@@ -33,30 +35,34 @@ AnyHistory: TypeAlias = "HistoryName | HistoryFunction | Sequence[HistoryName | 
 
 @dataclass(frozen=True, slots=True)
 class HistoryOptions:
-    """How an agent processes the messages of earlier runs.
+    """How an agent processes messages.
 
     Attributes:
-        functions: The functions, in order.
+        functions: The functions of the messages of earlier runs, in order.
+        processors: The functions of all messages, which choose what the model reads in a step, in order.
         cut: Whether a history that is too long for the context of the model is cut.
         shorten: Whether the oldest outputs of tools are shortened, those of the run itself too, if the messages are too
             long for the context of the model.
     """
 
     functions: tuple[Callback, ...] = ()
+    processors: tuple[Callback, ...] = ()
     cut: bool = False
     shorten: bool = False
 
 
-def read_history_options(given: AnyHistory | None, deps_type: object) -> HistoryOptions:
-    """Read the `history` of an agent.
+def read_history_options(
+    given: AnyHistory | None,
+    processors: HistoryFunction | Sequence[HistoryFunction],
+    deps_type: object,
+) -> HistoryOptions:
+    """Read the `history` and the `history_processors` of an agent.
 
     Raises:
         TypeError: A part is neither `"cut"`, `"shorten"` nor a function of the messages.
         AgentError: A function expects other dependencies than `deps_type`.
     """
-    if given is None:
-        return HistoryOptions()
-    listed = given if isinstance(given, (list, tuple)) else [cast("HistoryName | HistoryFunction", given)]
+    listed = _listed(() if given is None else given)
     functions: list[Callback] = []
     for position, part in enumerate(listed):
         location = f"history[{position}]" if listed is given else "history"
@@ -66,7 +72,27 @@ def read_history_options(given: AnyHistory | None, deps_type: object) -> History
             raise TypeError(
                 f"{location} must be 'cut', 'shorten', or a function of messages, not {part!r:.60}"
             )
-    return HistoryOptions(tuple(functions), cut="cut" in listed, shorten="shorten" in listed)
+    each_step = [
+        read_callback(part, f"history_processors[{position}]", ("messages",), deps_type)
+        for position, part in enumerate(_functions(processors))
+    ]
+    return HistoryOptions(
+        tuple(functions), tuple(each_step), cut="cut" in listed, shorten="shorten" in listed
+    )
+
+
+def _listed(given: object) -> Sequence[object]:
+    return given if isinstance(given, (list, tuple)) else [given]
+
+
+def _functions(processors: object) -> Iterator[HistoryFunction]:
+    for position, part in enumerate(_listed(processors)):
+        if not callable(part) or isinstance(part, type):
+            raise TypeError(
+                f"history_processors[{position}] must be a function of messages, not {part!r:.60}; write "
+                "def f(messages): return messages[-5:]"
+            )
+        yield part
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:
@@ -140,6 +166,20 @@ def order_outputs(messages: Iterable[Message]) -> tuple[Message, ...]:
                 at -= 1
         ordered.insert(at, message)
     return tuple(ordered)
+
+
+def check_last(messages: Sequence[Message], place: str) -> None:
+    """Check that messages end with one to which the model can reply.
+
+    Raises:
+        AgentError: There are no messages, or the last one is of the model.
+    """
+    if not messages or not isinstance(messages[-1], (User, Output)):
+        what = f"end with those of the model, {messages[-1]!r:.60}" if messages else "are none"
+        raise AgentError(
+            f"the messages {what}, and the model must reply to one of the user or to an output; keep the last message",
+            place=place,
+        )
 
 
 def check_messages(messages: Sequence[Message], place: str) -> list[CallPart]:

@@ -163,7 +163,7 @@ def read_texts(
 def process_history(
     functions: Sequence[Callback], messages: Sequence[Message], tools: Sequence[str], context: Context[object]
 ) -> Generator[Action, object, tuple[Message, ...]]:
-    """Return the messages of earlier runs after all functions of the history.
+    """Return messages after all functions of the history.
 
     Raises:
         AgentError: A function returned inconsistent messages, calls of tools that the agent does not have, or nothing
@@ -173,7 +173,7 @@ def process_history(
     """
     history = tuple(messages)
     for each in functions:
-        returned = yield from _value(each, context, history)
+        returned = yield from _value(each, context, list(history))
         history = check_history(returned, tools, f"the messages that {each.location} returns")
     return history
 

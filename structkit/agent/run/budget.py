@@ -230,7 +230,8 @@ class RunBudget:
     def exceeded(self, limit: LimitName, record: RunRecord) -> UsageLimitExceeded:
         """Return the error for a limit that the run has reached."""
         remedy = (
-            "let the tools return less, make the agent with history='shorten', take a model with a larger context"
+            "let the tools return less, make the agent with history='shorten' or history_processors=[f], take a model "
+            "with a larger context"
             if limit == "context"
             else "increase the limit"
         )
@@ -329,7 +330,7 @@ class RunBudget:
                 len(history),
             )
             return history[start:]
-        if needed + config.min_output_tokens > context:
+        if needed + config.min_output_tokens > context and not config.history.processors:
             raise GenerationError(
                 f"the prompt has {needed} tokens with the messages of earlier runs, and {config.model.name} has a "
                 f"context of {context}, which leaves no room for the result; pass fewer messages, or make the "

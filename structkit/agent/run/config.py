@@ -82,7 +82,7 @@ class AgentConfig:
         format_name: The requested format of calls.
         requested_text: The requested `allow_text`.
         instructions: The instructions: texts, and functions that a run calls.
-        history: How a run processes the messages of earlier runs.
+        history: How a run processes messages.
         max_steps: Maximum number of steps in a run, including the last.
         max_parallel_calls: Maximum number of calls in a step.
         on_limit: What a run does at a limit: raise, or generate the result.

@@ -64,6 +64,7 @@ class RunProgress:
         self._available_names: frozenset[str] = frozenset()
         self._next_tools: tuple[AvailableTool, ...] | None = None
         self._history: Sequence[Message] = self.messages[: self._first]
+        self._processed: tuple[Sequence[Message], int] | None = None  # of how many messages
         self._shortened: dict[str, Output] = {}
         self._header: PromptHeader | None = None
         self._next_header = config.header
@@ -110,10 +111,11 @@ class RunProgress:
 
     @property
     def _read_messages(self) -> list[Message]:
-        """The messages that the model reads."""
+        """The messages that the model reads: those before the last step as functions of the user return them."""
+        before, count = self._processed or (self._history, self._first)
         return [
             self._shortened.get(message.id, message) if isinstance(message, Output) else message
-            for message in (*self._history, *self.messages[self._first :])
+            for message in (*before, *self.messages[count:])
         ]
 
     def _shorten_outputs(self, header: PromptHeader | None) -> None:

@@ -21,6 +21,7 @@ from structkit.agent.formats.step import (
     with_contexts,
 )
 from structkit.agent.prompt.header import PromptHeader
+from structkit.agent.prompt.history import check_last
 from structkit.agent.run.actions import (
     Action,
     CallOutcome,
@@ -114,6 +115,7 @@ class Run(RunProgress):
     def _steps_to_result(self, decisions: Decisions | None) -> RunFlow:
         if self._state.pending:
             waiting = self._pending_calls()
+            yield from self._process_messages(len(self.messages) - 1, self._steps)
             self._available_names = frozenset(due.tool.name for due in waiting)
             yield from self._execute(waiting, decisions or {}, self._state.tool_results)
         while True:
@@ -204,6 +206,7 @@ class Run(RunProgress):
     def _next_step(self) -> Generator[Action, object, tuple[StepPlan, Prompt]]:
         """Return the plan and the prompt of the next step."""
         offers = (yield from self._available_tools()) if self._next_tools is None else self._next_tools
+        yield from self._process_messages(len(self.messages), self._steps + 1)
         self._collect_usage()
         if self._steps and self._budget.is_spent:
             raise self._limit_exceeded("max_tokens")
@@ -224,6 +227,17 @@ class Run(RunProgress):
         else:
             self._header = self._next_header
         return plan, turns
+
+    def _process_messages(self, count: int, step: int) -> Generator[Action, object, None]:
+        """Call the functions that choose what the model reads of the first `count` messages in a step."""
+        functions = self._config.history.processors
+        if not functions:
+            return
+        messages = (*self._history, *self.messages[self._first : count])
+        tools, context = list(self._by_name), self._context(step=step)
+        processed = yield from process_history(functions, messages, tools, context)
+        check_last(processed, functions[-1].location)
+        self._processed = processed, count
 
     def _available_tools(self) -> Generator[Action, object, tuple[AvailableTool, ...]]:
         """Return the tools for the next step, and set its header; availability is checked once per step."""

@@ -284,3 +284,85 @@ def test_the_trace_says_how_much_of_the_history_is_cut() -> None:
     cut = 60 - model.prompts[0].count("Question ")
     assert result.trace.cut == 4 * cut > 0
     assert f"1  cut        {4 * cut} messages of earlier runs" in str(result.trace)
+
+
+def last_two(messages: list[Message]) -> list[Message]:
+    """Keep the prompt, and the last call with its output."""
+    return messages[:1] + messages[1:][-2:]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_processors_choose_what_the_model_reads_in_each_step(run: Any) -> None:
+    model = ScriptedModel([CALL, CALL, "done"])
+    seen: list[int] = []
+
+    async def count(context: sk.Context[object], messages: list[Message]) -> list[Message]:
+        seen.append(len(messages))
+        assert context.step == len(seen)
+        return messages
+
+    agent = sk.Agent(model, tools=[look], history_processors=[count, last_two])
+    result = run(agent)
+    assert seen == [1, 3, 5]
+    assert [prompt.count("look returned") for prompt in model.prompts] == [0, 1, 1]
+    assert len(result.messages) == 6
+
+
+def test_processors_see_the_same_messages_after_a_suspension() -> None:
+    seen: list[list[str]] = []
+
+    def keep(messages: list[Message]) -> list[Message]:
+        seen.append([each.kind for each in messages])
+        return last_two(messages)
+
+    script = [CALL, CALL, "done"]
+    plain = ScriptedModel(script)
+    sk.Agent(plain, tools=[look], history_processors=keep).run("Go.")
+    (first, second, third), seen[:] = seen[:], []
+    model = ScriptedModel(script)
+    agent = sk.Agent(model, tools=[sk.tool(look, requires_approval=True)], history_processors=keep)
+    with pytest.raises(sk.RunSuspended) as begun:
+        agent.run("Go.")
+    with pytest.raises(sk.RunSuspended) as continued:
+        agent.resume(sk.RunState.loads(begun.value.state.dumps()), approvals=True)
+    agent.resume(sk.RunState.loads(continued.value.state.dumps()), approvals=True)
+    assert seen == [first, first, second, second, third]
+    assert model.prompts == plain.prompts
+
+
+@pytest.mark.parametrize(
+    ("processor", "error", "message"),
+    [
+        (lambda messages: [], sk.AgentError, "the messages are none"),
+        (lambda messages: messages[:-1], sk.AgentError, "the call call_1 in the messages has no output"),
+        (lambda messages: messages[:1] + messages[2:], sk.AgentError, "does not follow its call"),
+        (lambda messages: None, TypeError, "return a list of messages"),
+        (lambda messages: [*messages, Answer(content="x")], sk.AgentError, "keep the last message"),
+    ],
+)
+def test_messages_to_which_no_model_can_reply_are_refused(
+    processor: Any, error: type[Exception], message: str
+) -> None:
+    def process(messages: list[Message]) -> list[Message]:
+        found: list[Message] = processor(messages) if len(messages) > 1 else messages
+        return found
+
+    agent = sk.Agent(ScriptedModel([CALL, "done"]), tools=[look], history_processors=[process])
+    with pytest.raises(error, match=message) as caught:
+        agent.run("Go.")
+    assert "history_processors[0] (process)" in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["cut", [look, 3], list, [lambda: []]])
+def test_processors_are_functions_of_messages(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"history_processors\[\d\]"):
+        sk.Agent(ScriptedModel([]), history_processors=given)
+
+
+def test_processors_make_room_for_a_history_and_for_outputs() -> None:
+    history = past(30, words=30)
+    model = ScriptedModel([CALL, "done"], context_length=2000)
+    with pytest.raises(sk.GenerationError, match="leaves no room"):
+        sk.Agent(model, tools=[look]).run("Go.", messages=history)
+    agent = sk.Agent(model, tools=[look], history_processors=[lambda messages: messages[120:]])
+    assert agent.run("Go.", messages=history).value == "done"
