@@ -23,7 +23,9 @@ _EXACT = {"extra": "forbid"}
 _OTHER_ATTRIBUTES = {
     "args": ".arguments",
     "parts": ".calls or .content",
+    "result": ".content",
     "role": ".kind",
+    "text": ".content",
     "tool_call_id": ".id",
     "tool_calls": ".calls",
     "tool_name": ".name",

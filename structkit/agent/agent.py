@@ -51,6 +51,8 @@ _OTHER_METHODS = {
     "clone": ".with_model(model), or another Agent",
     "memory": ".run(...).messages",
     "run_sync": ".run(...)",
+    "chat": ".run(...)",
+    "ask": ".run(...)",
     "invoke": ".run(...)",
     "ainvoke": ".arun(...)",
     "run_stream": ".astream(...), or .stream(...) in code that is not async",

@@ -19,7 +19,8 @@ from structkit.schema.python.calls import is_field
 __all__ = ["Parameter", "Signature", "is_function", "read_signature", "reject_callable_object"]
 
 _KINDS = {
-    inspect.Parameter.VAR_POSITIONAL: "takes any number of arguments; replace it with a list",
+    inspect.Parameter.VAR_POSITIONAL: "takes any number of arguments; replace it with a list, or decorate it with "
+    "functools.wraps(f)",
     inspect.Parameter.VAR_KEYWORD: "takes arguments of any name; replace it with a dict or with named parameters",
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only, but arguments have names; remove the `/`, or wrap it",
 }

@@ -7,6 +7,7 @@ import enum
 import re
 import typing
 from collections.abc import Mapping
+from inspect import isroutine
 from types import MappingProxyType, MethodType, ModuleType
 
 import typing_extensions
@@ -92,10 +93,13 @@ def _remedy_of_text(text: str) -> str:
 
 
 def _remedy_of_items(items: list[object]) -> str:
-    if items and all(isinstance(item, type) for item in items):
-        names = [item.__name__ for item in items if isinstance(item, type)]
+    if items and all(isinstance(item, type) or isroutine(item) for item in items):
+        names = [str(getattr(item, "__name__", item)) for item in items]
         if len(names) == 1:
             return f"write list[{names[0]}] for a list, or {names[0]} for one"
+        if any(map(isroutine, items)):  # the operator | does not take them
+            union = f"typing.Union[{', '.join(names)}]"
+            return f"write {union} for one of them, and list[{union}] for a list"
         return f"write {' | '.join(names)} for one of them, and list[{' | '.join(names)}] for a list"
     written = repr_of(items)
     shown = shorten_repr(written)

@@ -181,6 +181,13 @@ def test_a_usage_is_no_method() -> None:
         (lambda agent: sk.Toolset([count]).prefixed("a_"), "write .prefix(...)"),
         (lambda agent: sk.Toolset([count]).add_function(count), "write Toolset([*toolset, f])"),
         (lambda agent: sk.Agent(agent.model, [lambda ctx: ctx][0]), "write tools=["),
+        (lambda agent: sk.Agent(agent.model, max_calls=3), "UsageLimits(max_tool_calls=...) for a run"),
+        (lambda agent: sk.Agent(agent.model, pre_model_hook=count), "write history_processors=..."),
+        (lambda agent: agent.chat("x"), "write .run(...)"),
+        (lambda agent: agent.run("x").text, "write .value"),
+        (lambda agent: agent.run("x").usage.requests, "write result.steps"),
+        (lambda agent: agent.run("x").messages[0].text, "write .content"),
+        (lambda agent: sk.Tool(name="count", func=count), "write structkit.tool(f)"),
     ],
 )
 def test_names_of_other_libraries_have_a_remedy(written: Any, remedy: str) -> None:

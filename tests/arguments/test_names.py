@@ -309,3 +309,15 @@ def test_a_subclass_has_arguments_of_its_own() -> None:
 
     wide = Wide(size=1, width=2)
     assert (wide.size, wide.width) == (1, 2)
+
+
+def test_an_event_names_its_attributes() -> None:
+    event: Any = sk.TextDelta("$", "a")
+    assert pickle.loads(pickle.dumps(event)) == copy.copy(event) == event
+    with pytest.raises(AttributeError, match=r"^TextDelta has no attribute 'delta'; it has path, text, and"):
+        event.delta  # noqa: B018
+    retracted: Any = sk.StepRetracted()
+    with pytest.raises(
+        AttributeError, match=r"^StepRetracted has no attribute 'text'; it has no attributes, and"
+    ):
+        retracted.text  # noqa: B018

@@ -104,6 +104,12 @@ class Empty(BaseModel):
         ({"a"}, "invalid target {'a'}", "structkit.Choice(['a'])"),
         ([*range(99)], "invalid target [0, 1,", "structkit.Choice([...])"),
         ([], "invalid target []", "structkit.Choice([])"),
+        (
+            [sorted],
+            "invalid target [<built-in function sorted>]",
+            "list[sorted] for a list, or sorted for one",
+        ),
+        ([Plain, sorted], "invalid target [", "typing.Union[Plain, sorted] for one of them"),
         (re.compile("[a-z]+"), "invalid target re.compile('[a-z]+')", "write structkit.Regex('[a-z]+')"),
         (3, "invalid target 3", "pass a type, a function,"),
         (sk.Regex, "invalid target <class", "pass an object of it, structkit.Regex(...)"),

@@ -12,7 +12,7 @@ from structkit.agent.formats.step import StepTarget
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.state import AgentResult, AgentStep, ToolCall
 from structkit.generate.decode.config import TextView
-from structkit.generate.run.events import EventEmitter, FieldRetracted, TextDelta
+from structkit.generate.run.events import Event, EventEmitter, FieldRetracted, TextDelta
 
 __all__ = [
     "AgentEvent",
@@ -33,14 +33,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkingEvent:
+class ThinkingEvent(Event):
     """The thoughts of the model before a step, with `thinking=...`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class PreambleDelta:
+class PreambleDelta(Event):
     """Text was added before a call or the result, with `allow_text=True`; plain text output is a `TextDelta`.
 
     Attributes:
@@ -51,7 +51,7 @@ class PreambleDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallStart:
+class ToolCallStart(Event):
     """A call started: the name of its tool is known, and its arguments follow.
 
     Attributes:
@@ -64,7 +64,7 @@ class ToolCallStart:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallDelta:
+class ToolCallDelta(Event):
     """Text was added to the arguments of a call.
 
     Attributes:
@@ -77,7 +77,7 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Event):
     """A call has an outcome: it was executed or denied, or its arguments were rejected in every attempt.
 
     Attributes:
@@ -88,7 +88,7 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class PartialOutput:
+class PartialOutput(Event):
     """The result has grown.
 
     Attributes:
@@ -101,12 +101,12 @@ class PartialOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRetracted:
+class StepRetracted(Event):
     """Validators or an output function rejected the text of the step: discard its events; new ones replace them."""
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnd(Generic[T_co]):
+class RunEnd(Event, Generic[T_co]):
     """The result is complete and validated; always the last event.
 
     Attributes:
@@ -117,7 +117,7 @@ class RunEnd(Generic[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class StepEnd(Generic[T_co]):
+class StepEnd(Event, Generic[T_co]):
     """The step is complete and validated; always the last event of `Agent.stream_step`.
 
     Attributes:

@@ -53,6 +53,8 @@ _log = logging.getLogger("structkit")
 
 _OF_RESULTS = {
     "all_messages": ".messages",
+    "history": ".messages",
+    "text": ".value",
     "new_messages": ".messages[len(earlier):]",
     "to_input_list": ".messages",
     "all_messages_json": "structkit.messages.dumps(result.messages)",

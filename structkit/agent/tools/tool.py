@@ -33,6 +33,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "description_override": "write description=...",
         "docstring_format": "leave it out: Google, NumPy and Sphinx docstrings are recognized",
         "failure_error_function": "raise structkit.ToolError in the function, or write Agent(..., errors='report')",
+        "func": "write structkit.tool(f)",
         "handle_tool_error": "raise structkit.ToolError in the function, or write Agent(..., errors='report')",
         "is_enabled": "write available=...",
         "max_retries": "write tool_retries=...",

@@ -17,16 +17,23 @@ from structkit.functions.call import Call
 
 __all__ = ["Toolset", "require_approval"]
 
+_BY_NAME = "{tool.name: tool for tool in toolset}[name]"
+
+_NAMES = "[tool.name for tool in toolset]"
+
 _OTHER_METHODS = {
     "add_function": "Toolset([*toolset, f])",
     "add_tool": "Toolset([*toolset, f])",
     "approval_required": ".require_approval(...)",
     "filtered": ".filter(...)",
+    "get": _BY_NAME,
     "get_tools": ".tools",
+    "names": _NAMES,
     "prefixed": ".prefix(...)",
     "prepared": ".available(...)",
     "renamed": ".rename(...)",
     "tool": "Toolset([*toolset, f])",
+    "with_prefix": ".prefix(...)",
 }
 """What other libraries call the methods of a toolset."""
 
@@ -52,6 +59,16 @@ class Toolset:
         def __getattr__(self, name: str) -> object:
             """Name the method that other libraries call otherwise."""
             raise missing_attribute(self, name, _OTHER_METHODS)
+
+        def __getitem__(self, name: object) -> object:
+            """Say how a tool is found by its name."""
+            raise TypeError(f"a Toolset has tools and no items; write {_BY_NAME}, or toolset.tools[0]")
+
+        def __contains__(self, tool: object) -> bool:
+            """Return whether a tool is one of these; a name is none."""
+            if isinstance(tool, str):
+                raise TypeError(f"a Toolset contains tools and no names; write {tool!r} in {_NAMES}")
+            return tool in self.tools
 
     def __init__(self, tools: Iterable[AnyTool | Toolset]) -> None:
         """Collect functions, tools, and the tools of other toolsets.
@@ -167,8 +184,8 @@ def require_approval(
 def _check_listed(tools: object) -> None:
     if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
         name = tools.name if isinstance(tools, Tool) else getattr(tools, "__name__", None)
-        hint = f"; write tools=[{name}]" if name else ""
-        raise TypeError(f"tools is a list of functions, not {tools!r:.60}{hint}")
+        remedy = "leave it out" if tools is None else f"write tools=[{name or 'f'}]"
+        raise TypeError(f"tools is a list of functions, not {tools!r:.60}; {remedy}")
 
 
 Approval: TypeAlias = "bool | Callable[[Call[object]], bool]"

@@ -74,6 +74,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "messages": "the messages are the second argument, the prompt",
         "middleware": "write history_processors=[f] or structkit.tool(f, available=...), or a loop of agent.step(...)",
         "model_settings": "its options are arguments, such as temperature=0.5",
+        "max_calls": "write structkit.tool(f, max_calls=...), or UsageLimits(max_tool_calls=...) for a run",
         "n": "structkit.generate takes it",
         "output_type": "the type is the third argument, after model and prompt",
         "prepare_tools": "write structkit.tool(f, available=...)",

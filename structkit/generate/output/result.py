@@ -28,6 +28,9 @@ _OTHER_ATTRIBUTES = {
     "completion_tokens": ".written_tokens",
     "input_tokens": ".prompt_tokens",
     "output_tokens": ".written_tokens",
+    "request_tokens": ".prompt_tokens",
+    "requests": "result.steps",
+    "response_tokens": ".written_tokens",
     "total_tokens": ".prompt_tokens + usage.written_tokens",
 }
 """What other libraries call the attributes of a usage, and what to write here."""

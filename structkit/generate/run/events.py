@@ -6,8 +6,8 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from structkit.generate.decode.choice_scores import ChoicesAt
 from structkit.generate.decode.config import TextView
@@ -17,13 +17,32 @@ from structkit.schema.python.validators import PartValidator
 from structkit.schema.view.choices import OTHER
 from structkit.vocabulary.control_tokens import CONTROL_BYTE
 
-__all__ = ["EventEmitter", "FieldEnd", "FieldRetracted", "FieldStart", "StreamEnd", "TextDelta"]
+__all__ = ["Event", "EventEmitter", "FieldEnd", "FieldRetracted", "FieldStart", "StreamEnd", "TextDelta"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 
+class Event:
+    """An event of a stream."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attributes of this event: events of other classes have others."""
+            own: Any = self
+            names = ", ".join(each.name for each in fields(own)) or "no attributes"
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {name!r}; it has {names}, and events of other classes have "
+                "others: write isinstance(event, structkit.TextDelta)",
+                name=name,
+                obj=self,
+            )
+
+
 @dataclass(frozen=True, slots=True)
-class FieldStart:
+class FieldStart(Event):
     """A value started: its path and its kind are known.
 
     Attributes:
@@ -36,7 +55,7 @@ class FieldStart:
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Event):
     """Text was added to a string, or to a rule of a grammar.
 
     Attributes:
@@ -49,7 +68,7 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldEnd:
+class FieldEnd(Event):
     """A value is complete.
 
     Attributes:
@@ -62,7 +81,7 @@ class FieldEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldRetracted:
+class FieldRetracted(Event):
     """A part is discarded and generated again: validators rejected the complete value, or a text model writes it again.
 
     The event can repeat for the same value, if the first tokens of the new value lead to rejected texts only.
@@ -75,7 +94,7 @@ class FieldRetracted:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamEnd(Generic[T_co]):
+class StreamEnd(Event, Generic[T_co]):
     """The value is complete and validated; always the last event.
 
     Attributes:

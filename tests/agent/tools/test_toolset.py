@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -128,3 +129,21 @@ def test_a_lambda_has_a_remedy_that_works() -> None:
     ):
         sk.tool(lambda: 1)
     assert sk.tool(lambda: 1, name="one").name == "one"
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda tools: tools["read"], TypeError, "write {tool.name: tool for tool in toolset}[name]"),
+        (lambda tools: "read" in tools, TypeError, "write 'read' in [tool.name for tool in toolset]"),
+        (lambda tools: tools.with_prefix("x_"), AttributeError, "write .prefix(...)"),
+        (lambda tools: sk.Toolset(None), TypeError, "leave it out"),
+        (lambda tools: sk.Toolset({"read": read}), TypeError, "write tools=[f]"),
+    ],
+)
+def test_other_ways_to_use_a_toolset_have_a_remedy(
+    use: Callable[[sk.Toolset], object], error: type[Exception], message: str
+) -> None:
+    assert DATABASE.tools[0] in DATABASE
+    with pytest.raises(error, match=re.escape(message)):
+        use(DATABASE)
