@@ -201,6 +201,8 @@ def test_names_of_other_libraries_have_a_remedy() -> None:
         _ = wrong.astream(ScriptedModel(["7"]), "x", int).usage
     with pytest.raises(AttributeError, match=r"^Result has no attribute 'json'; write \.text$"):
         _ = stream.result.json
+    with pytest.raises(TypeError, match=r"^a Result has attributes and no items; write \.text$"):
+        _ = stream.result["text"]
     with pytest.raises(AttributeError, match=r"^Agent has no attribute 'run_sync'; write \.run\(\.\.\.\)$"):
         _ = wrong.Agent(RandomModel()).run_sync
     with pytest.raises(AttributeError, match=r"no attribute 'tool'; write Agent\(\.\.\., tools=\[f\]\)$"):

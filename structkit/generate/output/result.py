@@ -197,6 +197,11 @@ class Result(Generic[T_co]):
             """Say that an attribute is one of `value`."""
             raise missing_attribute(self, name)
 
+        def __getitem__(self, name: object) -> object:
+            """Name the attribute that is meant by an item."""
+            known = isinstance(name, str) and hasattr(self, name)
+            raise TypeError(f"a Result has attributes and no items; write .{name if known else 'value'}")
+
     def _repr_html_(self) -> str:
         """Draw the value, the confidence in each of its parts, and the trace."""
         cells = [

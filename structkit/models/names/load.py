@@ -131,7 +131,8 @@ def load(
 
     Args:
         name_or_path: A folder in the Hugging Face format, a name on the Hub, a GGUF file (the first, of a model in
-            several), or a provider and its model; by default the demo model that ships with structkit.
+            several), or a provider and its model; by default, or by the name `"demo"`, the demo model that ships with
+            structkit.
         device: Device of the model, such as `"cuda"`; by default a CUDA device if available, else the CPU. For a GGUF
             file `"cpu"` or any other name, which stands for the GPU that llama.cpp was built for.
         dtype: Type of the weights, such as `"bfloat16"`, or `"auto"` for the type of the checkpoint; by default
@@ -160,6 +161,8 @@ def load(
         raise TypeError(
             f"a model is named by a string or a path, not {name_or_path!r:.60}; write load('...')"
         )
+    if name_or_path == "demo" and not Path(name_or_path).exists():
+        name_or_path = None
     dtype = _one_dtype(dtype, torch_dtype)
     placing: dict[str, Any] = {
         "device_map": device_map,

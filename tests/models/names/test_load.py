@@ -235,3 +235,11 @@ def test_other_names_are_those_of_the_hub(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
     with pytest.raises(ModelError, match=r"downloads from the Hub are disabled|the folder does not exist"):
         sk.load(name)
+
+
+def test_the_demo_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sk.load("demo").name == "demo"
+    (tmp_path / "demo").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(sk.ModelError, match="demo"):  # an empty folder of the user
+        sk.load("demo")
