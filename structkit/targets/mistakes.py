@@ -70,7 +70,8 @@ def _remedy(target: object) -> str | None:
     if isinstance(target, (list, tuple, set, frozenset)):
         return _remedy_of_items(list(target))
     if isinstance(target, re.Pattern):
-        return f"write structkit.Regex({shorten_repr(repr(target.pattern))})"
+        written = target if target.flags & ~re.UNICODE else target.pattern
+        return f"write structkit.Regex({shorten_repr(repr(written))})"
     if not isinstance(target, type) and isinstance(getattr(target, "source_grammar", None), str):
         return "write structkit.Grammar(...) with the source_grammar and the arguments of the Lark object"
     if isinstance(target, (bytes, int, float)):
@@ -101,6 +102,8 @@ def _remedy_of_items(items: list[object]) -> str:
             union = f"typing.Union[{', '.join(names)}]"
             return f"write {union} for one of them, and list[{union}] for a list"
         return f"write {' | '.join(names)} for one of them, and list[{' | '.join(names)}] for a list"
+    if items and all(isinstance(item, Mapping) for item in items):
+        return "a JSON Schema is one dict; write {'anyOf': [...]} for one of several"
     written = repr_of(items)
     shown = shorten_repr(written)
     if len(shown) < len(written) or not written.startswith("["):  # a `__repr__` failed

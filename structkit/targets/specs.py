@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypeVar
 
 from typing_extensions import Never
 
-from structkit.arguments.names import names_arguments
+from structkit.arguments.names import hints_arguments, names_arguments
 from structkit.errors import SchemaError
 from structkit.lowering.alternatives import option_text
 from structkit.schema.ir.json_values import shorten_repr
@@ -46,7 +46,7 @@ class TextTarget(Generic[T_co]):
         )
 
 
-@names_arguments
+@hints_arguments({"flags": "write Regex(re.compile(pattern, flags))"})
 @dataclass(frozen=True, init=False)
 class Regex(TextTarget[str]):
     r"""Text that matches a pattern from start to end; the value is the text.

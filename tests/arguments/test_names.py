@@ -323,3 +323,10 @@ def test_an_event_names_its_attributes() -> None:
         AttributeError, match=r"^StepRetracted has no attribute 'text'; it has no attributes, and"
     ):
         retracted.text  # noqa: B018
+
+
+def test_flags_of_a_pattern_have_a_remedy() -> None:
+    with pytest.raises(
+        TypeError, match=r"Regex\(\) has no argument 'flags'; write Regex\(re\.compile\(pattern, flags\)\)"
+    ):
+        cast("Any", sk.Regex)("a", flags=2)

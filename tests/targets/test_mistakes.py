@@ -110,6 +110,16 @@ class Empty(BaseModel):
             "list[sorted] for a list, or sorted for one",
         ),
         ([Plain, sorted], "invalid target [", "typing.Union[Plain, sorted] for one of them"),
+        (
+            [{"type": "string"}],
+            "invalid target [{'type': 'string'}]",
+            "write {'anyOf': [...]} for one of several",
+        ),
+        (
+            re.compile("a", re.I),
+            "invalid target re.",
+            "write structkit.Regex(re.compile('a', re.IGNORECASE))",
+        ),
         (re.compile("[a-z]+"), "invalid target re.compile('[a-z]+')", "write structkit.Regex('[a-z]+')"),
         (3, "invalid target 3", "pass a type, a function,"),
         (sk.Regex, "invalid target <class", "pass an object of it, structkit.Regex(...)"),
