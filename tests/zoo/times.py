@@ -21,6 +21,11 @@ class Seconds(BaseModel):
     a: dt.timedelta
 
 
+class ShortSeconds(BaseModel):
+    model_config = ConfigDict(ser_json_timedelta="float")
+    a: Annotated[dt.timedelta, Ge(dt.timedelta(0)), Le(dt.timedelta(hours=1))]
+
+
 def _version(number: int) -> uuid.UUID:
     return uuid.UUID(f"12345678-1234-{number}678-9234-567812345678")
 
@@ -168,6 +173,9 @@ TIMES: Kind = {
         Seconds,
         [Seconds(a=dt.timedelta(seconds=1.5)), Seconds(a=dt.timedelta(days=-3))],
         ['{"a": "P"}', '{"a": "x"}', '{"a": 1e20}'],
+    ),
+    "timedelta, ser_json_timedelta='float', ge=0, le=1 hour": Specimen(
+        ShortSeconds, [ShortSeconds(a=dt.timedelta(0))], ['{"a": -1}', '{"a": 3601}']
     ),
     "UUID": Specimen(
         uuid.UUID,

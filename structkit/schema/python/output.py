@@ -344,7 +344,7 @@ def _dump_as_read(adapter: TypeAdapter[Any], core: Any, value: object, *, exclud
     Raises:
         PydanticSerializationError, AttributeError, TypeError, ValueError, IndexError: There is none.
     """
-    serializer = new_serializer(core, cast("Any", adapter._config))
+    serializer = new_serializer(core, _config_as_read(cast("Any", adapter._config)))
     written = serializer.to_python(
         value, mode="json", by_alias=True, round_trip=True, exclude_unset=exclude_unset, warnings=False
     )
@@ -372,6 +372,8 @@ def _core_as_read(core: object, *, plain: bool, compact: bool) -> Any:
         if key not in _EXCLUSIONS
         and not (plain and key == "serialization" and is_of_user(each.get("function")))
     }
+    if "config" in found:
+        found["config"] = _config_as_read(found["config"])
     if "serialization" not in found:
         kind = found.get("type")
         if kind == "enum" or (kind in ("decimal", "fraction") and plain):
@@ -387,6 +389,11 @@ def _core_as_read(core: object, *, plain: bool, compact: bool) -> Any:
             _written_where_read(each["name"], each) if isinstance(each, dict) else each for each in fields
         ]
     return found
+
+
+def _config_as_read(config: Mapping[str, object] | None) -> Mapping[str, object] | None:
+    """Return a configuration without the option that writes dates as numbers, which are written as text."""
+    return config and {key: value for key, value in config.items() if key != "ser_json_temporal"}
 
 
 def _as_read(value: object) -> object:

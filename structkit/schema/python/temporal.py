@@ -100,11 +100,10 @@ def duration_of(schema: Core, *, seconds: bool) -> JsonObject:
     low, high = _ends(schema, dt.timedelta, _TICK, dt.timedelta.min, dt.timedelta.max)
     if not seconds:
         return _format("timedelta", low, high, None)
-    ends = (low or -_MAX_DURATION, high or _MAX_DURATION)
     return {
         "type": "number",
-        "minimum": ends[0].total_seconds(),
-        "maximum": ends[1].total_seconds(),
+        "minimum": (-_MAX_DURATION if low is None else low).total_seconds(),  # 0 is false
+        "maximum": (_MAX_DURATION if high is None else high).total_seconds(),
         "multipleOf": _TICK.total_seconds(),
     }
 

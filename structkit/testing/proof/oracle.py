@@ -10,6 +10,7 @@ from typing import cast
 
 from typing_extensions import TypeForm
 
+from structkit.errors import SchemaError
 from structkit.functions.output import function_form
 from structkit.functions.signature import is_function
 from structkit.rejected import Rejected
@@ -69,8 +70,11 @@ def _of_type(target: TypeForm[object], read: Target[object]) -> Oracle:
 
     def dump(text: str) -> str | None:
         again = judge.dump(text)
-        # A custom JSON Schema that is narrower than the type restricts what is generated.
-        return again if again is not None and _fault(valid, again) is None else None
+        try:
+            # A custom JSON Schema that is narrower than the type restricts what is generated.
+            return again if again is not None and _fault(valid, again) is None else None
+        except SchemaError:  # `re` does not read a pattern that pydantic's engine reads
+            return again
 
     return Oracle(judge.refusal, dump)
 

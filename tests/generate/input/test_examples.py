@@ -452,3 +452,15 @@ def test_lone_surrogates_raise() -> None:
         for prompt in ("a\ud800", [{"role": "user", "content": "\udfff"}]):
             with pytest.raises(sk.GenerationError, match=r"at `prompt`:\n  the prompt is not Unicode: .*"):
                 call(model, prompt, int)
+
+
+class Epochs(BaseModel):
+    model_config = ConfigDict(ser_json_temporal="seconds")
+    day: date
+
+
+def test_dates_that_pydantic_writes_as_numbers_are_texts() -> None:
+    example = render_examples([("x", Epochs(day=date(2020, 1, 1)))], read_target(Epochs), CompileSettings())[
+        0
+    ]
+    assert example.answer == '{"day": "2020-01-01"}'
