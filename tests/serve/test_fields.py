@@ -263,6 +263,22 @@ def test_a_final_message_of_the_assistant_is_continued(real: Served) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
+def test_what_follows_a_final_message_matches_the_constraint(real: Served, stream: bool) -> None:
+    start, regex = "She is ", {"structured_outputs": {"regex": "[0-9]{2} years"}}
+    [answer] = answers(
+        real,
+        messages=[*ANA, {"role": "assistant", "content": start}],
+        extra_body={**regex, "continue_final_message": True, "include_schema": False},
+    )
+    ids = [*real.model.encode(ANA), *real.model.encode_text(start)]
+    expected = client_of(real).completions.create(
+        model="demo", prompt=ids, temperature=0, extra_body=regex, stream=stream
+    )
+    choices = [each for part in expected for each in part.choices] if stream else expected.choices
+    assert answer == "".join(choice.text for choice in choices) == "34 years"
+
+
+@pytest.mark.parametrize("stream", [False, True])
 def test_echo_puts_the_prompt_before_the_text(real: Served, stream: bool) -> None:
     client = client_of(real)
     fields = {"model": "demo", "max_tokens": 8, "temperature": 0, "n": 2}
@@ -387,15 +403,16 @@ TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "
             "and one before it; add them",
             {"continue_final_message": True, "messages": [REPLY]},
         ),
-        (
-            "continue_final_message",
-            "not supported with response_format.json_schema.schema; send the start of the answer",
-            {"continue_final_message": True, "messages": [*ANA, REPLY], "response_format": PERSON},
-        ),
-        (
-            "continue_final_message",
-            "not supported with tools",
-            {"continue_final_message": True, "messages": [*ANA, REPLY], "tools": [WEATHER]},
+        *(
+            (
+                "continue_final_message",
+                "not supported with tools and calls; send the prompt and the start",
+                {"continue_final_message": True, **fields},
+            )
+            for fields in (
+                {"messages": [*ANA, REPLY], "tools": [WEATHER]},
+                {"messages": [*ANA, CALLED, OUTPUT, REPLY]},
+            )
         ),
         (
             "add_generation_prompt",

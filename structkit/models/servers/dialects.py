@@ -111,6 +111,8 @@ _VLLM = Dialect(
 # The prompt describes the target, if it should.
 _STRUCTKIT = Dialect(
     name="structkit",
+    continues=True,
+    continue_fields=(("continue_final_message", True),),
     chat_fields=(("include_schema", False),),
     constraint_fields=(("grammar", "structured_outputs"),),
 )

@@ -53,7 +53,7 @@ REMEDIES: Mapping[str, str] = {
     "best_of": "write n, and choose the answer with the best logprobs",
     "prompt_logprobs": "leave it out: only the tokens of the answer have log-probabilities",
     "truncate_prompt_tokens": "shorten the prompt",
-    "continue_final_message": "send the start of the answer to /v1/completions, or write a regex that begins with it",
+    "continue_final_message": "send the prompt and the start of the answer to /v1/completions",
     "chat_template": "leave it out: the model has its own",
     "chat_template_kwargs": "leave it out: the model answers without thinking",
     "documents": "write them into a message",

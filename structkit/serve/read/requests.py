@@ -195,8 +195,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     check_without_effect(body)
     given = read_constraint(body)
     conversation = read_messages(body)
-    others = [given.param] if given else []
-    start = _start(body, conversation, [*others, *(["tools"] if body.raw("tools") else [])])
+    start = _start(body, conversation)
     tools = read_tools(body, conversation)
     stops = _stops(body, is_free=given is None)
     limit = body.integer("max_completion_tokens", 1, config.max_tokens)
@@ -206,6 +205,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     if top is not None and not has_logprobs:
         raise body.error("top_logprobs", "needs logprobs: true")
     options["include_schema"] = shows_schema(body, given, conversation, tools)
+    others = [given.param] if given else []
     others += [name for name, value in (("tools", tools), ("stop", stops)) if value]
     _add_min_tokens(body, config, options, others)
     return Ask(
@@ -282,7 +282,7 @@ def _add_min_tokens(
     options["processors"] = (*(options.get("processors") or ()), MinTokens(least))
 
 
-def _start(body: Fields, conversation: Conversation, others: Sequence[str | None]) -> str:
+def _start(body: Fields, conversation: Conversation) -> str:
     """Take the last message, which the answer continues, out of the conversation, and return its text."""
     is_continued = body.flag("continue_final_message", False)
     if body.flag("add_generation_prompt", not is_continued) is is_continued:
@@ -291,8 +291,8 @@ def _start(body: Fields, conversation: Conversation, others: Sequence[str | None
     if not is_continued:
         return ""
     name = "continue_final_message"
-    if others:
-        raise body.error(name, f"is not supported with {others[0]}; {REMEDIES[name]}")
+    if body.raw("tools") or conversation.has_calls:
+        raise body.error(name, f"is not supported with tools and calls; {REMEDIES[name]}")
     turns = conversation.turns
     if len(turns) < 2 or turns[-1]["role"] != "assistant" or not turns[-1]["content"]:
         fault = (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import pytest
+from annotated_types import Len
 
 import structkit as sk
 from structkit.errors import ModelError
@@ -46,8 +47,13 @@ def test_our_own_server_is_recognized_and_enforces_the_grammar() -> None:
     with serve_model(RandomModel(seed=1)) as url:
         model = sk.connect(url)
         assert (model.dialect, model.capabilities.constraints) == ("structkit", {"grammar"})
-        result = sk.generate(model, "which?", dict[Literal["a", "b"], bool])
+        result: Any = sk.generate(model, "which?", dict[Literal["a", "b"], bool])
         assert result.guarantee == "constrained"
+        for number in range(5):  # items that differ are corrected, and the start of the answer is continued
+            colors = sk.extract(model, f"{number}?", Annotated[set[Literal["r", "g", "b"]], Len(3)])
+            assert colors == {"r", "g", "b"}
+        assert model.capabilities.continues_prefix
+        assert not model.refused
 
 
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/models"])
