@@ -209,7 +209,7 @@ def test_an_error_in_a_stream_is_an_event_of_this_api() -> None:
             "input[0].content[0].type",
             "the model reads nothing else",
         ),
-        ({"input": [USER, CALL, USER]}, "input", "has no message with its output"),
+        ({"input": [USER, CALL, USER]}, "input", "has no output; send it before the next"),
         ({"input": [USER, OUTPUT]}, "input[1].call_id", "is the id of no call"),
         ({"input": [USER, {**CALL, "arguments": "[]"}]}, "input[1].arguments", "JSON object"),
     ],

@@ -134,10 +134,13 @@ def _response_format(body: Fields) -> Iterator[Constraint]:
 
 def _format(given: Fields, named: Fields | None) -> Iterator[Constraint]:
     """Yield the constraint of a format; `named` has its schema, and is `given` itself in a request for a response."""
+    kind = given.text("type")
+    if kind not in ("text", "json_object", "json_schema"):
+        raise given.error(
+            "type", "must be 'text', 'json_object' or 'json_schema'; structured_outputs has the others"
+        )
     given.check_names(("type", *_NAMED) if named is given else ("type", "json_schema"), _REMEDIES)
-    match given.text("type"):
-        case "text":
-            pass
+    match kind:
         case "json_object":
             yield _any_object(given.path("type"))
         case "json_schema":
@@ -150,10 +153,6 @@ def _format(given: Fields, named: Fields | None) -> Iterator[Constraint]:
             if schema is None:
                 raise named.error("schema", "is required")
             yield _of(json_schema(_described(schema, named.text("description"))), schema.place)
-        case _:
-            raise given.error(
-                "type", "must be 'text', 'json_object' or 'json_schema'; structured_outputs has the others"
-            )
 
 
 def _described(schema: Fields, description: str | None) -> Fields:

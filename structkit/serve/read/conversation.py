@@ -123,14 +123,16 @@ class Conversation:
         self._check_outputs()
         messages = self._messages or [User(content="")]  # a step of an agent follows a message of the user
         if isinstance(messages[-1], Answer):
-            fault = "the last message must be one of the user or of a tool"
+            fault = (
+                "with tools the last message must be one of the user or of a tool; add one, such as 'Go on.'"
+            )
             raise ApiError(400, fault, param=self._param, code=_CODE)
         return "\n\n".join(self._instructions), tuple(messages)
 
     def _check_outputs(self) -> None:
         missing = [id for id in self._open if id not in self._outputs]
         if missing:
-            fault = f"the call {missing[0][:80]!r} has no message with its output"
+            fault = f"the call {missing[0][:80]!r} has no output; send it before the next message"
             raise ApiError(400, fault, param=self._param, code=_CODE)
 
 

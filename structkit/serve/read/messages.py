@@ -25,6 +25,10 @@ _NAMES = {
 }
 """The fields of a message, by its role."""
 
+_CONTINUE = "write continue_final_message: true beside messages"
+_REMEDIES = {"prefix": _CONTINUE, "partial": _CONTINUE}
+"""What hosts call a message that is continued, and what to write."""
+
 _MAX_MESSAGES = 2_000
 _MAX_CALLS = 128
 
@@ -50,7 +54,7 @@ def _read(message: Fields, conversation: Conversation) -> None:
     role = message.text("role")
     if role not in _NAMES:
         raise message.error("role", f"must be one of {', '.join(_NAMES)}")
-    message.check_names(_NAMES[role])
+    message.check_names(_NAMES[role], _REMEDIES)
     if message.has("function_call"):
         raise message.error("function_call", "is not a part of the API; write tool_calls")
     if message.has("audio"):

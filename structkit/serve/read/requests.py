@@ -78,15 +78,28 @@ _NEUTRAL_OF_TEXTS: Mapping[str, tuple[object, ...]] = {
 }
 """Fields that are accepted only with the values that have no effect."""
 
+_OTHER_SPELLINGS = {
+    "json": ("guided_json",),
+    "regex": ("guided_regex", "regex"),
+    "choice": ("guided_choice",),
+    "grammar": ("guided_grammar", "grammar", "ebnf"),
+}
+"""Constraints in fields of former versions of vLLM, of SGLang and of llama.cpp."""
+
 _REMEDIES: Mapping[str, str] = {
     **REMEDIES,
     "functions": "write tools: [{type: 'function', function: ...}]",
     "function_call": "write tool_choice",
     "input": "write messages, or send it to /v1/responses",
+    "prompt": "write messages, or send it to /v1/completions",
+    "messages": "write prompt, or send it to /v1/chat/completions",
+    "extra_body": "write its fields into the request",
+    "format": "write response_format",
     "json_schema": "write response_format: {type: 'json_schema', json_schema: {name, schema}}",
     **{
-        f"guided_{kind}": f"write structured_outputs: {{{kind}: ...}}"
-        for kind in ("json", "regex", "choice", "grammar")
+        name: f"write structured_outputs: {{{kind}: ...}}"
+        for kind, names in _OTHER_SPELLINGS.items()
+        for name in names
     },
 }
 """What to write in place of fields of other servers and of former versions."""
