@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import time
 import weakref
+from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -209,24 +211,21 @@ class HttpClient:
     def _objects(self, response: Response, secrets: Iterable[str], seconds: float) -> Iterator[Json]:
         """Yield the objects of an event stream, or the one object of a reply that is not a stream."""
         with self._faults():
+            parts: Iterable[bytes] = self._parts(response, seconds)
             if "event-stream" not in response.headers.get("content-type", "").lower():
-                reply = _parse(self._read(response))
-                if not isinstance(reply, Mapping):
+                body = self._read(response)
+                reply = _parse(body)
+                if isinstance(reply, Mapping):
+                    yield _checked(reply, self._quotable(secrets))
+                    return
+                if (
+                    not body.removeprefix(BOM_UTF8).lstrip().startswith(b"data:")
+                ):  # a stream whose media type a proxy has changed
                     raise Fault(
                         f"the server answered with {_kind(response)}; {_URL_REMEDY}", is_transient=False
                     )
-                yield _checked(reply, self._quotable(secrets))
-                return
-            for line in _lines(self._parts(response, seconds)):
-                field, _, data = line.partition(b":")
-                if field.strip() != b"data" or not data.strip():
-                    continue
-                if data.strip() == b"[DONE]":
-                    return
-                event = _parse(data)
-                if not isinstance(event, Mapping):
-                    what = "the stream of the server is not valid JSON in UTF-8; see its log, or update the server"
-                    raise Fault(what, is_transient=True)
+                parts = [body]
+            for event in _events(_lines(parts)):
                 yield _checked(event, self._quotable(secrets))
 
     def _check(self, response: Response, secrets: Iterable[str]) -> None:
@@ -373,27 +372,69 @@ def _fault(state: RetryCallState) -> Fault:
     return cast("Fault", None if outcome is None else outcome.exception())
 
 
-def _parse(body: bytes) -> object:
+def _parse(body: bytes | bytearray) -> object:
     """Return the value of a JSON text; `None` if it is not JSON in UTF-8."""
     try:
-        return json.loads(body.decode())
+        return json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return None
 
 
 def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream of bytes, which end with LF, CR or both; the latter gives an empty line."""
+    """Yield the lines of a stream of bytes, which end with LF, CR or both."""
     rest = bytearray()  # grows in place: a line can arrive in millions of parts
-    for part in parts:
-        first, *others = part.replace(b"\r", b"\n").split(b"\n")
+    is_ended = False  # by a CR, of which a LF that follows is a part
+    for part in filter(None, parts):
+        part = part[1:] if is_ended and part[:1] == b"\n" else part
+        is_ended = part[-1:] == b"\r"
+        first, *others = part.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         rest += first
         for other in others:
             yield bytes(rest)
             rest = bytearray(other)
-        if len(rest) > _MAX_BODY:
-            what = f"the server sent a line of more than {_MAX_BODY} bytes; {_URL_REMEDY}"
-            raise Fault(what, is_transient=False)
+        _check_size(rest)
     yield bytes(rest)
+
+
+def _events(lines: Iterable[bytes]) -> Iterator[Json]:
+    r"""Yield the objects of an event stream up to its end.
+
+    An event is complete at its first line, if this is JSON, or else at an empty line.
+
+    Raises:
+        Fault: An event is not JSON.
+
+    >>> list(_events([b'data: {"a":', b"data: 1}", b"", b'data: {"b": 2}', b'data: {"c": 3}', b"data: [DONE]"]))
+    [{'a': 1}, {'b': 2}, {'c': 3}]
+    """
+    data = bytearray()
+    for line in lines:
+        field, _, value = line.removeprefix(BOM_UTF8).partition(b":")
+        value = value.strip() if field.strip() == b"data" else b""
+        if not data and value == b"[DONE]":
+            return
+        event = None if data or not value else _parse(value)
+        if event is None:
+            data += value and value + b"\n"
+            _check_size(data)
+        if event is not None or (data and not line):
+            yield _object(_parse(data) if event is None else event)
+            data.clear()
+    if data:
+        yield _object(_parse(data))
+
+
+def _check_size(data: bytearray) -> None:
+    if len(data) > _MAX_BODY:
+        what = f"the server sent a line of more than {_MAX_BODY} bytes; {_URL_REMEDY}"
+        raise Fault(what, is_transient=False)
+
+
+def _object(event: object) -> Json:
+    if isinstance(event, Mapping):
+        return event
+    what = "the stream of the server is not valid JSON in UTF-8; see its log, or update the server"
+    raise Fault(what, is_transient=True)
 
 
 def _checked(reply: Json, quote: Callable[[str], str]) -> Json:
@@ -411,12 +452,13 @@ def _kind(response: Response) -> str:
 
 
 def _retry_after(response: Response) -> float | None:
-    """Return the seconds of the header `Retry-After`, which are a number or a date."""
+    """Return the seconds of the header `Retry-After`, which are a number or a date; services of Azure send ms, too."""
     value = response.headers.get("retry-after", "").strip()
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with suppress(ValueError):
+            seconds = unit * float(response.headers.get(name, ""))
+            if math.isfinite(seconds):
+                return max(0.0, seconds)
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, TypeError):

@@ -70,6 +70,14 @@ def test_tries_are_bounded_in_seconds() -> None:
         assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    "header", [("Retry-After-Ms", "0"), ("Retry-After", "inf")], ids=["milliseconds", "infinite"]
+)
+def test_other_forms_of_the_seconds_to_wait(header: tuple[str, str]) -> None:
+    with serve(error(429, "quota", ("Retry-After", "3600"), header), WHOLE) as server:
+        assert sk.extract(sk.connect(server.url), "one", Target) == {"a": 1}
+
+
 def test_a_server_that_hangs() -> None:
     with serve(Say(hangs=True)) as server, pytest.raises(ModelError, match=r"within 0.5 s"):
         sk.extract(sk.connect(server.url, timeout=0.5), "one", Target)

@@ -15,6 +15,7 @@ import structkit as sk
 from structkit.errors import ModelError
 from structkit.models.capabilities import Capabilities
 from structkit.models.servers import dialects
+from structkit.models.servers.http import _lines
 from structkit.models.servers.remote import KnownCapabilities
 from tests.models.servers.fake import Say, error, serve
 
@@ -254,7 +255,8 @@ def test_a_refusal_that_has_no_remedy() -> None:
 
 def test_a_reply_that_is_no_stream() -> None:
     body = '{"choices": [{"message": {"role": "assistant", "content": "{\\"name\\": \\"Ana\\", \\"age\\": 34}"}}]}'
-    with serve(Say(body=body, streams=False)) as server:
+    with serve(Say(body=body, streams=False), Say(body=f"\ufeff{body}", streams=False)) as server:
+        assert sk.extract(sk.connect(server.url), "Ana, 34", Person) == ANA
         assert sk.extract(sk.connect(server.url), "Ana, 34", Person) == ANA
 
 
@@ -306,6 +308,24 @@ def test_lines_can_end_otherwise_and_media_types_be_upper_case(end: bytes) -> No
     said = events({"delta": {"content": WHOLE}}, end=end)
     with serve(replace(said, headers=(("content-type", "Text/Event-Stream"),))) as server:
         assert sk.extract(sk.connect(server.url), "Ana, 34", Person) == ANA
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain"])
+def test_an_event_can_have_several_lines_and_a_stream_a_byte_order_mark(kind: str, end: str) -> None:
+    said = "\ufeff"
+    for text in (WHOLE[:9], WHOLE[9:]):
+        event = json.dumps({"choices": [{"delta": {"content": text}}]}, indent=1)
+        said += "".join(f"data: {line}\n" for line in event.splitlines()) + "\n"
+    body = (said + "data: [DONE]").replace("\n", end)
+    with serve(Say(body=body, streams=False, headers=(("Content-Type", kind),))) as server:
+        result = sk.generate(sk.connect(server.url), "Ana, 34", Person)
+        assert (result.value, result.usage.calls, len(server.requests)) == (ANA, 1, 1)
+
+
+def test_the_line_end_of_an_event_can_arrive_in_two_parts() -> None:
+    lines = list(_lines([b"a\r", b"\nb\r", b"c\r", b"", b"\n\n"]))
+    assert lines == [b"a", b"b", b"c", b"", b""]
 
 
 def test_openai_gets_no_maximum_number_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
