@@ -345,6 +345,7 @@ class _Reply:
     capabilities: Capabilities
     is_reduced: bool = False
     is_adapted: bool = False
+    has_events: bool = False
     has_text: bool = False
     refusals: list[str] = field(default_factory=list)
     fault: str = ""
@@ -352,6 +353,7 @@ class _Reply:
 
     def text(self, part: ReplyPart) -> str:
         """Return the text of a part; keep what refuses to answer."""
+        self.has_events = True
         self.has_text |= bool(part.text)
         self.fault = part.fault or self.fault
         self.is_full |= part.is_full
@@ -367,6 +369,10 @@ class _Reply:
             raise Fault(f"the model refuses to answer{said}; change the prompt", is_transient=False)
         if self.fault:
             raise Fault(self.fault, is_transient=False)
+        if not self.has_events:  # the clients skip what is no event, such as a whole object
+            what = "the reply has no event of a stream; is the client's address right?"
+            remedy = "structkit.connect reads replies of OpenAI's API without a stream, too"
+            raise Fault(f"{what} {remedy}", is_transient=False)
         if self.is_full and not self.has_text:
             check_length(request)
 

@@ -154,6 +154,23 @@ def test_a_stream_that_breaks_before_its_first_text(kind: Kind) -> None:
         sk.extract(model, "one", Target)
 
 
+WHOLE_REPLY = '{"choices": [{"index": 0, "message": {"content": "{}"}}]}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [*((kind, "") for kind in KINDS), *((kind, WHOLE_REPLY) for kind in KINDS if kind.package == "openai")],
+    ids=lambda value: value.name if isinstance(value, Kind) else len(value),
+)
+def test_a_reply_that_is_no_stream(kind: Kind, body: str) -> None:
+    with (
+        kind.serving(Say(body=body, streams=False)) as (model, server),
+        pytest.raises(ModelError, match=r"has no event of a stream\n  is the client's address right"),
+    ):
+        sk.extract(model, "one", Target)
+    assert len(server.requests) == 1
+
+
 ERRORS = {
     "openai": b'data: {"error": {"message": "Overloaded", "code": "server_error"}}\n\n',
     "anthropic": b'event: error\ndata: {"type": "error", '
