@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.arguments.names import names_arguments
-from structkit.errors import TokenRejected
+from structkit.errors import GenerationError, TokenRejected
 from structkit.generate.output.json_reader import JsonReader
 from structkit.guide.guide import Cursor, Guide
 from structkit.lru_cache import LruCache
@@ -70,6 +70,7 @@ class LogitsProcessor:
 
     Raises:
         TokenRejected: From a call with `strict`, if the last token of a row was masked in the call before.
+        GenerationError: From a call with `strict`, if another processor forbids every token that the mask allows.
 
     >>> import torch
     >>> import structkit as sk
@@ -107,6 +108,7 @@ class LogitsProcessor:
 
         Raises:
             TokenRejected: With `strict`, if the last token of a row was masked in the call before.
+            GenerationError: With `strict`, if another processor forbids every token that the mask allows.
         """
         from structkit.generate.sample.select_torch import apply_masks
 
@@ -126,6 +128,8 @@ class LogitsProcessor:
                 for end in self.guide.vocabulary.eos_token_ids:
                     mask[end >> 5] |= np.uint32(1 << (end & 31))
         apply_masks(scores, masks)
+        if self._strict:
+            _check_choice(scores)
         return scores
 
     def _start(self, rows: list[tuple[int, ...]]) -> None:
@@ -182,3 +186,14 @@ class LogitsProcessor:
             result = None
         self._states.put(token_ids, result)
         return result
+
+
+def _check_choice(scores: torch.Tensor) -> None:
+    """Raise an error if a row has no token: the sampling of PyTorch would fail, and the most likely token be any."""
+    has_token = (scores > float("-inf")).any(dim=-1).tolist()
+    if not all(has_token):
+        raise GenerationError(
+            "the other processors forbid every token that the language allows; leave out options such as "
+            "min_new_tokens and suppress_tokens, and give the target a minimum length in place of the former",
+            place=f"row {has_token.index(False)}",
+        )

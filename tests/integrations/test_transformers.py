@@ -123,6 +123,13 @@ def test_a_finished_row_stays_finished(demo) -> None:
     assert [set(row.nonzero().flatten().tolist()) for row in allowed] == [ends, ends]
 
 
+@pytest.mark.parametrize("sampled", [False, True])
+def test_options_that_forbid_all_tokens_of_the_mask_are_an_error(demo, sampled: bool) -> None:
+    processor = sk.LogitsProcessor(sk.compile(bool, demo.vocabulary))
+    with pytest.raises(sk.GenerationError, match=r"row 0.*\n.*forbid every token.*\n.*min_new_tokens"):
+        _generate(demo, processor, PROMPTS, do_sample=sampled, min_new_tokens=20)
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_a_row_that_another_processor_leads_out_of_the_language_is_an_error(demo, rows: int) -> None:
     """The other rows, of the same prompt or of another, do not hide it."""
