@@ -11,15 +11,15 @@ Both depend on the state only, so masks do not depend on earlier questions. If a
 token leads to a state for which it is n - 1 or less, so a sequence whose budget fits can always be completed.
 
 Distinct texts are an exception: tokens that lead to the same frames begin different texts, and `upper_bound` is an
-estimate unless `DistinctRoom` finds more texts within its margin than were written. `completion_length` is the length
-of a concrete completion, the tokens of a shortest text that repeats no distinct text. States along a completion inherit
-the rest of it, so a budget that fits a completion keeps fitting: this does not depend on the estimates, nor on how much
-is searched. The same holds for vocabularies that cannot spell every byte.
+estimate, for which `DistinctBounds` finds an upper bound. `completion_length` is the length of a concrete completion,
+the tokens of a shortest text that repeats no distinct text. States along a completion inherit the rest of it, so a
+budget that fits a completion keeps fitting: this does not depend on the estimates, nor on how much is searched. The
+same holds for vocabularies that cannot spell every byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -27,19 +27,17 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.automaton.distance.bounds import DISTINCT_MARGIN
 from structkit.automaton.runtime.distinct import Fuel
-from structkit.automaton.runtime.short_text import count_conflicts, seen_texts, short_text
+from structkit.automaton.runtime.short_text import count_conflicts, short_text
 from structkit.automaton.runtime.shortest import shortest_distinct, shortest_length, shortest_texts
 from structkit.automaton.runtime.stack import Below, Frame, FrameSet
 from structkit.errors import LimitExceeded
 from structkit.guide.completion import CompletionSearch
 from structkit.guide.completion_texts import completion_texts, texts_after
-from structkit.guide.room import DistinctRoom, KeyChoices
+from structkit.guide.room import DistinctBounds
 from structkit.guide.state import (
     State,
     distinct_depth,
-    distinct_texts,
     mask_of,
     max_cost_of,
     open_texts,
@@ -106,7 +104,7 @@ class Budgets:
         self._min_tokens: dict[State, int] = {}
         self._groups: dict[State, TokenGroups] = {}
         self._max_searched_bytes = _MAX_TOKENIZED_BYTES
-        self._choices = KeyChoices(index)
+        self._distinct = DistinctBounds(index)
 
     def upper_bound(self, state: State) -> int:
         """Return an upper bound on the tokens to the end; `UNREACHABLE` if there is no bound."""
@@ -144,7 +142,9 @@ class Budgets:
             return True
         if self.index.automaton.has_labels:
             return False
-        self.index.make_exact()
+        if not self.index.is_exact:
+            self.index.make_exact()
+            return self.fits(state, budget)
         automaton = self.index.automaton
         shortest = self._shortest_length(state)
         # With distinct texts the shortest length is only an upper bound.
@@ -159,7 +159,10 @@ class Budgets:
         """Return whether `remaining` tokens are enough to complete the value after any allowed token."""
         if self.index.automaton.has_labels:
             return False  # it was asked of the configuration already
-        return self._with_margin(state, max_cost_of(state, self.index), None) <= remaining
+        tokens = max_cost_of(state, self.index)
+        if not self.index.automaton.has_distinct:
+            return (tokens if self.index.is_exact else 2 * tokens) <= remaining
+        return self._distinct.after_any_token(state, tokens) <= remaining
 
     def mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
         """Return the allowed tokens after which `remaining` tokens can complete the value, as uint32[words]."""
@@ -274,7 +277,9 @@ class Budgets:
     def _rough_upper_bound(self, state: State) -> int:
         """Return a loose upper bound on the tokens to the end, without a search."""
         tokens = self.upper_bound(state)
-        return self._with_margin(state, tokens, state.frames)
+        if not self.index.automaton.has_distinct:
+            return tokens if self.index.is_exact else 2 * tokens
+        return self._distinct.of_state(state, tokens)
 
     def _quick_upper_bound(self, state: State) -> int:
         """Return the upper bound that is cheapest to compute."""
@@ -282,43 +287,6 @@ class Budgets:
             return self.completion_length(state)
         upper_bound = self.upper_bound(state)
         return upper_bound if upper_bound < UNREACHABLE else self.completion_length(state)
-
-    def _with_margin(self, state: State, tokens: int, frames: Collection[Frame] | None) -> int:
-        """Return `tokens`, enlarged if there are, or may be, distinct texts, which may need more bytes to differ.
-
-        Args:
-            state: The state.
-            tokens: The tokens of a frame.
-            frames: The frames that the tokens are of; `None` if they are of frames after some token.
-        """
-        if not self.index.automaton.has_distinct:
-            return tokens if self.index.is_exact else 2 * tokens
-        tokens += self._choices.excess
-        if self._has_room(state, tokens, frames):
-            return tokens
-        return 2 * tokens + max(map(len, distinct_texts(state.frames)), default=0)
-
-    def _has_room(self, state: State, tokens: int, frames: Collection[Frame] | None) -> bool:
-        """Return whether the margin in `tokens` is certainly enough for each distinct text; see `_with_margin`."""
-        index = self.index
-        if tokens >= UNREACHABLE - 1 or not (index.is_exact and index.vocabulary.has_all_bytes):
-            return False
-        room = self._room
-        # Each distinct text that must still be written has a margin, which is a part of `tokens`.
-        different = (
-            max((len(seen.texts) for seen in seen_texts(state.frames)), default=0)
-            + 1
-            + tokens // DISTINCT_MARGIN
-        )
-        if frames is None:
-            return room.everywhere > different
-        least = min(map(index.upper_bound, frames), default=0)
-        nearest = (frame for frame in frames if index.upper_bound(frame) == least)
-        return any(room.of_stack(frame) > different for frame in nearest)
-
-    @cached_property
-    def _room(self) -> DistinctRoom:
-        return DistinctRoom(self.index)
 
     def _search_states(self, state: State, max_tokens: int) -> tuple[int, ...] | None:
         """Search breadth-first for a shortest completion; `None` if none is found within `max_tokens` and the limit."""

@@ -7,6 +7,9 @@ are more than the texts to differ from, the distance is an upper bound.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import cached_property
+
 import numpy as np
 
 from structkit.automaton.core import kernels
@@ -14,10 +17,13 @@ from structkit.automaton.core.dfa import NO_OP
 from structkit.automaton.core.kernels import OPERATION_BITS, OPERATION_MASK, UNREACHABLE
 from structkit.automaton.core.tables import Tables
 from structkit.automaton.distance.bounds import DISTINCT_MARGIN
+from structkit.automaton.runtime.short_text import seen_texts
 from structkit.automaton.runtime.stack import Below, Frame
+from structkit.guide.distinct_lengths import DistinctLengths
+from structkit.guide.state import State, distinct_texts
 from structkit.index.index import Index
 
-__all__ = ["DistinctRoom", "KeyChoices"]
+__all__ = ["DistinctBounds"]
 
 _UNLIMITED = 1 << 60
 """More texts than any value has."""
@@ -41,8 +47,9 @@ class DistinctRoom:
         self._shortest = index.shortest
         self._tokens = index.token_distances[0]
         self._known: dict[int, int] = {}
-        distinct = self._automaton.call_distinct
-        callees = np.unique(self._automaton.call_rule[distinct]).tolist()
+        tables = self._automaton.tables  # the arrays of an automaton are published one by one
+        self._call_distinct = tables.call_distinct
+        callees = np.unique(tables.call_rule[tables.call_distinct]).tolist()
         # Those with one text are not written twice: `KeyChoices` has their cost.
         self._callees = [rule for rule in callees if self._automaton.sole_text(rule) is None]
         starts = [self._automaton.start.item(rule) for rule in self._callees]
@@ -95,7 +102,7 @@ class DistinctRoom:
                 call = -1 - step
                 start = automaton.start.item(automaton.call_rule.item(call))
                 excess = steps + tokens.item(start) + tokens.item(automaton.call_next.item(call)) - total
-                if not automaton.call_distinct[call] and 0 <= excess < margin:
+                if not self._call_distinct[call] and 0 <= excess < margin:
                     room = max(room, self._along_path(start, margin - excess))
                 break
             target = automaton.targets.item(automaton.row.item(state) + automaton.classes.item(rule, step))
@@ -179,3 +186,81 @@ def _choosing(tables: Tables) -> list[int]:
     calls = before[tables.call_first[1:]] - before[tables.call_first[:-1]]
     states: list[int] = np.flatnonzero(calls > 1).tolist()
     return states
+
+
+class DistinctBounds:
+    """Upper bounds on the tokens of what is left of a value with distinct texts, which may need more bytes to differ.
+
+    They are exact first: what a margin is enough for depends on all rules, and not on those that were built before.
+
+    Args:
+        index: The masks of a language.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._choices = KeyChoices(index)
+
+    @cached_property
+    def _room(self) -> DistinctRoom:
+        return DistinctRoom(self._index)
+
+    @cached_property
+    def _lengths(self) -> DistinctLengths:
+        return DistinctLengths(self._index)
+
+    def of_state(self, state: State, tokens: int) -> int:
+        """Return the bound of a state, of which `tokens` is an estimate; `UNREACHABLE` if distances are not exact."""
+        if not self._index.is_exact:
+            return UNREACHABLE
+        tokens += self._choices.excess
+        if self.has_room(state, tokens, state.frames):
+            return tokens
+        if self._is_counted:
+            excess, lengths = self._choices.excess, self._lengths
+            return min(lengths.of_frame(each, state.buffer, excess) for each in state.frames)
+        return _estimate(state, tokens)
+
+    def after_any_token(self, state: State, tokens: int) -> int:
+        """Return the bound of the states after any token, of which `tokens` is an estimate; see `of_state`."""
+        if not self._index.is_exact:
+            return UNREACHABLE
+        tokens += self._choices.excess
+        if self.has_room(state, tokens, None):
+            return tokens
+        if self._is_counted:
+            return self._lengths.after_any_token(state.frames, tokens)
+        return _estimate(state, tokens)
+
+    def has_room(self, state: State, tokens: int, frames: Collection[Frame] | None) -> bool:
+        """Return whether the margin in `tokens` is certainly enough for each distinct text.
+
+        Args:
+            state: The state.
+            tokens: The tokens of a frame.
+            frames: The frames that the tokens are of; `None` if they are of frames after some token.
+        """
+        index = self._index
+        if tokens >= UNREACHABLE - 1 or not (index.is_exact and index.vocabulary.has_all_bytes):
+            return False
+        room = self._room
+        # Each distinct text that must still be written has a margin, which is a part of `tokens`.
+        different = (
+            max((len(seen.texts) for seen in seen_texts(state.frames)), default=0)
+            + 1
+            + tokens // DISTINCT_MARGIN
+        )
+        if frames is None:
+            return room.everywhere > different
+        least = min(map(index.upper_bound, frames), default=0)
+        nearest = (frame for frame in frames if index.upper_bound(frame) == least)
+        return any(room.of_stack(frame) > different for frame in nearest)
+
+    @property
+    def _is_counted(self) -> bool:
+        return self._index.vocabulary.has_all_bytes and self._lengths.is_known
+
+
+def _estimate(state: State, tokens: int) -> int:
+    """Return what is most often enough, for texts that cannot be counted."""
+    return 2 * tokens + max(map(len, distinct_texts(state.frames)), default=0)

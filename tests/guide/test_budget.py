@@ -143,6 +143,40 @@ def test_many_keys_in_any_order_do_not_take_long() -> None:
     assert time.process_time() - start < 3  # 0.1 s; it took minutes
 
 
+def test_texts_that_are_used_up_do_not_exceed_a_budget() -> None:
+    """The shortest texts and a margin are not enough when only longer ones are left."""
+    schema = {
+        "type": "array", "uniqueItems": True, "minItems": 27,
+        "items": {
+            "type": "object", "properties": {key: {"enum": [0, 1]} for key in "abc"}, "additionalProperties": False,
+        },
+    }  # fmt: skip
+    guide, target = sk.compile(schema, byte_vocabulary(), cache=False), read_target(schema)
+    fewest = guide.cursor().min_tokens_to_end()
+    assert not guide.cursor().fits(fewest - 1)
+    for budget in (fewest, fewest + 30, 2 * fewest, 3 * fewest):
+        for seed in range(cases(2, of=20)):
+            text = _write(guide.cursor(), budget, random.Random(seed))
+            assert target.parse(text) == json.loads(text)
+
+
+def test_the_last_text_of_several_rules_is_not_begun_without_tokens_for_it() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "p": {"type": "array", "items": {"enum": ["a text", True, "b", "x" * 40, 2]}, "uniqueItems": True},
+            "q": {"type": "array", "items": {"type": "string", "pattern": "^[ab]+c?$"}, "uniqueItems": True},
+        },
+        "required": ["p", "q"], "additionalProperties": False,
+    }  # fmt: skip
+    cursor = sk.compile(schema, byte_vocabulary(), cache=False).cursor()
+    cursor.min_tokens_to_end()
+    for byte in b'{"p": ["a text", "b", ':
+        cursor.advance(byte)
+    assert _allowed(cursor, 25) == [*b"2t"]
+    assert _allowed(cursor, 100) == [*b'"2t']
+
+
 def test_a_completion_outlives_a_full_cache() -> None:
     guide = sk.compile(SCHEMAS["keys"], small_vocabulary(), cache=False)
     guide.parser._states._max_states = 8
@@ -165,7 +199,7 @@ def test_a_bound_with_room_is_the_length_of_some_completion(name: str, seed: int
         cursor.advance(chance.choice(tokens))
     of, state = guide.parser.budgets, cursor.state
     bound = of.upper_bound(state)
-    if of._has_room(state, bound, state.frames):
+    if of._distinct.has_room(state, bound, state.frames):
         text = short_text(guide.index.shortest, guide.reader, state.frames, state.buffer, Fuel(100_000))
         assert text is not None
         assert len(guide.index.tokenize(text) or ()) <= bound
