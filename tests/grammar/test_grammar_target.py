@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, RootModel, TypeAdapter, field_validator
 import structkit as sk
 from structkit.cli import main
 from structkit.grammar.syntax.lark_grammar import Lexer
+from structkit.rejected import Rejected
 from structkit.targets.targets import read_target
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.grammars.walk import random_text
@@ -409,6 +410,12 @@ def test_no_text_continues_a_hole_that_lark_reads_as_longer(
         assert accepts(grammar, text) and isinstance(read_target(grammar).parse(text), Tree), text
     for text in invalid:
         assert not accepts(grammar, text), text
+
+
+def test_a_hole_is_read_that_python_does_not_read_as_a_number() -> None:
+    grammar = sk.Grammar("start: e", holes={"e": {"type": "integer"}}, value="tree")
+    rejected = read_target(grammar).parse("1" * 5_000)
+    assert isinstance(rejected, Rejected) and "4300 digits" in rejected.message
 
 
 class Note(BaseModel):

@@ -190,6 +190,11 @@ def logsumexp(row: NDArray[np.float32]) -> float:
 
 def logits_error(logits: NDArray[np.float32], mask: NDArray[np.uint32], location: str | None) -> ModelError:
     """Return the error for logits from which no allowed token can be sampled."""
+    if not mask.any():
+        return ModelError(
+            "no token is allowed: no end of the value was found within max_tokens; pass a larger max_tokens",
+            place=location,
+        )
     allowed = np.flatnonzero(_bits(mask)[: len(logits)])
     if not len(allowed):
         return ModelError(

@@ -37,7 +37,8 @@ _LITERAL_NUMBER: /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+\-]?[0-9]+)?/
 _LITERAL_WORD: "True" | "False" | "None"
 _LITERAL_SPACE: /[ \t\r\n]+/
 """
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
+"""Python refuses to read an integer of more than 4,300 digits."""
 
 
 @dataclass(frozen=True)

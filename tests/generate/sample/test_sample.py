@@ -48,7 +48,9 @@ def test_greedy_reads_allowed_logits_only_in_sparse_and_dense_masks(
     if candidates:
         assert _sample(row, ids, words=20) == max(candidates, key=lambda i: row[i])
     else:
-        with pytest.raises(ModelError, match="none of the allowed tokens has a logit"):
+        with pytest.raises(
+            ModelError, match="none of the allowed tokens has a logit" if ids else "max_tokens"
+        ):
             _sample(row, ids, words=20)
 
 
@@ -124,6 +126,7 @@ def test_logits_of_other_widths() -> None:
         ([0.0, float("inf")], [0, 1], "token 1, is inf"),
         ([float("-inf"), float("-inf"), 3.0], [0, 1], "token 0, is -inf"),
         ([0.0], [4, 5], "none of the allowed tokens has a logit"),
+        ([0.0], [], "no token is allowed: .* pass a larger max_tokens"),
         ([[0.0, 1.0]], [0], "shape"),
     ],
 )
