@@ -250,3 +250,10 @@ def test_too_many_parses_name_the_rule() -> None:
     with pytest.raises(LimitExceeded, match="most of them in this rule") as caught:
         read()
     assert (caught.value.place or "").strip("0123456789") == "r"
+
+
+def test_the_states_of_an_lalr_parser_are_bounded() -> None:
+    """Each level of operators begins in the states of all levels above it."""
+    levels = "\n".join(f'e{n}: e{n + 1} | e{n} "o{n}" e{n + 1}' for n in range(300))
+    with pytest.raises(LimitExceeded, match="the LALR parser of a grammar"):
+        _ = GrammarSource(f'start: e0\n{levels}\ne300: "x"', options=LarkOptions(parser="lalr")).cfg

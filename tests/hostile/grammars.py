@@ -77,6 +77,9 @@ _LARK = {
 
 _LALR = {
     "2,000 symbols": "start: " + " ".join(f'"k{n}"' for n in range(2_000)),
+    "expressions of 300 levels": "start: e0\n"
+    + "\n".join(f'e{n}: e{n + 1} | e{n} "o{n}" e{n + 1}' for n in range(300))
+    + '\ne300: "x"',
     "1,000 optional symbols": "start: "
     + " ".join(f"a{n % 20}" for n in range(1_000))
     + "\n"

@@ -15,6 +15,7 @@ from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard, Production, Terminal
 from structkit.grammar.rules.graph import coarsest
 from structkit.grammar.rules.lexing import Scanner
+from structkit.grammar.syntax.lookaheads import Bits, unions
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -30,8 +31,9 @@ __all__ = [
 ]
 
 
-_MAX_EXPANDED = 20_000
-"""Maximum number of rules that begin in the states of a parser, counted for each state."""
+_MAX_EXPANDED = 40_000
+"""Maximum number of productions that begin in the states of a parser, counted for each state; `python.lark` has
+17,000."""
 
 
 class Token(NamedTuple):
@@ -260,10 +262,11 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
             self.NULLABLE = _nullable(rules)
 
         def expand_rule(self, *arguments: Any) -> Any:
-            self.expanded += 1
+            found = super().expand_rule(*arguments)
+            self.expanded += 1 + len(found)
             if self.expanded > _MAX_EXPANDED:
                 raise LimitExceeded("states", _MAX_EXPANDED, "the LALR parser of a grammar", is_fixed=True)
-            return super().expand_rule(*arguments)
+            return found
 
         def compute_includes_lookback(self) -> None:
             """Do what Lark does, for each symbol with the rules of this symbol and not with all of a state."""
@@ -292,6 +295,19 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
                             self.includes[inner].add(place)
                     if item.index == 0 and rule in complete[at]:
                         self.lookback[place].add((at, complete[at][rule]))
+
+        def compute_lookaheads(self) -> None:
+            """Do what Lark does, without a set of terminals for each way to a reduction."""
+            terminals, places = Bits(), self.nonterminal_transitions
+            first = {place: terminals.of(self.directly_reads[place]) for place in places}
+            following = unions(places, self.includes, unions(places, self.reads, first))
+            found: dict[tuple[Any, Any], int] = {}
+            for place, reductions in self.lookback.items():
+                for reduction in reductions:
+                    found[reduction] = found.get(reduction, 0) | following[place]
+            for (state, rule), bits in found.items():
+                for terminal in terminals.values(bits):
+                    state.lookaheads[terminal].add(rule)
 
     analyzer = BoundedAnalyzer(lark.rules, start)
     if lookaheads:
