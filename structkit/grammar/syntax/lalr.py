@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-_MAX_EXPANDED = 40_000
+_MAX_EXPANDED = 45_000
 """Maximum number of productions that begin in the states of a parser, counted for each state; `python.lark` has
 17,000."""
 
