@@ -38,8 +38,8 @@ __all__ = ["UnseparatedTerminals", "constrain", "constrain_tokens"]
 
 _MULTIPLIED = "the grammar with what its terminals require of their neighbours"
 
-_STEPS_PER_STATE = 150
-"""The work of a state of the multiplied rules; see `Limits.work`."""
+_STEPS_PER_STATE, _STEPS_PER_MOVE = 150, 20
+"""The work of a state of the multiplied rules, and of a move whose shortest texts are found; see `Limits.work`."""
 
 _RESERVE, _SECOND = 0.25, 0.5
 """The share of the work at which the requirements that may last are found to be too many, and the share with which the
@@ -140,7 +140,7 @@ def constrain(
     if not behind and not any(product.has_requirements(terminal) for terminal in terminals):
         return dict(graphs), start
     variants = product.run(start, labelled=labelled)
-    return variants.run(), variants.start
+    return variants.run(work), variants.start
 
 
 class _TooManyRequirements(Exception):
@@ -233,6 +233,8 @@ class _Product:
         if self.indenting is not None:
             pending = [context.layout.pending for context in self.known]
             layouts = Layouts(pending, blocks, self.indenting.tab_length)
+        moves = sum(len(explored.moves) for explored in self.explored.values())
+        self.work.pay(_STEPS_PER_MOVE * moves, _MULTIPLIED)
         return Variants(self.explored, entry, allowed, layouts, labelled=labelled)
 
     def enter(self, entry: Entry) -> None:

@@ -151,7 +151,7 @@ def _lexed_rules(cfg: Cfg, limits: Limits, *, labelled: bool) -> Rules:
         unlisted = None if cfg.indenting is None else _UNLISTED
         rules = _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable, unlisted=unlisted)
     else:
-        merged = _merged(variants.run(), first)
+        merged = _merged(variants.run(Work(limits.work)), first)
         rules = _from(cfg, first, {name: _node(graph) for name, graph in merged.items()})
     return replace(rules, narrowed=narrowed)
 

@@ -17,11 +17,15 @@ from structkit.grammar.rules.cfg import Symbol, Terminal
 from structkit.grammar.rules.context import DEDENT, INDENT
 from structkit.grammar.rules.graph import Graph, called_rules, minimal, trim
 from structkit.grammar.rules.layout import MAX_INDENT, LineMove, add_columns, shortest_length
+from structkit.limits import Work
 from structkit.regex.charset import first_bytes
 from structkit.regex.labels import labelled_name
 from structkit.regex.nodes import CharClass, LiteralText, Network, Node, ReturnLabel
 
 __all__ = ["Call", "Entry", "Explored", "Layouts", "Variants"]
+
+_STEPS_PER_MOVE = 30
+"""The work of a move of a rule, for each variant of the rule; see `Limits.work`."""
 
 Entry: TypeAlias = "tuple[str, int]"
 """A rule and the number of the context before it."""
@@ -202,12 +206,19 @@ class Variants:
             found[labelled_name(name, number)] = LiteralText("x" * (fixed + column * lines))
         return found | {name: min(found.values(), key=lambda text: len(str(text)))}
 
-    def run(self) -> dict[str, Graph]:
-        """Return the automata of all rules."""
+    def run(self, work: Work) -> dict[str, Graph]:
+        """Return the automata of all rules.
+
+        Raises:
+            LimitExceeded: They take too much work.
+        """
         found = {self.start: self.graph(self.start)}
         pending = called_rules(found[self.start])
         for name in pending:
             if name not in found:
+                entry = self._variants[self._instances[name][0]].key.entry
+                steps = _STEPS_PER_MOVE * len(self._explored[entry].moves)
+                work.pay(steps, "the ways in which the rules of a grammar end", entry[0].partition("#")[0])
                 found[name] = self.graph(name)
                 pending += called_rules(found[name])
         return found
