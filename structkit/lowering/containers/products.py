@@ -79,7 +79,7 @@ class ProductLowerer:
         if lowering.order == "any" and not lowering.canonical:
             raise UnsupportedKeyword("allOf", _ANY_ORDER, place=path)
         # Undeclared keys in any order would be several texts of one value, and keys of Python values must differ.
-        if lowering.bounded or (lowering.canonical and schema.additional):
+        if schema.additional and (lowering.bounded or lowering.canonical):
             raise UnsupportedKeyword("allOf", _DISTINCT, place=path)
         if lowering.canonical:
             schema = with_shared_order(schema, lowering.shared_keys)

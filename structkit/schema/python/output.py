@@ -142,7 +142,13 @@ class OutputType(Generic[T]):
                 "for example its __repr__",
                 place="$",
             ) from error
-        document = parse_schema(schema, python=True, limits=limits, oracle=oracle, products="never")
+        parse = partial(parse_schema, schema, python=True, limits=limits, oracle=oracle)
+        try:
+            document = parse(products="never")
+        except LimitExceeded:  # of combinations of `if`, `not` and the like, which a user added
+            if policy.order == "any":
+                raise
+            document = parse(products="many")
         found = cls(adapter, name, document, style_of(adapter._type).whitespace, policy)
         found.full_json_schema = schema
         return found

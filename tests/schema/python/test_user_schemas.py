@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import random
 import uuid
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -30,6 +31,7 @@ from pydantic_extra_types.country import CountryAlpha2
 
 import structkit as sk
 from structkit.testing import byte_vocabulary
+from tests.shared import cases
 
 ADDED: list[dict[str, Any]] = [
     {"if": {"properties": {"a": {"const": 1}}}, "then": {"properties": {"b": {"const": 2}}, "required": ["b"]}},
@@ -135,6 +137,36 @@ def test_a_condition_of_a_field_that_may_be_left_out() -> None:
         for text in _texts():
             value = json.loads(text)
             assert reader.accepts(text.encode()) is (is_valid(value) and {"a"} <= value.keys() <= {"a", "b"})
+
+
+@pytest.mark.parametrize("defaults", ["always", "may_omit"])
+def test_many_conditions_are_not_multiplied_out(defaults: Any) -> None:
+    count, chance = 12, random.Random(0)
+    fields: dict[str, Any] = {f"p{n}": (Literal["a", "b"], ...) for n in range(count)}
+    fields |= {f"q{n}": (Literal[1, 2] | None, None) for n in range(count)}
+    conditions = [
+        {
+            "if": {"properties": {f"p{n}": {"const": "a"}}},
+            "then": {"properties": {f"q{n}": {"const": 1}}, "required": [f"q{n}"]},
+        }
+        for n in range(count)
+    ]
+    model = create_model("Model", __config__=ConfigDict(json_schema_extra={"allOf": conditions}), **fields)
+    reader = sk.compile(model, byte_vocabulary(), defaults=defaults).reader
+    is_valid = Draft202012Validator(model.model_json_schema()).is_valid
+    accepted = 0
+    for _ in range(cases(60, of=2_000)):
+        value: dict[str, Any] = {f"p{n}": chance.choice("abbb") for n in range(count)}
+        for n in range(count):
+            if value[f"p{n}"] == "a" and chance.random() < 0.9:
+                value[f"q{n}"] = 1
+            elif defaults == "always" or chance.random() < 0.5:
+                value[f"q{n}"] = chance.choice([1, 2, None])
+        accepted += is_valid(value)
+        assert reader.accepts(json.dumps(value).encode()) is is_valid(value), value
+    assert accepted
+    with pytest.raises(sk.LimitExceeded, match="the combinations of schemas"):
+        sk.compile(model, byte_vocabulary(), order="any")
 
 
 @pytest.mark.parametrize(
