@@ -1,6 +1,6 @@
 """Mutation testing: `python -m tests.mutation structkit/lru_cache.py ... [--count 10] [--seed 1]`.
 
-Random faults are put into files, one at a time, in a copy of the repository, and the tests of the file's folder run.
+Random faults are put into files, one at a time, in a copy of the repository, and the tests of the file's folders run.
 A fault that no test finds is printed: it is either equivalent or a test is missing. The exit status is the number of
 such faults. With `--tests PATH` other tests run. Files with kernels are refused: each fault would compile them.
 """
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="+", type=Path, help="files of structkit")
     parser.add_argument("--count", type=int, default=10, help="faults for each file")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tests", nargs="*", help="the tests; by default those of the folder of the file")
+    parser.add_argument("--tests", nargs="*", help="the tests; by default those of the folders of the file")
     parser.add_argument("--timeout", type=float, default=300, help="seconds of the tests of one fault")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
@@ -67,7 +67,7 @@ def copied(folder: Path) -> Path:
     copy = folder / "repository"
     copy.mkdir()
     for name in _COPIED:
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, copy / name)
     for path in ROOT.glob("*.*"):
         if path.is_file():
             shutil.copy(path, copy)
@@ -75,18 +75,14 @@ def copied(folder: Path) -> Path:
 
 
 def suite_of(path: Path) -> list[str]:
-    """Return the tests of the folder of a file, or of the nearest folder above it that has some.
+    """Return the tests of a file: its own, those of the nearest folder with some, and those of its top-level folder.
 
-    >>> suite_of(Path("structkit/guide/healing.py"))
-    ['tests/guide']
+    >>> suite_of(Path("structkit/schema/algebra/ranges.py"))
+    ['tests/schema/algebra/test_ranges.py', 'tests/schema/algebra', 'tests/schema']
     """
     own = Path("tests", *path.parts[1:-1], f"test_{path.name}")
-    if len(path.parts) == 2:
-        return [str(own)]
-    folder = own.parent
-    while not (ROOT / folder).is_dir():
-        folder = folder.parent
-    return [folder.as_posix()]
+    suites = [own, *own.parents[: len(path.parts) - 2]]
+    return [suite.as_posix() for suite in suites if (ROOT / suite).exists()]
 
 
 def survives(copy: Path, path: Path, source: str, tests: Sequence[str], timeout: float) -> bool:
@@ -95,7 +91,7 @@ def survives(copy: Path, path: Path, source: str, tests: Sequence[str], timeout:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *tests]
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "PYTHONPATH": str(copy), "STRUCTKIT_CACHE_DIR": cache}
-        # Bytecode is found by size and second of its source, which two mutants may have in common.
+        # Bytecode is found by size and second of its source, which two mutants may have in common, but no copied file.
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment["STRUCTKIT_SHARED"] = os.environ.get("STRUCTKIT_SHARED", str(ROOT.parent / "shared"))
         try:

@@ -68,7 +68,9 @@ def test_a_fault_is_found_by_the_tests(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_suite_of_a_file() -> None:
     assert suite_of(Path("structkit/lru_cache.py")) == ["tests/test_lru_cache.py"]
-    assert suite_of(Path("structkit/schema/json_schema/parse.py")) == ["tests/schema/json_schema"]
+    parse = suite_of(Path("structkit/schema/json_schema/parse.py"))
+    assert parse == ["tests/schema/json_schema/test_parse.py", "tests/schema/json_schema", "tests/schema"]
+    assert suite_of(Path("structkit/index/rows/arena.py")) == ["tests/index/rows", "tests/index"]
 
 
 def test_faults_that_are_no_python_are_left_out() -> None:
