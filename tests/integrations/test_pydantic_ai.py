@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
@@ -37,18 +36,12 @@ from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
-    PartDeltaEvent,
-    PartEndEvent,
-    PartStartEvent,
     TextPart,
-    TextPartDelta,
     ToolCallPart,
-    ToolCallPartDelta,
     ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.settings import ToolOrOutput
 from pydantic_ai.tools import Tool, ToolDefinition
@@ -56,50 +49,7 @@ from pydantic_ai.tools import Tool, ToolDefinition
 from structkit.errors import BudgetTooSmall, UnsatisfiableSchema
 from structkit.integrations.pydantic_ai import StructkitModel
 from tests.calls import call
-from tests.shared import cases
-
-
-class City(BaseModel):
-    """A city."""
-
-    name: str
-    people: Annotated[int, Field(ge=0, le=50_000_000)]
-
-
-class Person(BaseModel):
-    name: str
-    job: Literal["nurse", "baker"]
-
-
-class Order(BaseModel):
-    customer: Person
-    sizes: Annotated[list[Literal["S", "M", "L"]], Field(min_length=1, max_length=3)]
-    code: Annotated[str, Field(pattern="^[A-Z]{3}-[0-9]{2}$")]
-
-
-def add(a: int, b: int) -> int:
-    """Add two numbers.
-
-    Args:
-        a: The first number.
-        b: The second number.
-    """
-    return a + b
-
-
-PORTO = '{"name": "Porto", "people": 231962}'
-"""The JSON of a city."""
-
-
-def agent_of(
-    script: list[str], output_type: Any = str, *, strict: bool = True, **options: Any
-) -> tuple[Agent[Any, Any], ScriptedModel]:
-    model = ScriptedModel(script, strict=strict)
-    return Agent(StructkitModel(model), output_type=output_type, **options), model
-
-
-def run(agent: Agent[Any, Any], prompt: Any = "Go.", **options: Any) -> Any:
-    return asyncio.run(agent.run(prompt, **options))
+from tests.integrations.pydantic_ai_agents import PORTO, City, Person, add, agent_of, deltas, run
 
 
 def test_a_run_calls_tools_and_returns_a_typed_output() -> None:
@@ -337,166 +287,6 @@ def test_a_model_can_be_overridden() -> None:
         assert run(agent).output.name == "Porto"
     with agent.override(model=StructkitModel(RandomModel(3), max_tokens=100)):
         assert isinstance(run(agent).output, City)
-
-
-async def deltas(agent: Agent[Any, Any]) -> tuple[list[str], ModelResponse]:
-    """Return the last response, and the texts of its parts as put together from the events of the stream."""
-    async with agent.iter("Go.", usage_limits=UsageLimits(request_limit=8)) as agent_run:
-        async for node in agent_run:
-            if not Agent.is_model_request_node(node):
-                continue
-            texts: list[str] = []
-            async with node.stream(agent_run.ctx) as stream:
-                async for event in stream:
-                    match event:
-                        case PartStartEvent(index=at, part=TextPart(content=text) | ToolCallPart(args=text)):
-                            assert at == len(texts)
-                            texts.append(f"{text}")
-                        case PartDeltaEvent(index=at, delta=TextPartDelta(content_delta=text)):
-                            texts[at] += text
-                        case PartDeltaEvent(index=at, delta=ToolCallPartDelta(args_delta=text)):
-                            texts[at] += f"{text}"
-            response = stream.response
-    return texts, response
-
-
-def test_parts_are_streamed() -> None:
-    calls = f"[{call('add', a=1, b=2)}, {call('add', a=30, b=40)}]"
-    agent, _ = agent_of([calls, "It is 70."], tools=[add])
-    texts, response = asyncio.run(deltas(agent))
-    assert texts == ["It is 70."]
-    assert response.parts == [TextPart("It is 70.")]
-    assert response.finish_reason == "stop"
-    assert response.usage.output_tokens > 3
-    agent, _ = agent_of([PORTO], City)
-    texts, response = asyncio.run(deltas(agent))
-    assert texts == [PORTO] == [part.args for part in response.tool_calls]
-    agent, _ = agent_of([call("final_result_City", name="Porto", people=1)], [City, Person])
-    texts, response = asyncio.run(deltas(agent))
-    assert texts == ['{"name": "Porto", "people": 1}'] == [part.args for part in response.tool_calls]
-
-
-def test_calls_are_streamed_with_their_arguments() -> None:
-    calls = f"[{call('add', a=1, b=2)}, {call('add', a=30, b=40)}]"
-
-    async def events() -> AsyncIterator[object]:
-        agent, _ = agent_of([calls, "done"], tools=[add])
-        async with agent.run_stream_events("Go.") as stream:
-            async for event in stream:
-                yield event
-
-    async def collect() -> dict[int, str]:
-        found: dict[int, str] = {}
-        async for event in events():
-            if isinstance(event, PartStartEvent) and isinstance(event.part, ToolCallPart):
-                found[event.index] = f"{event.part.args}"
-            elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, ToolCallPartDelta):
-                found[event.index] += f"{event.delta.args_delta}"
-        return found
-
-    assert asyncio.run(collect()) == {0: '{"a": 1, "b": 2}', 1: '{"a": 30, "b": 40}'}
-
-
-def test_text_before_calls_is_a_part_of_the_response() -> None:
-    """In a format that marks the start of calls."""
-    script = [f"Let me see.\n<tool_call>\n{call('add', a=1, b=2)}\n</tool_call>", "It is 3."]
-    model = ScriptedModel(script * 2)
-    agent: Agent[None, str] = Agent(StructkitModel(model, format="hermes"), tools=[add])
-
-    async def parts() -> list[object]:
-        async with agent.run_stream_events("Go.") as events:
-            return [
-                event.part for event in [each async for each in events] if isinstance(event, PartEndEvent)
-            ]
-
-    result = run(agent)
-    responses = [message for message in result.all_messages() if isinstance(message, ModelResponse)]
-    found = [part for response in responses for part in response.parts]
-    streamed = asyncio.run(parts())
-    for each in (found, streamed):
-        assert [part.content for part in each if isinstance(part, TextPart)] == ["Let me see.", "It is 3."]
-        assert [part.args for part in each if isinstance(part, ToolCallPart)] == ['{"a": 1, "b": 2}']
-    assert "assistant: Let me see.\n<tool_call>" in model.prompts[1]
-
-
-def test_spans_are_inside_those_of_pydantic_ai(monkeypatch: pytest.MonkeyPatch) -> None:
-    sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="pip install opentelemetry-sdk")
-    from opentelemetry import trace
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-    exporter = InMemorySpanExporter()
-    provider = sdk.TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    agent, _ = agent_of([call("add", a=2, b=3), PORTO], City, tools=[add])
-    agent.instrument = InstrumentationSettings(tracer_provider=provider)
-    run(agent)
-    spans = {span.context.span_id: span for span in exporter.get_finished_spans()}
-    ours = [span for span in spans.values() if span.instrumentation_scope.name == "structkit"]
-    assert [span.name for span in ours] == ["chat scripted"] * 2
-    assert [spans[span.parent.span_id].name for span in ours] == ["chat scripted"] * 2
-
-
-def test_outputs_are_streamed_with_partial_validation() -> None:
-    async def partials() -> tuple[list[object], Any]:
-        agent, _ = agent_of(['{"response": [1, 22, 333]}'], list[int])
-        async with agent.run_stream("Go.") as stream:
-            return [each async for each in stream.stream_output(debounce_by=None)], stream.usage
-
-    found, usage = asyncio.run(partials())
-    assert found[-1] == [1, 22, 333]
-    assert len(found) > 2
-    assert usage.output_tokens > 3
-
-
-def test_text_is_streamed() -> None:
-    async def pieces() -> list[str]:
-        agent, _ = agent_of(["One, two."])
-        async with agent.run_stream("Go.") as stream:
-            return [each async for each in stream.stream_text(delta=True, debounce_by=None)]
-
-    found = asyncio.run(pieces())
-    assert "".join(found) == "One, two."
-    assert len(found) > 2
-
-
-def test_a_stream_can_be_left() -> None:
-    async def first() -> object:
-        agent, _ = agent_of(["A long text that nobody reads to its end."])
-        async with agent.run_stream("Go.") as stream:
-            async for each in stream.stream_text(delta=True, debounce_by=None):
-                await stream.cancel()
-                return each
-        return None
-
-    assert asyncio.run(first())
-
-
-@pytest.mark.parametrize("seed", range(cases(4, of=20)))
-def test_random_models_make_no_invalid_call(seed: int) -> None:
-    """pydantic-ai never asks for a retry: each call and each output is valid."""
-
-    def book(order: Order, days: Annotated[int, Field(ge=1, le=9)] = 1) -> str:
-        return f"{order.code} {days}"
-
-    def note(text: Annotated[str, Field(max_length=20)]) -> None:
-        return None
-
-    def scale(factor: float, times: int) -> str:
-        return str(factor * times)
-
-    model = StructkitModel(RandomModel(seed), temperature=1.0, seed=seed, max_tokens=400)
-    output: Any = [City, Order, int] if seed % 2 else Order
-    agent: Agent[None, Any] = Agent(model, output_type=output, tools=[book, note, scale], retries=0)
-    try:
-        result = run(agent, usage_limits=UsageLimits(request_limit=8))
-    except UsageLimitExceeded:  # a random model may call tools forever
-        return
-    assert isinstance(result.output, (City, Order, int))
-    with agent.override(tools=[]):
-        texts, response = asyncio.run(deltas(agent))
-    assert texts == [part.args for part in response.tool_calls]
 
 
 def test_input_that_is_not_text_is_refused() -> None:
