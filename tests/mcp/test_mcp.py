@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -23,60 +18,11 @@ from tests.agent.run.noise import random_runs
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra mcp is not installed")
 
-from mcp.server import MCPServer, Server
+from mcp.server import Server
 from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
 
 from tests.calls import call
-
-PROGRAM = str(Path(__file__).with_name("mcp_server.py"))
-COMMAND = [sys.executable, PROGRAM]
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def listening(port: int) -> subprocess.Popen[bytes]:
-    """A server that listens on a port."""
-    process = subprocess.Popen([*COMMAND, str(port)], stderr=subprocess.DEVNULL)
-    for _ in range(600):
-        with socket.socket() as tried:
-            if tried.connect_ex(("127.0.0.1", port)) == 0:
-                return process
-        time.sleep(0.05)
-    process.kill()
-    raise TimeoutError("the server does not listen")
-
-
-@pytest.fixture(scope="module")
-def stdio() -> Iterator[Connection]:
-    with connect(COMMAND, env={"TOKEN": "abc"}) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def http() -> Iterator[Connection]:
-    port = free_port()
-    process = listening(port)
-    try:
-        with connect(f"http://127.0.0.1:{port}/mcp") as server:
-            yield server
-    finally:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture(params=["stdio", "http"])
-def server(request: pytest.FixtureRequest) -> Connection:
-    return cast("Connection", request.getfixturevalue(request.param))
-
-
-def agent_of(server: Connection, *texts: str, **changes: Any) -> sk.Agent[str]:
-    """An agent with a script that it prefers, and options for each tool."""
-    tools = [replace(tool, **changes) for tool in server.tools()]
-    return sk.Agent(ScriptedModel([*texts, "Done."], strict=False), tools=tools, max_steps=len(texts) + 2)
+from tests.mcp.servers import COMMAND, agent_of
 
 
 def called(server: Connection, name: str, /, **arguments: object) -> sk.ToolCall:
@@ -188,115 +134,6 @@ def test_a_call_that_times_out_is_cancelled(stdio: Connection) -> None:
     assert "cancelled late" in stdio.log and "cancelled early" in stdio.log
 
 
-def test_a_server_that_exits_during_a_run() -> None:
-    with connect(COMMAND) as server:
-        agent = agent_of(server, call("die", code=3), call("add", a=1))
-        result = agent.run("Go.")
-        assert [each.error for each in result.calls] == ["the server is gone"]
-        assert result.steps == 2  # the script has another call, which the language excludes
-        with pytest.raises(
-            sk.AgentError, match="the server is gone\n  connect again; its last output:\nthe disk is full"
-        ):
-            agent.run("Go.")
-        with pytest.raises(sk.AgentError, match="the server is gone\n  connect again"):
-            server.tools()
-
-
-def test_a_server_behind_a_url_that_exits_during_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 0.2)
-    port = free_port()
-    process = listening(port)
-    try:
-        with connect(f"http://127.0.0.1:{port}/mcp") as server:
-            agent = agent_of(server, call("add", a=1), call("die", code=3), call("add", a=1))
-            result = agent.run("Go.")
-        assert [each.error for each in result.calls] == [None, "the server is gone"]
-        assert result.steps == 3
-    finally:
-        process.kill()
-        process.wait()
-
-
-def restarted(process: subprocess.Popen[bytes], port: int) -> subprocess.Popen[bytes]:
-    process.kill()
-    process.wait()
-    return listening(port)
-
-
-def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def patient(seconds: float) -> None:
-        monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", seconds)
-
-    patient(30.0)
-    port = free_port()
-    process = listening(port)
-    try:
-        with connect(f"http://127.0.0.1:{port}/mcp") as server:
-            agent = agent_of(server, *[call("add", a=1)] * 3)
-            process = restarted(process, port)  # between two runs
-            assert agent_of(server, call("add", a=1)).run("Go.").calls[0].tool_result == 2
-
-            def stop() -> None:
-                process.kill()
-                process.wait()
-
-            tools = [*server.tools(), stop]
-            patient(0.2)
-            model = ScriptedModel([call("stop"), call("add", a=1), "Done."], strict=False)
-            result = sk.Agent(model, tools=tools).run("Go.")
-            assert [each.error for each in result.calls] == [None, "the server is gone"]
-            with pytest.raises(sk.AgentError, match="the server is gone\n  connect again"):
-                agent.run("Go.")
-            process = listening(port)
-            patient(30.0)
-            assert [each.tool_result for each in agent.run("Go.").calls] == [2, 2, 2]
-
-            patient(0.2)
-            model = ScriptedModel([call("stop"), "Done."], strict=False)
-            sk.Agent(model, tools=tools).run("Go.")
-            with pytest.raises(sk.AgentError, match="the server is gone"):
-                server.tools()
-            process = listening(port)
-            patient(30.0)
-            assert "add" in [tool.name for tool in asyncio.run(server.atools())]
-        with pytest.raises(sk.AgentError, match="the connection is closed"):
-            agent.run("Go.")
-    finally:
-        process.kill()
-        process.wait()
-
-
-def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["structkit.mcp.connect"]
-    monkeypatch.setattr(module, "_RECONNECT_SECONDS", 0.2)
-    port = free_port()
-    process = listening(port)
-    with connect(f"http://127.0.0.1:{port}/mcp") as server:
-        (add,) = server.tools().filter(lambda tool: tool.name == "add")
-        process.kill()
-        process.wait()
-        stop = sk.Agent(ScriptedModel([call("add", a=1), "Done."]), tools=[add])
-        stop.run("Go.")  # detects that the server is lost
-        monkeypatch.setattr(module, "_RECONNECT_SECONDS", 2.0)
-        gaps: list[float] = []
-
-        async def watch() -> None:
-            while True:
-                started = time.perf_counter()
-                await asyncio.sleep(0.01)
-                gaps.append(time.perf_counter() - started)
-
-        async def main() -> None:
-            watching = asyncio.create_task(watch())
-            with pytest.raises(sk.AgentError, match="the server is gone"):
-                await stop.arun("Go.")
-            watching.cancel()
-
-        asyncio.run(main())
-        assert sum(gaps) > 1.5
-        assert max(gaps) < 1.0
-
-
 def test_toolset_methods_apply_to_server_tools() -> None:
     """`available` does not hide that the server is gone, and `prefix` and `filter` keep that predicate."""
     with connect(COMMAND) as server:
@@ -310,30 +147,6 @@ def test_toolset_methods_apply_to_server_tools() -> None:
             ("x_add", None),
             ("x_die", "the server is gone"),
         ]
-
-
-def test_a_server_that_restarts_during_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 60.0)
-    port = free_port()
-    started = [listening(port)]
-
-    def watch() -> None:
-        started[0].wait()
-        started.append(listening(port))
-
-    watching = threading.Thread(target=watch)
-    watching.start()
-    try:
-        with connect(f"http://127.0.0.1:{port}/mcp") as server:
-            result = agent_of(server, call("add", a=1), call("die", code=3), call("add", a=4)).run("Go.")
-        first, died, last = result.calls
-        assert (first.tool_result, last.tool_result) == (2, 5)
-        assert "may or may not have been executed; the connection is open again" in (died.error or "")
-    finally:
-        watching.join()
-        for process in started:
-            process.kill()
-            process.wait()
 
 
 def test_the_list_changes(stdio: Connection) -> None:
@@ -372,41 +185,6 @@ def test_the_random_model_writes_no_rejected_call(stdio: Connection) -> None:
 def test_no_server(server: Any, options: Any, message: str) -> None:
     with pytest.raises(sk.AgentError, match=message), connect(server, **options):
         pass
-
-
-@pytest.mark.parametrize(
-    ("server", "options", "message"),
-    [
-        ("python server.py", {}, "is not a URL; a command is a list"),
-        ([], {}, "a command is a list of strings"),
-        ("http://localhost/mcp", {"env": {}}, "env and cwd are for a command"),
-        (["python"], {"headers": {}}, "headers are for a URL"),
-        (3, {}, "3 is not an MCP server; pass a command such as"),
-        (None, {}, "None is not an MCP server"),
-        (object(), {}, "is not an MCP server"),
-        (MCPServer, {}, "is not an MCP server"),
-        (Path("server.py"), {}, "write \\['python', 'server.py'\\]"),
-        ({"mcpServers": {}}, {}, "connect to each of its servers"),
-        ({"command": "python", "args": []}, {}, "write connect\\(\\[command, \\*args\\], env=...\\)"),
-        ({"url": "http://localhost/mcp"}, {}, "write connect\\(url, headers=...\\)"),
-    ],
-)
-def test_mismatched_options(server: Any, options: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        connect(server, **options)
-
-
-def test_numbers_out_of_range() -> None:
-    with pytest.raises(ValueError, match="timeout"):
-        connect(["python"], timeout=0)
-    with pytest.raises(ValueError, match="max_characters"):
-        connect(["python"], max_characters=0)
-
-
-def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(ImportError, match=r'pip install "structkit-llm\[mcp\]"'):
-        connect(["python"])
 
 
 def test_a_subprocess_inherits_few_environment_variables(
