@@ -71,7 +71,7 @@ def _headers(size: int) -> Iterator[str]:
 
 
 def _bodies(size: int) -> Iterator[str]:
-    """Return the rules of so many old and new lines; `same` is before the first change."""
+    """Return the rules of each number of old and new lines up to `size`; `same` is before the first change."""
     for old in range(size + 1):
         for new in range(size + 1):
             changes = [f'"-" line {_rest(old - 1, new)}'] if old else []

@@ -132,7 +132,7 @@ class Budgets:
             if found or spent.reads > 0:
                 state.completion = found
             elif fuel is None:
-                # Of texts that are about as long none is searched, since sequences come to one after another of them.
+                # A sequence reaches states with texts of this length one after another, so none of them is searched.
                 self._max_searched_bytes = self._shortest_length(state) * 3 // 4
         return len(state.completion) if state.completion else UNREACHABLE
 
@@ -158,7 +158,7 @@ class Budgets:
     def every_token_fits(self, state: State, remaining: int) -> bool:
         """Return whether `remaining` tokens are enough to complete the value after any allowed token."""
         if self.index.automaton.has_labels:
-            return False  # it was asked of the configuration already
+            return False  # the parser has checked this for the configuration
         tokens = max_cost_of(state, self.index)
         if not self.index.automaton.has_distinct:
             return (tokens if self.index.is_exact else 2 * tokens) <= remaining
@@ -229,7 +229,7 @@ class Budgets:
         return cached
 
     def inherit_completion(self, state: State, token: int, successor: State) -> None:
-        """Give the state after a token the completion of the token's group, if it is valid there and shorter."""
+        """Set the completion of the state after a token to that of its group, if it is valid there and shorter."""
         groups = self.groups(state)
         alike = self.step(state, int(groups.representatives[groups.group_of[token]]))
         completion = alike.completion
@@ -250,7 +250,7 @@ class Budgets:
             return cached
         size = self.index.vocabulary.mask_words * 32
         signs = np.zeros(size, np.int64)
-        # Frames that differ only in what is below are left by the same tokens: one walk signs them all.
+        # The same tokens leave frames that differ only in the frames below: one walk signs them all.
         alike: dict[tuple[int, int, int], tuple[NDArray[np.int32] | None, list[Frame]]] = {}
         for exits, frame, _ in reachable_rows(state, self.index):
             alike.setdefault((id(exits), frame.state, frame.count), (exits, []))[1].append(frame)
@@ -455,7 +455,7 @@ class Budgets:
 
 
 def _salt(below: Sequence[Below]) -> int:
-    """Return a number for what is below frames, of 63 bits."""
+    """Return a hash of 63 bits of the frames below others."""
     first, *others = sorted(0 if each is None else id(each) for each in below)
     return hash((first, *others)) & ((1 << 63) - 1) if others else first
 

@@ -41,10 +41,10 @@ _MAX_KNOWN = 512
 """Number of cached answers: the rows of a batch reach the same states, and a search from one takes up to 10 ms."""
 
 _CAPACITY = 1 << 14
-"""Initial capacity for interned frames, so that few searches have to begin again."""
+"""Initial capacity for interned frames, so that few searches have to start again."""
 
 _MAX_BYTES = 1 << 22
-"""Size of the interned frames beyond which they are made again."""
+"""Size of the interned frames beyond which they are rebuilt."""
 
 
 class CompletionSearch:
@@ -151,9 +151,8 @@ class CompletionSearch:
     def _new_configurations(self) -> Configurations:
         index = self._index
         memory = Memory(SLOTS, vocabulary_memory(index.vocabulary, index.automaton.limits.parse_states))
-        distances = (
-            self._distances
-        )  # a function that refers to the search would leave it to the garbage collector
+        # A function that refers to the search would make a cycle, which only the garbage collector frees.
+        distances = self._distances
         configurations = Configurations(index.reader, lambda: distances, memory, _MAX_BYTES)
         for slot in (FRAMES, LIST_ENDS, LIST_NEXT, LIST_ITEMS):
             while len(memory[slot]) < _CAPACITY:

@@ -35,7 +35,8 @@ T = TypeVar("T")
 _UINT32 = np.dtype(np.uint32)
 
 _MAX_GROWN = 64 * 2**20
-"""Bytes of the arrays of rules that texts make without end; with their nodes they take about three times as much."""
+"""Maximum bytes of the tables of a guide whose texts create rules without bound, before the target is compiled again;
+with their nodes these rules take about three times as much."""
 
 _MIN_ROWS = 8
 """Rows of one guide that `fill_masks` writes together; fewer take less time one by one."""

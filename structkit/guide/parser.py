@@ -60,7 +60,7 @@ class Parser:
     """
 
     def __init__(self, index: Index, configurations: int = 0) -> None:
-        # Read first: distances that become exact meanwhile only count twice.
+        # Read before the distances: if they become exact in between, they count twice, which is safe.
         self._is_exact = index.is_exact
         limit = max(index.automaton.limits.row_bytes, _MIN_BYTES)
         memory = Memory(SLOTS, vocabulary_memory(index.vocabulary, index.automaton.limits.parse_states))
@@ -82,7 +82,7 @@ class Parser:
     @cached_property
     def budgets(self) -> Budgets:
         """Answers questions about budgets."""
-        bound = partial(upper_bound, self._context)  # a method would refer to the parser
+        bound = partial(upper_bound, self._context)  # a method would make a cycle with the parser
         return Budgets(self._index, self._states.step, self._configurations.advance, bound)
 
     @property
@@ -159,7 +159,7 @@ class Parser:
 
     def _remaining(self, budget: int | None) -> int:
         """Return the tokens that may follow the next one."""
-        # A budget that cannot be counted is none: some values need more tokens than that.
+        # A budget too large for a counter is unlimited.
         return budget - 1 if budget is not None and budget < UNREACHABLE - 1 else self._unlimited
 
     def _limit(self, remaining: int) -> int:
@@ -208,7 +208,7 @@ class Parser:
         return bool(int(self.budgets.mask(state, remaining)[token_id >> 5]) >> (token_id & 31) & 1)
 
     def _pass_completion(self, state: State, token_id: int) -> None:
-        """Give the state after a token the rest of a completion that starts with the token or its group."""
+        """Set the completion of the state after a token to the rest of one that starts with the token or its group."""
         after = self._states.step(state, token_id)
         after.is_asked = True
         if state.searched:

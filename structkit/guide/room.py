@@ -50,7 +50,7 @@ class DistinctRoom:
         tables = self._automaton.tables  # the arrays of an automaton are published one by one
         self._call_distinct = tables.call_distinct
         callees = np.unique(tables.call_rule[tables.call_distinct]).tolist()
-        # Those with one text are not written twice: `KeyChoices` has their cost.
+        # `KeyChoices` counts the cost of texts that are the only one of their rule.
         self._callees = [rule for rule in callees if self._automaton.sole_text(rule) is None]
         starts = [self._automaton.start.item(rule) for rule in self._callees]
         self.at_start = min(map(self.of, starts), default=_UNLIMITED)
@@ -89,13 +89,12 @@ class DistinctRoom:
         automaton, tokens = self._automaton, self._tokens
         rule, total, room = automaton.rule_of[state], self._tokens.item(state), 0
         for steps in range(_MAX_PATH):
-            excess = max(
-                steps + tokens.item(state) - total, 0
-            )  # a token of the shortest text may be cut in two
+            # A token of the shortest text may be cut in two.
+            excess = max(steps + tokens.item(state) - total, 0)
             if excess < margin:
                 room = max(room, self._loops(state, rule) ** (margin - excess))
             step = self._shortest.first_step.item(state)
-            # A counter leads elsewhere as long as it is too small.
+            # While the counter is too small, the state does not lead to itself.
             if automaton.counter_bounds[rule][0] or step == kernels.AT_END:
                 break
             if step < 0:

@@ -48,7 +48,8 @@ _NO_BUDGET = 1 << 40
 _MAX_GROWTH = 64
 """How much larger the arena may become: then it has a thousand frames for each byte of a long token."""
 _MANY_EXITS = 32
-"""One exit node for so many trie nodes is many: a walk from there takes longer than finding those that matter."""
+"""Exit nodes are many if they are more than a 32nd of the trie nodes: a walk from all of them takes longer than
+finding those that matter."""
 _NEVER = 1 << 60
 """Larger than any sum of tokens: no way to the end is known."""
 _NO_SIGNATURES: NDArray[np.int64] = np.empty(0, np.int64)

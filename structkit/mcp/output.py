@@ -51,7 +51,7 @@ def _size(base64: str) -> str:
 
 
 def truncate(text: str, max_characters: int) -> str:
-    """Return a text of at most so many characters, with a note of what is missing."""
+    """Return a text of at most `max_characters` characters, with a note about the missing ones."""
     if len(text) <= max_characters:
         return text
     return f"{text[:max_characters]} ... ({len(text) - max_characters} more characters)"

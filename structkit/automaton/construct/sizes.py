@@ -29,7 +29,7 @@ _MAX_UNROLLED_STATES = 64
 """Maximum NFA states of an unrolled repetition; larger repetitions are counted."""
 
 _MAX_UNROLLED_LETTERS, _LETTERS = 16, 24
-"""Maximum repetitions that are unrolled of a class with so many ASCII characters, where the counter is free.
+"""Maximum repetitions that are unrolled of a class with this number of ASCII characters, where the counter is free.
 
 Each state of such a class allows a large part of the vocabulary, and its row takes up to 1 ms; one row serves all
 counts."""

@@ -41,7 +41,7 @@ _MAX_SWEEPS = 64
 """How far from the end of a rule states are looked for from which there is an end of texts."""
 
 _MIN_LARGE_RULE_STATES = 256
-"""In a rule of so many states only an eighth as far; where that is not enough, all of its texts may be repeated."""
+"""States of a rule for which a search goes only an eighth as far; all texts further from the end may be repeated."""
 
 _READS_PER_TEXT = 0.12
 """What the beginning of a text takes of `Fuel` where one that differs from the texts seen is searched: about 8 µs."""

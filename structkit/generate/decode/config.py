@@ -117,7 +117,7 @@ class GeneratedTokens:
         self._lock = threading.Lock()
 
     def copy(self) -> GeneratedTokens:
-        """Return a copy that goes its own way."""
+        """Return an independent copy."""
         copied = GeneratedTokens()
         copied.token_ids, copied.token_bytes = self.token_ids.copy(), self.token_bytes.copy()
         copied.scores, copied.is_forced = self.scores.copy(), self.is_forced.copy()

@@ -288,7 +288,7 @@ class Attempt:
 
     def sample_request(self, candidates: tuple[int, ...]) -> SampleRequest:
         """Return the request for the token after the unread ones, which become read."""
-        # A token that bans leave alone is sampled for confidence, and must not change later random numbers.
+        # The only token that bans allow is sampled for its confidence, and must not change later random numbers.
         is_alone = self.has_bans and only_id(self.mask) is not None
         request = SampleRequest(
             token_ids=self.unread,

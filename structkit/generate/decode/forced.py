@@ -18,9 +18,9 @@ __all__ = ["ForcedText", "model_spells", "usual_spelling", "with_forced"]
 class ForcedText:
     """Forced text that is drafted in its usual spelling, while the model chooses each token.
 
-    A model that spells a text otherwise may also continue it otherwise: in 9 of 100 answers on schemas that the demo
-    model never saw. The model reads the draft in the step in which it would read appended text, so its choice costs a
-    mask for each token, and the answer is that of decoding token by token.
+    A model that spells a text differently may also continue it differently: in 9 of 100 answers on schemas that the
+    demo model never saw. The model reads the draft in the step in which it would read appended text, so its choice
+    costs a mask for each token, and the answer is that of decoding token by token.
 
     Args:
         tokens: The bytes of each token of the vocabulary.

@@ -363,7 +363,7 @@ class AcceptanceRate:
 
 
 class DraftPace:
-    """How often a batch of many rows drafts guesses: less often while it reads none, for each row takes its time.
+    """How often a batch of many rows drafts guesses: less often while it reads none, because each row takes time.
 
     >>> pace = DraftPace()
     >>> pace.update(32, is_read=False)

@@ -25,9 +25,9 @@ _MAX_TOKENS = 256
 
 
 class Spellings:
-    """For the start of a forced text the token that a model chose last.
+    """The token that a model chose last for the start of a forced text.
 
-    A model that does not know a key spells it otherwise than the tokenizer, and then in each sequence: without the
+    A model that does not know a key spells it differently from the tokenizer, in each sequence: without the
     spelling, each of its tokens takes a step. A spelling is a draft only, so it changes no answer. Thread-safe.
 
     Args:

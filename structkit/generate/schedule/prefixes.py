@@ -25,7 +25,7 @@ def common_prefix(sequences: Sequence[list[int]]) -> list[int]:
     >>> common_prefix([[1, 2, 3], [1, 2, 4], [1, 2]])
     [1]
     """
-    low, high = min(sequences), max(sequences)  # what the first and the last in order share, all share
+    low, high = min(sequences), max(sequences)  # all share the prefix of the first and the last in order
     return low[: common_length(high, low)]
 
 
@@ -36,7 +36,9 @@ def nearest_source(token_ids: list[int], sources: Sequence[Source]) -> tuple[int
         token_ids: The tokens of a sequence.
         sources: At least one source, in the order of their tokens.
     """
-    place = bisect_left(sources, token_ids, key=itemgetter(0))  # it is a neighbour
+    place = bisect_left(
+        sources, token_ids, key=itemgetter(0)
+    )  # the longest common prefix is that of a neighbour
     near = [at for at in (place - 1, place) if 0 <= at < len(sources)]
     return max(((at, max(0, common_length(sources[at][0], token_ids))) for at in near), key=itemgetter(1))
 

@@ -38,7 +38,7 @@ from structkit.models.single_row import call_model, checked_logits
 __all__ = ["Rows"]
 
 AnyRow: TypeAlias = "Row[Any]"
-"""A row of some caller: what its flow returns is nothing to the scheduler."""
+"""A row of any caller; the scheduler does not use the result of its flow."""
 
 _NO_DRAFT = Draft()
 
@@ -98,7 +98,7 @@ class Rows:
                 self._fail(row, error)
             self.active = []
             self._set_batch(self._new_batch())
-        except BaseException:  # of the thread that happens to run the model, not of the other rows
+        except BaseException:  # it is for the thread that runs the model, and not for the other rows
             self._displace(self._present())
             raise
         finally:
@@ -235,7 +235,7 @@ class Rows:
         batch = self._new_batch()
         try:
             checked_logits(lambda: batch.add([ids]), 1)
-        except StructkitError:  # the rows show it again, if it is their fault
+        except StructkitError:  # if a row causes the error, reading this row raises it again
             return None
         self._prefix = ids, batch
         return batch, 0, len(ids)

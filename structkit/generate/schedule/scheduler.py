@@ -55,7 +55,7 @@ class Scheduler:
 
     @property
     def is_led_here(self) -> bool:
-        """Whether this thread leads: it is inside of a step, so it cannot wait for another."""
+        """Whether this thread leads: it is inside a step, so it cannot wait for another."""
         return self._leader == threading.get_ident()
 
     @property
@@ -180,9 +180,9 @@ class Scheduler:
             self._tidy()
 
     def _tidy(self) -> None:
-        """Remove what closed jobs left, unless a thread leads, which does it itself.
+        """Remove the rows of closed jobs, unless a thread leads, which removes them itself.
 
-        The garbage collector closes abandoned streams in any thread, wherever it is; so this never waits for the guard.
+        The garbage collector closes abandoned streams in any thread, at any line, so this never waits for the guard.
         """
         if not self._guard.acquire(blocking=False):
             return  # its holder reads `_is_untidy` later
@@ -211,7 +211,7 @@ class Schedulers:
         self._guard = threading.Lock()
 
     def of(self, model: LogitsModel) -> Scheduler:
-        """Return the scheduler of a model; inside of a step of the model, one that is used for this call only."""
+        """Return the scheduler of a model; inside a step of the model, one that is used for this call only."""
         lock = MODEL_LOCKS.lock_of(model)
         with self._guard:
             found = self._schedulers.get(model)

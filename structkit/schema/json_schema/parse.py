@@ -299,7 +299,7 @@ class _Parser:
             raise LimitExceeded("work", self._limits.work, "the work on the schema", place=path.text)
 
     def _check_room(self, nodes: int, path: SchemaPath) -> None:
-        """Raise `LimitExceeded` if there is no room for so many more schemas, before they are parsed."""
+        """Raise `LimitExceeded` if there is no room for `nodes` more schemas, before they are parsed."""
         if self._count + nodes > self._limits.schema_nodes:
             raise LimitExceeded("schema_nodes", self._limits.schema_nodes, "the schema", place=path.text)
 

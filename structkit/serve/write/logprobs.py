@@ -92,7 +92,7 @@ class TopRecorder:
         return step
 
     def record(self, position: int, token: Token, vocabulary: Vocabulary) -> TokenRecord:
-        """Return a token at a position of the sequence; a forced one is the only alternative, for it has no logits."""
+        """Return the record of a token at a position; a forced one has no logits, so it is the only alternative."""
         if token.forced:
             return TokenRecord(token.text, 0.0, ((token.text, 0.0),)[: self._count])
         tokens, last = vocabulary.tokens, self._last
