@@ -84,6 +84,12 @@ def test_a_json_schema_with_too_few_texts_is_rejected() -> None:
             "uniqueItems": True,
         },
         {"prefixItems": [{"const": 1}, {"enum": [1]}, True], "minItems": 3, "uniqueItems": True},
+        # Two different booleans have two orders, and one has none.
+        {
+            "items": {"items": {"type": "boolean"}, "type": "array", "uniqueItems": True, "minItems": 1},
+            "minItems": 5,
+            "uniqueItems": True,
+        },
     ):
         with pytest.raises(sk.UnsatisfiableSchema):
             sk.compile({"type": "array"} | schema, byte_vocabulary())
