@@ -12,6 +12,7 @@ from typing import Any
 
 import structkit
 from structkit.cli.commands import command_parser
+from structkit.cli.parser import with_options
 from structkit.cli.start import init, print_completion
 
 __all__ = ["main"]
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
             output, status = commands.get(parsed.command, _run_target_command)(parsed)
     except structkit.StructkitError as error:
-        return _fail(str(error))
+        return _fail(with_options(str(error), parsed.parser))
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     if output:

@@ -6,7 +6,17 @@ import argparse
 from pathlib import Path
 
 import structkit
-from structkit.cli.parser import Parser, not_negative, port, positive_float, positive_int, reason_of
+from structkit.cli.parser import (
+    Parser,
+    any_int,
+    not_negative,
+    port,
+    positive_float,
+    positive_int,
+    reason_of,
+    target_location,
+    type_location,
+)
 
 __all__ = ["command_parser"]
 
@@ -172,7 +182,7 @@ def _add_check(command: argparse.ArgumentParser) -> None:
         help="maximum number of examples of each search, 1000 by default",
     )
     command.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the random examples, 0 by default"
+        "--seed", type=any_int, default=0, metavar="N", help="seed of the random examples, 0 by default"
     )
     command.add_argument(
         "--seconds",
@@ -197,7 +207,7 @@ def _add_sample(command: argparse.ArgumentParser) -> None:
         "--n", type=positive_int, default=1, metavar="N", help="number of values, 1 by default"
     )
     command.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the random values, 0 by default"
+        "--seed", type=any_int, default=0, metavar="N", help="seed of the random values, 0 by default"
     )
     _add_compile_options(command)
 
@@ -279,9 +289,9 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "target",
-        type=_target_location,
+        type=target_location,
         metavar="TARGET",
-        help="module:Type, path/to/file.py:Type, or a JSON Schema in path/to/file.json",
+        help="module:Type, path/to/file.py:Type, path/to/file.json with a JSON Schema, or the schema itself",
     )
 
 
@@ -315,7 +325,7 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument(
         "--type",
-        type=_type_location,
+        type=type_location,
         metavar="LOCATION:NAME",
         help="a type: path/to/file.py:Person or module:Person",
     )
@@ -328,10 +338,7 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     )
     target.add_argument("--grammar", metavar="FILE", help="a file with a grammar")
     command.add_argument(
-        "--syntax",
-        choices=["lark", "gbnf", "kbnf"],
-        default="lark",
-        help="the syntax of the grammar; by default lark",
+        "--syntax", choices=["lark", "gbnf", "kbnf"], help="the syntax of the grammar; by default lark"
     )
     command.add_argument(
         "--start", metavar="RULE", help="the first rule of the grammar; by default `start` or `root`"
@@ -342,15 +349,15 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
         help="a folder, a GGUF file, a Hugging Face name, or a provider and its model, such as openai:gpt-5-mini or "
         "ollama:qwen3; by default the demo model",
     )
-    command.add_argument("--max-tokens", type=int, metavar="N", help="maximum number of tokens")
+    command.add_argument("--max-tokens", type=positive_int, metavar="N", help="maximum number of tokens")
     command.add_argument(
         "--on-limit",
         choices=["answer", "raise"],
         help="if --max-tokens or the context is too small for the value: complete it within the limit, the default, or "
         "end with an error",
     )
-    command.add_argument("--temperature", type=float, metavar="T", help="0, the default, is greedy")
-    command.add_argument("--seed", type=int, metavar="N", help="seed of sampling")
+    command.add_argument("--temperature", type=not_negative, metavar="T", help="0, the default, is greedy")
+    command.add_argument("--seed", type=any_int, metavar="N", help="seed of sampling")
     _add_compile_options(command, source="the source text of fields with sk.Quote(); by default the prompt")
     many = command.add_argument_group("a file of prompts")
     many.add_argument(
@@ -365,7 +372,7 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     )
     many.add_argument(
         "--batch-size",
-        type=int,
+        type=positive_int,
         default=8,
         metavar="N",
         help="maximum number of prompts per batch, 8 by default",
@@ -374,19 +381,6 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
         "--resume", action="store_true", help="continue after the lines that are already in the output"
     )
     command.add_argument("--json", action="store_true", help="print JSON instead of Python's repr")
-
-
-def _type_location(location: str) -> tuple[str, str]:
-    source, _, name = location.rpartition(":")
-    if not source or not name:
-        raise argparse.ArgumentTypeError(f"write path/to/file.py:Name or module:Name, not {location!r}")
-    return source, name
-
-
-def _target_location(location: str) -> str:
-    if not location.endswith(".json"):
-        _type_location(location)
-    return location
 
 
 def _source(path: str) -> str:

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import cast
 
 from structkit.api.single import generate, load
-from structkit.arguments.checks import check_int
 from structkit.cli.parser import reason_of
 from structkit.error_notes import type_and_message
 from structkit.errors import SchemaError
@@ -46,7 +45,7 @@ def extract(arguments: argparse.Namespace, prompt: str, options: Options) -> tup
 
 def _target(arguments: argparse.Namespace) -> AnyTarget:
     if arguments.grammar:
-        return _read_grammar(Path(arguments.grammar), arguments.syntax, arguments.start)
+        return _read_grammar(Path(arguments.grammar), arguments.syntax or "lark", arguments.start)
     if arguments.regex is not None:
         return Regex(arguments.regex)
     if arguments.choice:
@@ -155,7 +154,9 @@ def read_options(arguments: argparse.Namespace) -> Options:
         raise ValueError("give a prompt or --input, not both")
     if arguments.resume and (arguments.input == "-" or arguments.output in (None, "-")):
         raise ValueError("--resume requires files as --input and --output")
-    check_int("--batch-size", arguments.batch_size, 1)
+    for option in ("syntax", "start"):
+        if getattr(arguments, option) is not None and not arguments.grammar:
+            raise ValueError(f"--{option} requires --grammar, the file of a grammar")
     options = Options(max_tokens=arguments.max_tokens)
     # A model that returns text has no settings of sampling.
     for name in ("seed", "temperature", "order", "whitespace", "defaults", "null", "source", "on_limit"):

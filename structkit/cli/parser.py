@@ -8,13 +8,35 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-__all__ = ["Parser", "not_negative", "port", "positive_float", "positive_int", "reason_of"]
+__all__ = [
+    "Parser",
+    "any_int",
+    "is_schema",
+    "not_negative",
+    "port",
+    "positive_float",
+    "positive_int",
+    "reason_of",
+    "target_location",
+    "type_location",
+    "with_options",
+]
+
+_MEANT = {
+    "structkit help": "--help",
+    "structkit serve --model": "the model without an option, as in structkit serve MODEL",
+}
+"""What is meant by arguments that other commands have."""
 
 
 class Parser(argparse.ArgumentParser):
     """Names the command, option or value that is closest to one that does not exist."""
 
     _given: Sequence[str] = ()
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        # The start of a name is a slip: `--api-key` would be `--api-key-env`, and the error of it show the key.
+        super().__init__(*args, **{**options, "allow_abbrev": False})
 
     def parse_known_args(  # type: ignore[override]  # the overloads are those of the base class
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -41,11 +63,18 @@ class Parser(argparse.ArgumentParser):
 
     def _meant(self, message: str) -> str | None:
         wrong = re.search(r"invalid choice: '?([^' ]+)'? \(choose from (.*)\)", message)
+        if wrong is not None and (found := _MEANT.get(f"{self.prog} {wrong[1]}")):
+            return found
         if wrong is not None:
             close = get_close_matches(wrong[1], re.findall(r"[\w.-]+", wrong[2]), 1)
             return close[0] if close else None
-        unknown = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
-        return None if unknown is None else self._option(unknown[1])
+        unknown = re.search(r"unrecognized arguments: (?:.*?(--[\w-]+)|[^-])", message)
+        if unknown is None:
+            return None
+        option = unknown[1]
+        if option is None:
+            return "an argument with spaces in quotes"
+        return _MEANT.get(f"{self.prog} {option}") or self._option(option)
 
     def _option(self, text: str) -> str | None:
         """Return the option that is closest to a text."""
@@ -64,6 +93,13 @@ def positive_int(text: str) -> int:
     if count < 1:
         raise argparse.ArgumentTypeError(f"must be an integer of at least 1, not {text!r}")
     return count
+
+
+def any_int(text: str) -> int:
+    """Read an integer."""
+    if not re.fullmatch(r"[+-]?\d{1,18}", text):
+        raise argparse.ArgumentTypeError(f"must be an integer of at most 18 digits, not {text!r}")
+    return int(text)
 
 
 def port(text: str) -> int:
@@ -96,6 +132,45 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
+
+
+def is_schema(location: str) -> bool:
+    """Whether the location of a target is a JSON Schema: a file, or the schema itself."""
+    return location.endswith(".json") or location.lstrip().startswith("{")
+
+
+def type_location(location: str) -> tuple[str, str]:
+    """Read the place and the name of a type."""
+    source, _, name = location.rpartition(":")
+    if not source or not name:
+        raise argparse.ArgumentTypeError(
+            f"write path/to/file.py:Name or module:Name, such as builtins:int, not {location!r}"
+        )
+    return source, name
+
+
+def target_location(location: str) -> str:
+    """Read the location of a target."""
+    if not is_schema(location):
+        type_location(location)
+    return location
+
+
+def with_options(message: str, parser: argparse.ArgumentParser) -> str:
+    r"""Return a message whose last line, the remedy, has the options of a command in place of arguments of Python.
+
+    >>> parser = Parser()
+    >>> _ = parser.add_argument("--max-tokens")
+    >>> with_options("3 are allowed\n  pass max_tokens=8 or more, or limits=...", parser)
+    '3 are allowed\n  pass --max-tokens 8 or more, or limits=...'
+    """
+    names = {action.dest for action in parser._actions if action.option_strings}
+    start = message.rfind("\n") + 1
+
+    def option(found: re.Match[str]) -> str:
+        return f"--{found[1].replace('_', '-')} {found[3]}" if found[1] in names else found[0]
+
+    return message[:start] + re.sub(r"\b([a-z_]+)=(['\"]?)([\w.-]+)\2", option, message[start:])
 
 
 def reason_of(error: Exception) -> str:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from structkit.api.explain import explain
 from structkit.cli.extract import read_schema, read_type
+from structkit.cli.parser import is_schema
 from structkit.targets.targets import AnyTarget
 from structkit.testing.proof.check import check
 from structkit.testing.proof.language import CompileOptions, Language
@@ -18,13 +19,13 @@ __all__ = ["COMMANDS", "target_from_arguments"]
 
 
 def target_from_arguments(arguments: argparse.Namespace) -> AnyTarget:
-    """Return the target of the arguments: a JSON Schema in a file, or a type by its location.
+    """Return the target of the arguments: a JSON Schema, in a file or as it is, or a type by its location.
 
     Raises:
         SchemaError: The target does not exist.
     """
     location: str = arguments.target
-    if location.endswith(".json"):
+    if is_schema(location):
         return read_schema(location)
     source, _, name = location.rpartition(":")
     return read_type(source, name)

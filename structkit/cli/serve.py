@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import ctypes
 import logging
 import os
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from structkit.cli.parser import reason_of
 from structkit.errors import MissingExtra, ModelError
 from structkit.generate.output.confidence import LowAgreementWarning
 from structkit.models.names.load import load
@@ -42,7 +44,8 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
 
     Raises:
         MissingExtra: The extra `serve` is not installed.
-        ModelError: The model cannot be loaded, or returns text; or the variable of the keys is not set.
+        ModelError: The model cannot be loaded, or returns text; the address cannot be used; or the variable of the
+            keys is not set.
     """
     try:
         import uvicorn
@@ -51,6 +54,7 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
     except ImportError as error:
         raise MissingExtra("serve", "structkit serve needs", error.name or "starlette") from error
     config = _read_config(arguments)
+    _check_address(arguments.host, arguments.port)
     share_arenas()
     model = load(arguments.model)
     if isinstance(model, TextModel):
@@ -80,6 +84,27 @@ def serve(arguments: argparse.Namespace) -> tuple[str, int]:
             ws="none",
         )
     return "", 0
+
+
+def _check_address(host: str, port: int) -> None:
+    """Check that a server can listen at an address, before the model is loaded.
+
+    Raises:
+        ModelError: It cannot, as another program does.
+    """
+
+    async def listen() -> None:
+        server = await asyncio.start_server(lambda reader, writer: None, host, port)
+        server.close()
+        await server.wait_closed()
+
+    try:
+        asyncio.run(listen())
+    except (OSError, UnicodeError) as error:
+        raise ModelError(
+            f"the server cannot listen there: {reason_of(error)}; give another --host or --port",
+            place=f"{host}:{port}",
+        ) from error
 
 
 def share_arenas() -> None:

@@ -199,6 +199,7 @@ def test_generation_errors_print_one_message(
     assert main(["extract", "x", "--type", f"{file}:Person", "--max-tokens", "2"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("structkit: the shortest value needs")
+    assert "pass --max-tokens" in error
     assert "Traceback" not in error
 
 
@@ -209,8 +210,11 @@ def test_generation_errors_print_one_message(
         (["extract", "x"], "--type --schema --regex --choice --grammar is required"),
         (["extract", "x", "--type", "person.py"], "write path/to/file.py:Name"),
         (["extract", "x", "--type", "a:B", "--schema", "c"], "not allowed with"),
-        (["extract", "x", "--type", "a:B", "--temperature", "-1"], "temperature must be"),
-        (["extract", "x", "--type", "a:B", "--max-tokens", "many"], "invalid int"),
+        (["extract", "x", "--type", "a:B", "--temperature", "-1"], "--temperature: must be"),
+        (["extract", "x", "--type", "a:B", "--max-tokens", "many"], "must be an integer of at least 1, not"),
+        (["extract", "x", "--type", "a:B", "--seed", "x"], "must be an integer of at most 18 digits, not"),
+        (["extract", "x", "--type", "a:B", "--start", "b"], "--start requires --grammar, the file"),
+        (["extract", "x", "--type", "int"], "such as builtins:int"),
         (["extract", "x", "--type", "a:B", "--order", "none"], "invalid choice"),
         (["extract", "", "--type", "a:B"], "the prompt is empty"),
     ],

@@ -17,7 +17,7 @@ from structkit.testing import RandomModel
     [
         (["extrat", "x", "--type", "a:B"], "write extract"),
         (["extract", "x", "--tpye", "a:B"], "unrecognized arguments: --tpye\n  write --type"),
-        (["extract", "x", "--type", "a:B", "--nul", "omitt"], "write omit"),
+        (["extract", "x", "--type", "a:B", "--null", "omitt"], "write omit"),
         (["sample", "a:B", "--whitspace", "compact"], "write --whitespace"),
         (["completion", "bsh"], "write bash"),
         (["sample", "a:B", "--n", "x"], "--n: must be an integer of at least 1, not 'x'"),
@@ -25,6 +25,10 @@ from structkit.testing import RandomModel
         (["sample", "a:B", "--n", "1.5"], "--n: must be an integer of at least 1, not '1.5'"),
         (["check", "a:B", "--seconds", "long"], "--seconds: must be a number above 0, not 'long'"),
         (["serve", "--temperature", "-1"], "--temperature: must be a number of at least 0, not '-1'"),
+        (["help"], "write --help"),
+        (["extract", "Ana", "is", "34.", "--choice", "a"], "write an argument with spaces in quotes"),
+        (["serve", "--model", "demo"], "write the model without an option"),
+        (["serve", "--api-key", "secret"], "unrecognized arguments: --api-key\n  write --api-key-env"),
         (["serve", "--temperature", "nan"], "--temperature: must be a number of at least 0, not 'nan'"),
     ],
 )

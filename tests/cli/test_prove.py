@@ -100,6 +100,11 @@ def test_samples_are_lines_of_json(types: str, capsys: pytest.CaptureFixture[str
     assert {len(json.loads(line)) for line in capsys.readouterr().out.splitlines()} == {2, 3}
 
 
+def test_a_schema_can_be_the_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", '{"const": "a"}']) == 0
+    assert capsys.readouterr().out == '"a"\n'
+
+
 def test_terminal_escapes_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "hostile.json"
     text = "\x1b[2J\x9b31m\u202e\u2028"

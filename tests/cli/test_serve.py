@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import socket
 import subprocess
 import sys
 
@@ -23,12 +25,27 @@ def test_a_server_needs_a_key_where_it_is_told_to(
     assert "the environment variable NO_KEY has no key" in capsys.readouterr().err
 
 
+def test_an_address_that_is_used_is_an_error_before_the_model_is_loaded(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        port = used.getsockname()[1]
+        assert main(["serve", "no/model", "--port", str(port)]) == 1
+    said = capsys.readouterr().err
+    assert f"at `127.0.0.1:{port}`" in said
+    assert re.search(r"address already in use\S*\n  give another --host or --port", said)
+    assert main(["serve", "no/model", "--host", "300.1.1.1", "--port", "0"]) == 1
+    assert "give another --host" in capsys.readouterr().err
+
+
 def test_a_model_that_returns_text_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    assert main(["serve", "openai:gpt-5-mini"]) == 1
+    assert main(["serve", "openai:gpt-5-mini", "--port", "0"]) == 1
     assert "a server needs a model that returns logits" in capsys.readouterr().err
 
 
@@ -51,12 +68,12 @@ def test_the_arguments_are_settings(
 
     monkeypatch.setattr(uvicorn, "run", run)
     monkeypatch.setenv("MY_KEYS", "one, two")
-    assert main(["serve", "--port", "9", "--host", "0.0.0.0", "--max-waiting", "8"]) == 130
+    assert main(["serve", "--port", "0", "--host", "0.0.0.0", "--max-waiting", "8"]) == 130
     assert "anyone may use the model" in capsys.readouterr().err
-    assert main(["serve", "--api-key-env", "MY_KEYS", "--host", "0.0.0.0"]) == 130
+    assert main(["serve", "--api-key-env", "MY_KEYS", "--host", "0.0.0.0", "--port", "0"]) == 130
     assert "anyone may use the model" not in capsys.readouterr().err
     [(_, options), _] = started
-    assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 9, 160)
+    assert (options["host"], options["port"], options["limit_concurrency"]) == ("0.0.0.0", 0, 160)
 
 
 _ARENAS = """
