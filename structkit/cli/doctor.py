@@ -23,6 +23,8 @@ __all__ = ["doctor"]
 
 def doctor(arguments: argparse.Namespace) -> tuple[str, int]:
     """Return the table of the checks, and 1 if one of them failed."""
+    if (arguments.model or arguments.api_key_env) and not _is_url(arguments):
+        arguments.parser.error("--model and --api-key-env require the URL of a server")
     checks = [*_checks(arguments)]
     status = int(any(check.status == "no" for check in checks))
     if arguments.json:

@@ -214,6 +214,7 @@ def test_generation_errors_print_one_message(
         (["extract", "x", "--type", "a:B", "--max-tokens", "many"], "must be an integer of at least 1, not"),
         (["extract", "x", "--type", "a:B", "--seed", "x"], "must be an integer of at most 18 digits, not"),
         (["extract", "x", "--type", "a:B", "--start", "b"], "--start requires --grammar, the file"),
+        (["doctor", "--model", "x"], "--model and --api-key-env require the URL of a server"),
         (["extract", "x", "--type", "int"], "such as builtins:int"),
         (["extract", "x", "--type", "a:B", "--order", "none"], "invalid choice"),
         (["extract", "", "--type", "a:B"], "the prompt is empty"),

@@ -7,10 +7,10 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.testing import ScriptedModel
@@ -163,3 +163,10 @@ def test_a_model_of_structkit_describes_the_target_itself() -> None:
         for prompt in served.model.prompts:
             assert "Answer with text of this grammar" not in prompt
             assert prompt.count("JSON of this type") <= 1
+
+
+def test_a_model_of_structkit_takes_likely_tokens_where_no_grammar_is_sent(real: Served) -> None:
+    model = sk.connect(f"{real.url}/v1", constrain=False)
+    result = sk.generate(model, ANA[0]["content"], Annotated[float, Field(ge=-1, le=1)], finish="shortest")
+    assert any(draft.chosen for draft in result.trace.drafts)
+    assert not model.refused

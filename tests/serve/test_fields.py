@@ -381,6 +381,11 @@ TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "
             {"tools": [TEXT], "tool_choice": "required"},
         ),
         ("messages[0]", "messages[0] must be an object", {"messages": ["hi"]}),
+        (
+            "messages[0].content",
+            "must be a text, or an array",
+            {"messages": [{"role": "user", "content": 5}]},
+        ),
         ("messages[0].content", "must not be empty", {"messages": [{"role": "user", "content": []}]}),
         (
             "messages[0].content[0].text",

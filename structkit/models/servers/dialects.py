@@ -115,6 +115,7 @@ _STRUCTKIT = Dialect(
     continue_fields=(("continue_final_message", True),),
     chat_fields=(("include_schema", False),),
     constraint_fields=(("grammar", "structured_outputs"),),
+    ranks_tokens=True,
 )
 _SGLANG = Dialect(
     name="SGLang",

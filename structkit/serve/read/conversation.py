@@ -152,6 +152,8 @@ def text_of(item: Fields, name: str, kinds: tuple[str, ...]) -> str:
         return item.text(name) or ""
     if value is None:
         raise item.error(name, "is required")
+    if not isinstance(value, list):
+        raise item.error(name, "must be a text, or an array of parts with texts")
     parts = list(item.objects(name, _MAX_PARTS))
     if not parts:
         raise item.error(name, "must not be empty; give a text, or a part with one")
