@@ -161,7 +161,12 @@ def test_log_probabilities_are_those_among_the_allowed_tokens(random: Served) ->
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("stop", "text", "shown"),
-    [(["END"], "one END", "one "), (["x", "yz"], "a y yz", "a y "), (["END"], "one EN", "one EN")],
+    [
+        (["END"], "one END", "one "),
+        (["x", "yz"], "a y yz", "a y "),
+        (["END"], "one EN", "one EN"),
+        ([*(letter * 64 for letter in "abcdefghijklmno"), "日é\n."], "one 日é\n.", "one "),
+    ],
 )
 def test_free_text_ends_before_a_stop_sequence(stop: list[str], text: str, shown: str, stream: bool) -> None:
     with serving([text]) as served:

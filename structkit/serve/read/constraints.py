@@ -67,7 +67,7 @@ def free_text(stops: Sequence[str]) -> Regex:
     """
     if not stops:
         return Regex(f"{_CHARACTER}*")
-    either = "|".join("".join(f"\\U{ord(character):08x}" for character in stop) for stop in stops)
+    either = "|".join("".join(c if c.isalnum() else f"\\U{ord(c):08x}" for c in stop) for stop in stops)
     return Regex(f"(?![\\s\\S]*(?:{either})[\\s\\S]){_CHARACTER}*")
 
 
