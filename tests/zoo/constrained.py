@@ -231,6 +231,30 @@ CONSTRAINED: Kind = {
     "enum of Decimal, max_digits=2, use_enum_values": Specimen(
         PriceValues, texts=['{"price": 1.5}'], refuses=['{"price": 2.25}']
     ),
+    "float | Literal, ge=0": Specimen(
+        Annotated[float | Literal["auto"], Field(ge=0)],
+        [1.5],
+        ["-1", '"auto"'],
+        limits="never the Literal, to which pydantic cannot apply it",
+    ),
+    "float | str, allow_inf_nan=False": Specimen(
+        Annotated[float | str, Field(allow_inf_nan=False)],
+        [1.5],
+        ['"a"'],
+        limits="never the str, to which pydantic cannot apply it",
+    ),
+    "str, allow_inf_nan=False": Specimen(
+        Annotated[str, Field(allow_inf_nan=False)], error="`allow_inf_nan` of str cannot be enforced"
+    ),
+    "alias of float | None, ge=0": Specimen(
+        Annotated[TypeAliasType("MaybeFloat", float | None), Field(ge=0)],
+        [1.5],
+        ["-1", "null"],
+        limits="never null, to which pydantic cannot apply it",
+    ),
+    "ByteSize, ge=Decimal": Specimen(
+        Annotated[pydantic.ByteSize, Field(ge=Decimal("1.5"))], [pydantic.ByteSize(2)], ["1"]
+    ),
     "timedelta between two microseconds": Specimen(
         Annotated[dt.timedelta, Field(ge=dt.timedelta(microseconds=1), le=dt.timedelta(microseconds=3))],
         [dt.timedelta(microseconds=2)],
@@ -268,7 +292,7 @@ CONSTRAINED: Kind = {
     "Secret[int], ge=3": Specimen(
         Annotated[pydantic.Secret[int], Field(ge=3)], error="`ge` of Secret cannot be enforced"
     ),
-    "none, ge=2": Specimen(Annotated[None, Field(ge=2)], error="no value satisfies the constraint"),
+    "none, ge=2": Specimen(Annotated[None, Field(ge=2)], error="no value satisfies `ge`"),
     "UUID, min_length=3": Specimen(Annotated[uuid.UUID, Field(min_length=3)], error=_AFTER),
     "IPv4Address, ge=...": Specimen(
         Annotated[IPv4Address, Field(ge=IPv4Address("128.0.0.0"))],

@@ -7,19 +7,17 @@ moves there; if the values are enumerable, those that pass remain; otherwise it 
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from enum import Enum
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
-from pydantic_core import SchemaError, SchemaValidator, core_schema, to_json, to_jsonable_python
+from pydantic_core import SchemaError, SchemaValidator, core_schema, to_json
 
 from structkit.schema.ir.keywords import STRIPPED_PATTERN, with_flags
 from structkit.schema.python.core_schema import (
@@ -32,19 +30,17 @@ from structkit.schema.python.core_schema import (
     inner_schema,
 )
 from structkit.schema.python.custom_types import is_of_user, is_predicate, is_value_of_enum
+from structkit.schema.python.json_codec import enum_json_value
 from structkit.schema.python.temporal import JsonObject, format_schema, unsupported
 
 __all__ = [
     "bounds_of",
-    "candidates",
-    "enum_json_value",
     "non_string_reason",
     "push_constraint",
     "satisfying_members",
     "string_constraints",
     "text_schema",
     "unenforceable_reason",
-    "unwritable",
     "with_read_bounds",
 ]
 
@@ -55,9 +51,10 @@ _LENGTHS = frozenset({"min_length", "max_length"})
 _RANGES = frozenset({"ge", "gt", "le", "lt"})
 _DIGITS = frozenset({"max_digits", "decimal_places"})
 _NATIVE: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("int", "float"), _RANGES | {"multiple_of"}),
-    "decimal": _RANGES | _DIGITS | {"multiple_of"},
-    **dict.fromkeys(("fraction", "date", "time", "datetime", "timedelta"), _RANGES),
+    **dict.fromkeys(("int", "float"), _RANGES | {"allow_inf_nan", "multiple_of"}),
+    "decimal": _RANGES | _DIGITS | {"allow_inf_nan", "multiple_of"},
+    "fraction": _RANGES | {"allow_inf_nan"},
+    **dict.fromkeys(("date", "time", "datetime", "timedelta"), _RANGES),
     **dict.fromkeys("bytes counter deque dict encoded frozendict frozenset generator list".split(), _LENGTHS),
     **dict.fromkeys(("ordered-dict", "set", "str", "tuple"), _LENGTHS),
 }
@@ -87,7 +84,7 @@ _OPAQUE: Mapping[str, str] = {
 
 _SUPPORTED: Mapping[str, frozenset[str]] = {
     "a URL": _LENGTHS,
-    "ByteSize": _RANGES | {"multiple_of"},
+    "ByteSize": _RANGES | {"allow_inf_nan", "multiple_of"},
     "EmailStr": _LENGTHS | {"pattern"},
 }
 """The constraints that these types support; the others support none."""
@@ -128,7 +125,7 @@ def bounds_of(schema: Core) -> JsonObject:
     return {
         _KEYWORDS[name]: value
         for name, value in _constraints(schema).items()
-        if name in _KEYWORDS and isinstance(value, int | float)
+        if name in _KEYWORDS and isinstance(value, int | float | Decimal)
     }
 
 
@@ -143,6 +140,8 @@ _KEYWORDS = {
 
 def _constraints(schema: Core) -> Mapping[str, object]:
     function = function_of(schema)
+    if getattr(function, "__name__", "") == "forbid_inf_nan_check" and not is_of_user(function):
+        return {"allow_inf_nan": False}
     if schema.get("type") != "function-after" or not isinstance(function, partial):
         return {}
     return function.keywords if function.func.__module__.startswith("pydantic.") else {}
@@ -196,8 +195,8 @@ def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | 
         tagged = _branches(choices, name, value, outer)
         return {**_unnamed(schema), "choices": tagged} if tagged else None
     inner = inner_schema(schema) if _is_transparent(schema) else None
-    if inner is None:
-        return None
+    if inner is None or kind == "nullable":  # `None` passes no constraint
+        return None if inner is None else _constrained(inner, name, value, outer)
     constrained = _constrained(inner, name, value, outer)
     if constrained is None and name in _SUPPORTED.get(_converted(_leaf(inner)) or "", ()):
         constrained = {**_unnamed(outer), "schema": inner}
@@ -207,11 +206,12 @@ def _constrained(schema: Core, name: str, value: object, outer: Core) -> Core | 
 
 def _branches(choices: Mapping[_K, Core], name: str, value: object, outer: Core) -> dict[_K, Core]:
     """Return the branches of a union that can pass a constraint, with it or with the check of the union."""
-    return {
+    constrained = {
         key: _constrained(each, name, value, outer) or {**_unnamed(outer), "schema": each}
         for key, each in choices.items()
         if not _fails(each, name, value)
     }
+    return {key: each for key, each in constrained.items() if _passing(each) != []}
 
 
 def _fails(schema: Core, name: str, value: object) -> bool:
@@ -219,6 +219,8 @@ def _fails(schema: Core, name: str, value: object) -> bool:
     kind, cls = schema.get("of", schema["type"]), schema.get("cls")
     if name in _DIGITS:
         return kind in _LEAVES and kind != "decimal"
+    if name == "allow_inf_nan":
+        return kind in _LEAVES - {"any"} and kind not in _COMPARABLE[0][1]
     if name in _LENGTHS:
         return kind in _WITHOUT_LENGTH or (kind in ("dataclass", "model") and not hasattr(cls, "__len__"))
     comparable = next((kinds for types, kinds in _COMPARABLE if isinstance(value, types)), None)
@@ -293,7 +295,7 @@ def _converted(leaf: Core) -> str | None:
     return _OPAQUE.get(owner) if not is_of_user(function) else None
 
 
-def candidates(schema: Core) -> list[object] | None:
+def _candidates(schema: Core) -> list[object] | None:
     """Return the values of a constrained schema; `None` if they are not enumerable."""
     if not _constraints(schema):
         return None
@@ -343,51 +345,25 @@ def string_constraints(schema: Core) -> list[Core] | None:
     return [cast("Core", each["schema"]) for each in others]
 
 
-def enum_json_value(value: object) -> object:
-    """Return a value of an enum as JSON that pydantic accepts: a Decimal as a number, not as a string."""
-    return json.loads(str(value)) if isinstance(value, Decimal) else to_jsonable_python(value)
+def satisfying_members(schema: Core) -> JsonObject | None:
+    """Return the enum of the values of a constrained schema that pass; `None` if they are not enumerable."""
+    passing = _passing(schema)
+    if passing == []:
+        return unsupported(f"no value satisfies `{next(iter(_constraints(schema)))}`; remove it")
+    return None if passing is None else {"enum": passing}
 
 
-def unwritable(
-    schema: core_schema.EnumSchema | core_schema.LiteralSchema, values: Sequence[object]
-) -> JsonObject:
-    """Reject values such as tuples and bytes, whose JSON pydantic does not accept."""
-    validator = SchemaValidator(schema)
-    for value in values if not all(map(_round_trips, values)) else ():
-        try:
-            validator.validate_json(to_json(enum_json_value(value)))
-        except (ValidationError, ValueError):
-            return unsupported(f"the value {value!r:.60} cannot be read back from JSON; {_instead_of(value)}")
-    return {}
-
-
-def _instead_of(value: object) -> str:
-    """Return what to write instead of a value that pydantic does not read."""
-    if not isinstance(value, Enum):
-        return "use a string"
-    cls = type(value)
-    base = next((each for each in (str, int) if all(type(member.value) is each for member in cls)), None)
-    if base is None:
-        return f"write the enum {cls.__name__} itself, or a Literal of strings"
-    return f"derive the enum from {base.__name__}, class {cls.__name__}({base.__name__}, Enum), or write {cls.__name__}"
-
-
-def satisfying_members(schema: core_schema.CoreSchema, values: Sequence[object]) -> JsonObject:
-    """Return the enum of the values that pass a constraint."""
-    validator = SchemaValidator(schema)
+def _passing(schema: Core) -> list[object] | None:
+    """Return the values of a constrained schema that pass, as JSON; `None` if they are not enumerable."""
+    if (values := _candidates(schema)) is None:
+        return None
+    validator = SchemaValidator(cast("core_schema.CoreSchema", schema))
     passing: list[object] = []
     for value in values:
         with suppress(ValidationError, TypeError):
             validator.validate_json(to_json(enum_json_value(value)))
             passing.append(enum_json_value(value))
-    return {"enum": passing} if passing else unsupported("no value satisfies the constraint; remove it")
-
-
-def _round_trips(value: object) -> bool:
-    """Return whether a value is known to round-trip: strings and numbers, except integers of more than 64 bits."""
-    if isinstance(value, int):
-        return value.bit_length() < 64
-    return isinstance(value, str | float | None)
+    return passing
 
 
 # Strings

@@ -22,15 +22,12 @@ from structkit.schema.markers.json_style import JsonStyle, style_of, without_nul
 from structkit.schema.python.aliases import FieldAt, Path, Paths, object_of, paths_of
 from structkit.schema.python.constraints import (
     bounds_of,
-    candidates,
-    enum_json_value,
     non_string_reason,
     push_constraint,
     satisfying_members,
     string_constraints,
     text_schema,
     unenforceable_reason,
-    unwritable,
     with_read_bounds,
 )
 from structkit.schema.python.core_schema import (
@@ -61,6 +58,7 @@ from structkit.schema.python.custom_types import (
     without_unknown_format,
 )
 from structkit.schema.python.hashable import set_reason, unhashable_type, without_references
+from structkit.schema.python.json_codec import enum_json_value, unwritable
 from structkit.schema.python.temporal import (
     date_of,
     datetime_of,
@@ -349,8 +347,8 @@ class _PythonSchema(_WrittenSchema):
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonObject:
         if (encoded := base64_schema(schema)) is not None:
             return {"type": "string", "allOf": [self.generate_inner(schema["schema"]), encoded]}
-        if (values := candidates(schema)) is not None:
-            return satisfying_members(schema, values)
+        if (members := satisfying_members(schema)) is not None:
+            return members
         if (reason := unenforceable_reason(schema, self._config)) is not None:
             return unsupported(reason)
         described = super().function_after_schema(schema)

@@ -1,9 +1,11 @@
-"""Convert values that no model generates to JSON and back: messages, states, results."""
+"""Convert values that no model generates to JSON and back: messages, states, results, and the values of enums."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from enum import Enum
 from typing import Annotated, Generic, TypeAlias, TypeVar
 
 from pydantic import Field, PlainSerializer, TypeAdapter, ValidationError
@@ -11,12 +13,16 @@ from pydantic_core import (
     CoreSchema,
     PydanticOmit,
     PydanticSerializationError,
+    SchemaValidator,
     core_schema,
+    to_json,
     to_jsonable_python,
 )
 from typing_extensions import TypeForm
 
-__all__ = ["JsonCodec", "NamedKeys", "NotInJson", "json_text_of"]
+from structkit.schema.python.temporal import JsonObject, unsupported
+
+__all__ = ["JsonCodec", "NamedKeys", "NotInJson", "enum_json_value", "json_text_of", "unwritable"]
 
 T = TypeVar("T")
 
@@ -111,3 +117,42 @@ def json_text_of(value: object) -> str:
         return json.dumps(to_jsonable_python(value), ensure_ascii=False)
     except PydanticSerializationError as error:
         raise ValueError(str(error)) from error
+
+
+# Values of enums and literals
+
+
+def enum_json_value(value: object) -> object:
+    """Return a value of an enum as JSON that pydantic accepts: a Decimal as a number, not as a string."""
+    return json.loads(str(value)) if isinstance(value, Decimal) else to_jsonable_python(value)
+
+
+def unwritable(
+    schema: core_schema.EnumSchema | core_schema.LiteralSchema, values: Sequence[object]
+) -> JsonObject:
+    """Reject values such as tuples and bytes, whose JSON pydantic does not accept."""
+    validator = SchemaValidator(schema)
+    for value in values if not all(map(_round_trips, values)) else ():
+        try:
+            validator.validate_json(to_json(enum_json_value(value)))
+        except (ValidationError, ValueError):
+            return unsupported(f"the value {value!r:.60} cannot be read back from JSON; {_instead_of(value)}")
+    return {}
+
+
+def _instead_of(value: object) -> str:
+    """Return what to write instead of a value that pydantic does not read."""
+    if not isinstance(value, Enum):
+        return "use a string"
+    cls = type(value)
+    base = next((each for each in (str, int) if all(type(member.value) is each for member in cls)), None)
+    if base is None:
+        return f"write the enum {cls.__name__} itself, or a Literal of strings"
+    return f"derive the enum from {base.__name__}, class {cls.__name__}({base.__name__}, Enum), or write {cls.__name__}"
+
+
+def _round_trips(value: object) -> bool:
+    """Return whether a value is known to round-trip: strings and numbers, except integers of more than 64 bits."""
+    if isinstance(value, int):
+        return value.bit_length() < 64
+    return isinstance(value, str | float | None)

@@ -32,10 +32,10 @@ from structkit.schema.json_schema.parse import parse_schema
 from structkit.schema.markers.json_style import JsonStyle, Whitespace, style_of
 from structkit.schema.python.aliases import paths_of
 from structkit.schema.python.calls import ReadFunction, adapter_of, new_serializer, reject_function
-from structkit.schema.python.constraints import enum_json_value
 from structkit.schema.python.core_schema import Core, describe_error, name_of
 from structkit.schema.python.custom_types import is_of_user
 from structkit.schema.python.generator import PlainSchema, schema_generator, written_schema_generator
+from structkit.schema.python.json_codec import enum_json_value
 from structkit.schema.python.unions import check_unions
 from structkit.schema.python.validators import PartValidator, is_of_path
 from structkit.schema.view.rejection import rejection_of
