@@ -68,6 +68,9 @@ class Parser(argparse.ArgumentParser):
         if wrong is not None:
             close = get_close_matches(wrong[1], re.findall(r"[\w.-]+", wrong[2]), 1)
             return close[0] if close else None
+        if "--type" in message and "required" in message:  # other commands take the type as their argument
+            given = (f"--type {text}" for text in self._given if re.fullmatch(r"[\w./\\-]+:\w+", text))
+            return next(given, None)
         unknown = re.search(r"unrecognized arguments: (?:.*?(--[\w-]+)|[^-])", message)
         if unknown is None:
             return None

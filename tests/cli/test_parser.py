@@ -16,6 +16,7 @@ from structkit.testing import RandomModel
     ("arguments", "said"),
     [
         (["extrat", "x", "--type", "a:B"], "write extract"),
+        (["extract", "app.py:Person", "Ana is 34"], "is required\n  write --type app.py:Person"),
         (["extract", "x", "--tpye", "a:B"], "unrecognized arguments: --tpye\n  write --type"),
         (["extract", "x", "--type", "a:B", "--null", "omitt"], "write omit"),
         (["sample", "a:B", "--whitspace", "compact"], "write --whitespace"),
