@@ -6,6 +6,9 @@ import re
 
 from hypothesis import strategies as st
 
+from structkit.automaton.link import link
+from structkit.automaton.runtime.automaton import Automaton
+from structkit.errors import UnsatisfiableSchema
 from structkit.regex.nodes import (
     EMPTY,
     CharClass,
@@ -232,3 +235,11 @@ def vocabulary(*extra: bytes) -> Vocabulary:
     return Vocabulary(
         [bytes([byte]) for byte in range(256)] + list(longer) + list(extra), eos_token_ids={300}
     )
+
+
+def linked(rules: Rules) -> Automaton | None:
+    """Return the automaton of rules; `None` if they have no texts."""
+    try:
+        return link(rules)
+    except UnsatisfiableSchema:
+        return None

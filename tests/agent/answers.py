@@ -43,6 +43,13 @@ def fail(text: str) -> str:
 ANSWER = '{"city": "Porto", "celsius": 18}'
 
 
+def is_even(number: int) -> int:
+    """A validator of even numbers."""
+    if number % 2:
+        raise ValueError("it is odd")
+    return number
+
+
 @dataclass
 class Db:
     rows: dict[str, int]

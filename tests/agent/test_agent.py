@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 import structkit as sk
 from structkit import messages
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
-from tests.agent.answers import ANSWER, Answer, Db, Plain, stock, weather
+from tests.agent.answers import ANSWER, Answer, Db, Plain, is_even, stock, weather
 from tests.calls import call
 
 
@@ -136,13 +136,7 @@ def test_the_output_is_repaired() -> None:
         sk.Agent(ScriptedModel([hot]), tools=[weather], output_type=Answer, retries=0).run("x")
 
 
-def even(number: int) -> int:
-    if number % 2:
-        raise ValueError("it is odd")
-    return number
-
-
-def totals(numbers: list[Annotated[int, AfterValidator(even)]]) -> int:
+def totals(numbers: list[Annotated[int, AfterValidator(is_even)]]) -> int:
     return sum(numbers)
 
 
@@ -184,7 +178,7 @@ def test_only_the_rejected_part_of_the_arguments_is_generated_again(
 
 
 def test_arguments_that_validators_reject() -> None:
-    def half(number: Annotated[int, AfterValidator(even)]) -> int:
+    def half(number: Annotated[int, AfterValidator(is_even)]) -> int:
         return number // 2
 
     mended = sk.Agent(ScriptedModel([call("half", number=3), call("half", number=4), "2"]), tools=[half]).run(

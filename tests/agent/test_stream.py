@@ -13,7 +13,7 @@ from pydantic import AfterValidator
 
 import structkit as sk
 from structkit.testing import RandomModel, ScriptedModel
-from tests.agent.answers import ANSWER, Answer
+from tests.agent.answers import ANSWER, Answer, is_even
 from tests.calls import call
 
 
@@ -171,15 +171,9 @@ def test_a_cancelled_stream_frees_the_model() -> None:
     asyncio.run(main())
 
 
-def even(number: int) -> int:
-    if number % 2:
-        raise ValueError("it is odd")
-    return number
-
-
 @pytest.mark.parametrize("retries", [0, 1])
 def test_a_call_with_finally_rejected_arguments_is_finished(retries: int) -> None:
-    def half(number: Annotated[int, AfterValidator(even)]) -> int:
+    def half(number: Annotated[int, AfterValidator(is_even)]) -> int:
         return number // 2
 
     odd = [call("half", number=n) for n in (1, 3, 5)][: 2 * retries + 1]

@@ -13,7 +13,7 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.compile import compile
-from structkit.errors import LimitExceeded, TokenRejected, UnsatisfiableSchema, VocabularyError
+from structkit.errors import LimitExceeded, TokenRejected, VocabularyError
 from structkit.guide.guide import Cursor, Guide
 from structkit.limits import Limits
 from structkit.regex.nodes import (
@@ -33,7 +33,7 @@ from structkit.regex.nodes import (
 from structkit.testing import byte_vocabulary
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.guide.reference import ReferenceCursor
-from tests.languages import plain_nodes, recursive_rules, vocabulary
+from tests.languages import linked, plain_nodes, recursive_rules, vocabulary
 from tests.shared import cases
 
 V = vocabulary()
@@ -49,16 +49,9 @@ def _mask(cursor: Cursor | ReferenceCursor, budget: int | None = None) -> list[i
     return np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little")).tolist()
 
 
-def _linked(rules: Rules) -> Automaton | None:
-    try:
-        return link(rules)
-    except UnsatisfiableSchema:
-        return None
-
-
 @given(recursive_rules, st.data())
 def test_guide_equals_the_reference(rules: Rules, data: st.DataObject) -> None:
-    automaton = _linked(rules)
+    automaton = linked(rules)
     if automaton is None:
         return
     cursor, reference = Guide(automaton, V).cursor(), ReferenceCursor(automaton, V)
@@ -158,7 +151,7 @@ def test_allowed_bytes_in_distinct_texts(item: Node, text: str, follows: str) ->
 
 @given(recursive_rules, st.integers(0, 12), st.data())
 def test_every_budget_that_fits_is_kept(rules: Rules, extra: int, data: st.DataObject) -> None:
-    automaton = _linked(rules)
+    automaton = linked(rules)
     if automaton is None:
         return
     cursor = Guide(automaton, V).cursor()
@@ -176,7 +169,7 @@ def test_a_pattern_of_bounded_length_ends_in_any_budget_that_fits(
     max_count = None if slack is None else min_count + slack
     length = Repeat(CharClass(((0, 0x10FFFF),)), min_count, max_count)
     try:
-        automaton = _linked(Rules(Intersection(node, length), {}))
+        automaton = linked(Rules(Intersection(node, length), {}))
     except LimitExceeded:
         reject()
     if automaton is not None:
@@ -201,7 +194,7 @@ def _ends_in(cursor: Cursor, budget: int, data: st.DataObject | None) -> None:
 
 @given(recursive_rules, st.data())
 def test_rollback_undoes_advance(rules: Rules, data: st.DataObject) -> None:
-    automaton = _linked(rules)
+    automaton = linked(rules)
     if automaton is None:
         return
     cursor = Guide(automaton, V).cursor()

@@ -10,7 +10,6 @@ from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import shortest_texts
 from structkit.automaton.runtime.stack import Frame, return_frames
-from structkit.errors import UnsatisfiableSchema
 from structkit.guide.guide import Guide
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.rows import scratch
@@ -34,7 +33,7 @@ from structkit.testing import small_vocabulary
 from structkit.vocabulary.vocabulary import Vocabulary
 from tests.guide.reference import ReferenceCursor
 from tests.index import plain_twins as plain
-from tests.languages import recursive_rules, texts, vocabulary
+from tests.languages import linked, recursive_rules, texts, vocabulary
 
 V = vocabulary()
 SMALL = small_vocabulary()
@@ -53,16 +52,9 @@ def _reached(automaton: Automaton, text: str) -> list[Frame]:
     return found
 
 
-def _linked(rules: Rules) -> Automaton | None:
-    try:
-        return link(rules)
-    except UnsatisfiableSchema:
-        return None
-
-
 @given(recursive_rules, st.text('ab0é",[]()', max_size=12))
 def test_walk_equals_the_simple_one(rules: Rules, text: str) -> None:
-    automaton = _linked(rules)
+    automaton = linked(rules)
     if automaton is None:
         return
     index = Index(automaton, V)
@@ -223,7 +215,7 @@ def test_rows_stored_as_differences_equal_the_simple_ones(names: frozenset[str])
 
 @given(recursive_rules, st.text('ab0é",[]()', max_size=12))
 def test_upper_bounds_are_at_least_the_shortest_completion(rules: Rules, text: str) -> None:
-    automaton = _linked(rules)
+    automaton = linked(rules)
     if automaton is None or automaton.build_all().has_distinct:
         return
     index = Index(automaton, V)

@@ -15,14 +15,9 @@ from pydantic import AfterValidator, BaseModel, Field
 
 import structkit as sk
 from structkit.testing import ScriptedModel
+from tests.agent.answers import is_even
 
 MADE: list[object] = []
-
-
-def _even(number: int) -> int:
-    if number % 2:
-        raise ValueError("it is odd")
-    return number
 
 
 class Note(BaseModel):
@@ -30,7 +25,7 @@ class Note(BaseModel):
 
 
 def pay(
-    euros: Annotated[int, Field(ge=0, le=500), AfterValidator(_even)],
+    euros: Annotated[int, Field(ge=0, le=500), AfterValidator(is_even)],
     day: date = date(2026, 1, 1),
     note: Note | None = None,
 ) -> str:

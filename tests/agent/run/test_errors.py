@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 
 import structkit as sk
 from structkit.testing import ScriptedModel
+from tests.agent.answers import is_even
 from tests.agent.run.test_execute import RUNS, SIGNALS, call
 
 SECRET = "/etc/secret"
@@ -36,13 +37,7 @@ def missing() -> str:
     raise sk.ToolError("there is no such book")
 
 
-def even(number: int) -> int:
-    if number % 2:
-        raise ValueError("it is odd")
-    return number
-
-
-def half(number: Annotated[int, AfterValidator(even)]) -> int:
+def half(number: Annotated[int, AfterValidator(is_even)]) -> int:
     return number // 2
 
 

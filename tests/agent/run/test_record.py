@@ -17,6 +17,7 @@ import structkit as sk
 from structkit import messages
 from structkit.models.protocols import Session
 from structkit.testing import RandomModel, ScriptedModel
+from tests.agent.answers import is_even
 from tests.agent.run.test_execute import call
 
 
@@ -28,13 +29,7 @@ def sold(title: str) -> int:
     return 7
 
 
-def _even(number: int) -> int:
-    if number % 2:
-        raise ValueError("it is odd")
-    return number
-
-
-_Even = Annotated[int, AfterValidator(_even)]
+_Even = Annotated[int, AfterValidator(is_even)]
 
 
 def record_of(error: BaseException) -> sk.RunRecord:

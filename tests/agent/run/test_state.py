@@ -13,17 +13,12 @@ from pydantic import AfterValidator, Field
 import structkit as sk
 from structkit import messages
 from structkit.testing import ScriptedModel
+from tests.agent.answers import is_even
 from tests.calls import call
 
 MADE: list[tuple[str, object]] = []
 
 Small = Annotated[int, Field(ge=0, le=9)]
-
-
-def _even(number: int) -> int:
-    if number % 2:
-        raise ValueError("it is odd")
-    return number
 
 
 def pay(euros: Small) -> str:
@@ -39,7 +34,7 @@ def look(name: Annotated[str, Field(max_length=5)] = "x") -> str:
     return "seen"
 
 
-def even(number: Annotated[Small, AfterValidator(_even)]) -> int:
+def even(number: Annotated[Small, AfterValidator(is_even)]) -> int:
     MADE.append(("even", number))
     return number
 

@@ -36,16 +36,9 @@ from structkit.regex.nodes import (
 )
 from structkit.regex.size_bound import have_distinct_starts, is_small_string
 from structkit.targets.targets import read_target
-from tests.languages import plain_nodes, recursive_rules
+from tests.languages import linked, plain_nodes, recursive_rules
 
 LETTERS = CharClass(((0x61, 0x7A),))
-
-
-def _linked(rules: Rules) -> Automaton | None:
-    try:
-        return link(rules)
-    except UnsatisfiableSchema:
-        return None
 
 
 @given(
@@ -53,7 +46,7 @@ def _linked(rules: Rules) -> Automaton | None:
     st.binary(max_size=0) | st.sampled_from([b"[0]", b"((a))", b"a", b'"', b"[[0,0]]", b"([a,b])"]),
 )
 def test_lazy_rules_accept_the_same_texts(rules: Rules, text: bytes) -> None:
-    lazy, eager = _linked(rules), _linked(replace(rules, lazy=frozenset()))
+    lazy, eager = linked(rules), linked(replace(rules, lazy=frozenset()))
     assert (lazy is None) == (eager is None)
     if lazy is not None and eager is not None:
         assert Reader(lazy).accepts(text) == Reader(eager).accepts(text)
@@ -61,7 +54,7 @@ def test_lazy_rules_accept_the_same_texts(rules: Rules, text: bytes) -> None:
 
 @given(recursive_rules)
 def test_length_bounds_are_at_least_the_shortest_length(rules: Rules) -> None:
-    automaton = _linked(replace(rules, lazy=frozenset()))
+    automaton = linked(replace(rules, lazy=frozenset()))
     if automaton is None:
         return
     shortest = ShortestPaths.build(automaton)
