@@ -173,7 +173,8 @@ class Correction:
         skipped, rest = self.around(reading, end, matcher.data, cut)
         self.append(chosen, forced=False)
         self.chosen_up_to = len(self.text) if chosen else self.chosen_up_to
-        forced = b"" if end == "complete" else self.forced()
+        is_failed = end in ("failed", "timeout") and self.text == before and not cut
+        forced = b"" if is_failed or end == "complete" else self.forced()
         self.append(forced, forced=True)
         self.publish(self.text, self.settled(bytes(self.text)))
         is_read = end not in ("refused", "empty")
@@ -202,7 +203,7 @@ class Correction:
         is_at_limit = self.is_stuck and reading is not None and reading.is_shortened
         self.at_limit = self.at_limit + 1 if is_at_limit else 0
         self.seconds += time.perf_counter() - begin
-        if end in ("failed", "timeout") and self.text == before and not cut:
+        if is_failed:
             self.check_failure(failure)
         return draft
 

@@ -50,6 +50,17 @@ def test_a_status_becomes_an_error_with_its_remedy(kind: Kind, status: int, said
 
 
 @each_kind
+@pytest.mark.parametrize("fault", [error(429, "slow down"), error(401, "no"), Say(is_cut=True)])
+def test_a_request_that_fails_is_not_sent_again(kind: Kind, fault: Say) -> None:
+    """The text that the target forces, from which some models continue, is no part of its reply."""
+    for name in filter(None, (kind.model, kind.prefixed)):
+        with kind.serving(fault, WHOLE, model=name) as (model, server):
+            with pytest.raises(ModelError):
+                sk.extract(model, "one", Pair)
+            assert len(server.requests) == 1
+
+
+@each_kind
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_the_client_tries_again_when_the_service_says_so_and_nobody_else(kind: Kind, status: int) -> None:
     """Sync and async clients alike."""
