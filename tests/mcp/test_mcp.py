@@ -340,3 +340,5 @@ def test_a_connection_names_its_methods() -> None:
     ):
         with pytest.raises(AttributeError, match=f"Connection has no attribute '{name}'; {remedy}"):
             getattr(server, name)
+    with pytest.raises(TypeError, match=r"write tools=\[server\.tools\(\)\]"):
+        sk.Toolset(server)

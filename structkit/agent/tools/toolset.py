@@ -183,8 +183,10 @@ def require_approval(
 
 def _check_listed(tools: object) -> None:
     if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
-        name = tools.name if isinstance(tools, Tool) else getattr(tools, "__name__", None)
-        remedy = "leave it out" if tools is None else f"write tools=[{name or 'f'}]"
+        name = tools.name if isinstance(tools, Tool) else getattr(tools, "__name__", "f")
+        name = "agent.as_tool(name)" if hasattr(tools, "as_tool") else name
+        name = "server.tools()" if hasattr(tools, "atools") else name  # a connection to an MCP server
+        remedy = "leave it out" if tools is None else f"write tools=[{name}]"
         raise TypeError(f"tools is a list of functions, not {tools!r:.60}; {remedy}")
 
 

@@ -138,6 +138,11 @@ def test_a_lambda_has_a_remedy_that_works() -> None:
         (lambda tools: "read" in tools, TypeError, "write 'read' in [tool.name for tool in toolset]"),
         (lambda tools: tools.with_prefix("x_"), AttributeError, "write .prefix(...)"),
         (lambda tools: sk.Toolset(None), TypeError, "leave it out"),
+        (
+            lambda tools: sk.Toolset(sk.Agent(ScriptedModel([]))),
+            TypeError,
+            "write tools=[agent.as_tool(name)]",
+        ),
         (lambda tools: sk.Toolset({"read": read}), TypeError, "write tools=[f]"),
     ],
 )
