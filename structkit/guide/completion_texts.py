@@ -15,13 +15,17 @@ def completion_texts(state: State, index: Index) -> Set[bytes]:
     """Return the distinct texts that the state's completion adds, perhaps with more that were added before."""
     if state.completion_texts is not None:
         return state.completion_texts
-    before = distinct_texts(state.frames)
     written: set[bytes] = set()
     frames, buffer = state.frames, state.buffer
-    for token in state.completion or ():
-        frames, buffer = index.reader.read(frames, buffer, index.vocabulary.tokens[token])
-        written |= distinct_texts(frames)
-    added = written - before
+    known = {id(seen): seen for seen in seen_texts(frames)}
+    # Byte by byte: a token such as `]]` ends a text and the rule that has it among its texts.
+    for byte in b"".join(map(index.vocabulary.tokens.__getitem__, state.completion or ())):
+        frames, buffer = index.reader.read(frames, buffer, bytes((byte,)))
+        for seen in seen_texts(frames):
+            if id(seen) not in known:
+                known[id(seen)] = seen
+                written.update(seen.texts)
+    added = written - distinct_texts(state.frames)
     if state.completion:
         state.completion_texts = added
     return added

@@ -46,9 +46,10 @@ class DistinctLengths:
         calls = np.flatnonzero(tables.call_distinct)
         callers = tables.rule[np.searchsorted(tables.call_first, calls, side="right") - 1]
         pairs = set(zip(callers.tolist(), tables.call_rule[calls].tolist(), strict=True))
-        # If a rule has others to call, these may have to follow when all texts of one were written.
-        self._is_alone = len({caller for caller, _ in pairs}) == len(pairs)
         callees = sorted({callee for _, callee in pairs if automaton.sole_text(callee) is None})
+        # If a rule has others to call, these may have to follow when all texts of one were written.
+        owners = [caller for caller, callee in pairs if callee in callees]
+        self._is_alone = all(sum(caller == owner for caller, _ in pairs) == 1 for owner in owners)
         self._starts = tables.start[callees].tolist()
         self._callees: dict[int, set[int]] = {}
         self._place: dict[int, int] = {}

@@ -295,6 +295,29 @@ def test_a_completion_that_is_passed_on_is_one_after_the_token(name: str) -> Non
     assert passed > 20
 
 
+def test_a_token_that_ends_an_array_behind_its_last_item_is_no_way_to_repeat_the_item() -> None:
+    """The item is not among the texts after the token, so a completion seemed not to write it."""
+    vocabulary = sk.Vocabulary([*(bytes([byte]) for byte in range(256)), b"]]"], eos_token_ids=[257])
+    bits = {"type": "array", "items": {"type": "integer", "minimum": -3, "maximum": 1}, "maxItems": 1}
+    texts = {"type": "string", "pattern": "^a*$"}
+    schema = {
+        "type": "object",
+        "properties": {
+            key: {"type": "array", "items": items, "minItems": 3, "uniqueItems": True}
+            for key, items in (("q", bits), ("p", texts))
+        },
+        "required": ["q", "p"],
+        "additionalProperties": False,
+    }
+    cursor = sk.compile(schema, vocabulary, cache=False).cursor()
+    budget = cursor.min_tokens_to_end() + 6
+    for byte in b'{"q": [[], [1], [':
+        assert byte in _allowed(cursor, budget)
+        cursor.advance(byte)
+        budget -= 1
+    assert _allowed(cursor, budget) == [*b"-0"]
+
+
 def test_tokens_of_a_group_lead_to_the_same_frames_where_texts_have_several_parses() -> None:
     values = {f"k{number}": {"type": "integer"} for number in range(3)}
     target = {
