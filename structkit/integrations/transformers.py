@@ -97,14 +97,14 @@ class LogitsProcessor:
         return f"LogitsProcessor({self.guide!r}, strict={self._strict})"
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Write -inf to the logits of tokens that are not allowed.
+        """Return logits that are -inf for the tokens that are not allowed.
 
         Args:
             input_ids: int64[rows, tokens], the prompts and the generated tokens.
-            scores: float[rows, width], modified in place.
+            scores: float[rows, width].
 
         Returns:
-            The scores.
+            float[rows, width], a new tensor.
 
         Raises:
             TokenRejected: With `strict`, if the last token of a row was masked in the call before.
@@ -127,6 +127,7 @@ class LogitsProcessor:
             else:  # at least one logit of a row must be finite
                 for end in self.guide.vocabulary.eos_token_ids:
                     mask[end >> 5] |= np.uint32(1 << (end & 31))
+        scores = scores.clone()  # prompt lookup passes the same logits for each token of a draft
         apply_masks(scores, masks)
         if self._strict:
             _check_choice(scores)

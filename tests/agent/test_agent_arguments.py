@@ -81,7 +81,7 @@ def unwritable(x: Callable[[], int]) -> None: ...
             sk.AgentError,
             r"for an MCP server, give its tools\(\)",
         ),
-        (lambda m: sk.Agent(m, tools=None), TypeError, "list of functions, not None$"),
+        (lambda m: sk.Agent(m, tools=None), TypeError, "list of functions, not None; leave it out"),
         (lambda m: sk.Agent(m, tools=weather), TypeError, r"list of functions.*write tools=\[weather\]"),
         (
             lambda m: sk.Agent(m, tools=[weather], output_type=Callish),

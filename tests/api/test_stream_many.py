@@ -241,7 +241,7 @@ def test_a_text_that_another_target_would_take_is_refused(
 def test_a_file_whose_end_never_comes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    with pytest.raises(sk.StructkitError, match="no regular file"):
+    with pytest.raises(sk.StructkitError, match="is not a regular file"):
         sk.extract_many(ScriptedModel([]), ["a"], int, results_file=path)
 
 
