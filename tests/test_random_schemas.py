@@ -6,6 +6,7 @@ import json
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -90,7 +91,7 @@ def test_a_lenient_schema_allows_all_valid_values_and_is_explained(
     except LimitExceeded:
         reject()
     except SchemaError as error:
-        if "itself" not in error.message:
+        if "itself" not in error.message and "leads back" not in error.message:
             raise
         reject()
     try:
@@ -132,3 +133,11 @@ def test_a_limit_is_exceeded_before_the_first_token_or_never(
         cursor.fill_mask(mask)
         allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
         cursor.advance(chance.choice(allowed.tolist()))
+
+
+def test_a_product_is_refused_with_limits_that_its_rules_could_exceed() -> None:
+    """Its rules are built while a text is read."""
+    schema: dict[str, object] = {"type": "object", "dependentRequired": {"a": ["kind"]}}
+    limits = Limits(states=30, nfa_states=120, transitions=1920, product_states=30)
+    with pytest.raises(LimitExceeded, match="states=30"):
+        compile(schema, _BYTES, limits=limits, cache=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from structkit.automaton.compile_notice import watch_compilation
 from structkit.automaton.core.dfa import RuleKey, node_of
 from structkit.automaton.core.kernels import UNREACHABLE
@@ -55,15 +57,23 @@ def start_building(rules: Rules, limits: Limits) -> LazyBuilder:
             place="$",
         )
     # A lazy rule is small by bounds that do not depend on the limits, so low limits could be exceeded by it.
-    is_tight = (
-        min(limits.states, limits.nfa_states, limits.product_states, limits.transitions // 256) < _MAX_LAZY
-    )
-    if is_tight:
+    tightest = min(("states", "nfa_states", "product_states", "transitions"), key=partial(_scaled, limits))
+    if _scaled(limits, tightest) < _MAX_LAZY:
+        if builder.is_unbounded:  # the rules of a product or of indented blocks cannot all be built
+            raise LimitExceeded(
+                tightest, getattr(limits, tightest), "a target whose rules are built while it is read"
+            )
         builder.build_all()
     else:
         _check_eager_rules(builder)
     builder.automata.stop_counting()
     return builder
+
+
+def _scaled(limits: Limits, name: str) -> int:
+    """Return a limit in states."""
+    limit: int = getattr(limits, name)
+    return limit // 256 if name == "transitions" else limit
 
 
 def _check_eager_rules(builder: LazyBuilder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -110,6 +111,16 @@ def test_a_file_that_does_not_match_is_ignored(
     with caplog.at_level(logging.WARNING, "structkit"):
         assert [automata.get("uuid", Limits()) for _ in range(2)] == [None, None]
     assert reason in caplog.text and caplog.text.count("not used") == bool(reason)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+def test_a_file_that_was_written_with_any_umask_is_read(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        StoredAutomata(tmp_path / "new" / "formats.bin").save({"uuid": _built("uuid")})
+    finally:
+        os.umask(before)
+    assert StoredAutomata(tmp_path / "new" / "formats.bin").get("uuid", Limits()) is not None
 
 
 def test_automata_of_other_sources_are_ignored(
