@@ -7,7 +7,7 @@ from itertools import combinations
 
 from structkit.schema.algebra.distinct import disjoint_branches
 from structkit.schema.algebra.membership import to_const
-from structkit.schema.ir.nodes import Boolean, Const, Integer
+from structkit.schema.ir.nodes import Boolean, Const, Integer, Number
 
 
 def test_of_equal_constants_one_is_kept() -> None:
@@ -25,3 +25,10 @@ def test_of_a_range_only_the_numbers_that_equal_a_boolean_are_left_out() -> None
     assert disjoint_branches([Const("true"), number])[1:] == [Integer(minimum=0, maximum=0)]
     assert disjoint_branches([Const("false"), number])[1:] == [Integer(minimum=1, maximum=1)]
     assert disjoint_branches([Boolean(), number])[1:] == []
+
+
+def test_beside_integers_the_integral_floats_are_written_as_integers_as_far_as_they_are_exact() -> None:
+    integer, exact, other = disjoint_branches([Integer(minimum=0), Number()])
+    assert integer == Integer(minimum=0)
+    assert exact == Integer(minimum=-(2**53), maximum=2**53)
+    assert isinstance(other, Number) and other.not_multiple_of == (1,)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+import pydantic
 import pytest
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
+from pydantic import TypeAdapter
 
 from structkit.schema.ir.keywords import ANNOTATIONS, FORMATS, IMPLEMENTED, PYTHON_FORMATS
 from structkit.schema.ir.nodes import Format
@@ -108,3 +112,11 @@ def test_private_formats_do_not_collide_with_the_specification() -> None:
     assert all(
         replacement is not None and replacement.name.startswith("python:") for replacement in changed.values()
     )
+
+
+def test_each_uuid_type_of_pydantic_has_its_version() -> None:
+    types = {name: getattr(pydantic, name) for name in dir(pydantic) if re.fullmatch(r"UUID\d", name)}
+    assert len(types) >= 6
+    for name, each in types.items():
+        written = TypeAdapter(each).json_schema()["format"]
+        assert PYTHON_FORMATS[written] == Format("python:uuid", (("version", int(name[-1])),))
