@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structkit as sk
 
-__all__ = ["reads"]
+__all__ = ["accepts", "reads"]
 
 
 def reads(cursor: sk.Cursor, text: bytes) -> bool:
@@ -15,3 +15,9 @@ def reads(cursor: sk.Cursor, text: bytes) -> bool:
     except sk.TokenRejected:
         return False
     return True
+
+
+def accepts(guide: sk.Guide, text: str) -> bool:
+    """Return whether a guide over byte tokens accepts a complete text."""
+    cursor = guide.cursor()
+    return reads(cursor, text.encode()) and cursor.is_accepting

@@ -90,7 +90,7 @@ def _check_address(host: str, port: int) -> None:
     """Check that a server can listen at an address, before the model is loaded.
 
     Raises:
-        ModelError: It cannot, as another program does.
+        ModelError: It cannot, for example because another program listens there.
     """
 
     async def listen() -> None:

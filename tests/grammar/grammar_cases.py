@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import structkit as sk
 from structkit.testing import byte_vocabulary
+from tests import reading
 
 SUM = 'start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]+/\n%ignore " "\n'
 
 
 def accepts(grammar: sk.Grammar[str], text: str) -> bool:
-    cursor = sk.compile(grammar, byte_vocabulary(), cache=False).cursor()
-    try:
-        for byte in text.encode():
-            cursor.advance(byte)
-    except sk.TokenRejected:
-        return False
-    return cursor.is_accepting
+    """Return whether the guide of a grammar accepts a text."""
+    return reading.accepts(sk.compile(grammar, byte_vocabulary(), cache=False), text)

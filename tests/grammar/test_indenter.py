@@ -11,7 +11,7 @@ from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
 
 import structkit as sk
-from structkit.guide.guide import Guide
+from tests.reading import accepts
 from tests.shared import cases
 
 _TREE = r"""
@@ -52,16 +52,6 @@ _TOKENS = [bytes([byte]) for byte in range(256)] + [b"\n  ", b"\n    ", b"a\n", 
 _V = sk.Vocabulary(tokens=[*_TOKENS, b"<end>"], eos_token_ids={len(_TOKENS)})
 
 
-def _accepts(guide: Guide, text: str) -> bool:
-    cursor = guide.cursor()
-    try:
-        for byte in text.encode():
-            cursor.advance(byte)
-    except sk.TokenRejected:
-        return False
-    return cursor.is_accepting
-
-
 def _lark_accepts(lark: Lark, text: str) -> bool:
     try:
         lark.parse(text)
@@ -89,7 +79,7 @@ def test_the_texts_are_those_of_lark(name: str, parser: str, lexer: str) -> None
     wrong = [
         each
         for each in _texts(name, cases(1_000, of=3_000))
-        if _accepts(guide, each) != _lark_accepts(lark, each)
+        if accepts(guide, each) != _lark_accepts(lark, each)
     ]
     assert wrong == []
     assert sum(_lark_accepts(lark, each) for each in _texts(name, 300)) > 3
@@ -120,11 +110,11 @@ def test_no_mask_leads_to_a_dead_end(name: str, budget: int) -> None:
 
 def test_a_dedent_needs_a_column_of_the_stack() -> None:
     guide = sk.compile(sk.Grammar(_BLOCKS, parser="lalr", postlex=_Brackets()), _V)
-    assert _accepts(guide, "b:\n    b:\n      a\n    a\n")
-    assert not _accepts(guide, "b:\n    b:\n      a\n     a\n")
-    assert _accepts(guide, "(\n  a\n)\n")  # inside brackets, lines have no columns
-    assert not _accepts(guide, "a)\n")
-    assert _accepts(guide, "b:\n\ta\n        a\n")  # a tab is eight columns
+    assert accepts(guide, "b:\n    b:\n      a\n    a\n")
+    assert not accepts(guide, "b:\n    b:\n      a\n     a\n")
+    assert accepts(guide, "(\n  a\n)\n")  # inside brackets, lines have no columns
+    assert not accepts(guide, "a)\n")
+    assert accepts(guide, "b:\n\ta\n        a\n")  # a tab is eight columns
 
 
 def test_a_grammar_with_a_postlex_is_a_target() -> None:
@@ -192,3 +182,9 @@ def test_a_postlex_needs_tokens() -> None:
         sk.Grammar(_TREE, lexer="dynamic", postlex=_Lines())
     with pytest.raises(ValueError, match="only a Lark grammar has a postlex"):
         sk.Grammar('root ::= "a"', syntax="gbnf", postlex=_Lines())
+
+
+def test_low_limits_refuse_a_grammar_whose_blocks_are_built_while_a_text_is_read() -> None:
+    grammar = sk.Grammar(_BLOCKS, parser="lalr", postlex=_Brackets())
+    with pytest.raises(sk.LimitExceeded, match="states=9999"):
+        sk.compile(grammar, _V, limits=sk.Limits(states=9_999), cache=False)

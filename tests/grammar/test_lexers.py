@@ -27,8 +27,8 @@ from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.testing import ScriptedModel, byte_vocabulary
 from tests.grammar.test_against_lark import IGNORED, PATTERNS, accepts, lark_accepts, shortest_rest
 from tests.grammars.walk import VOCABULARY as BYTES
-from tests.grammars.walk import accepts as accepts_bytes
 from tests.grammars.walk import random_text
+from tests.reading import accepts as accepts_bytes
 from tests.shared import ROOT, cases
 
 LEXERS = [("earley", "basic"), ("lalr", "basic"), ("lalr", "contextual")]

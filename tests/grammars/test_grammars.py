@@ -21,7 +21,8 @@ from structkit import grammars
 from structkit.testing import RandomModel
 from tests.grammars import oracles
 from tests.grammars.labelled import INVALID, VALID
-from tests.grammars.walk import VOCABULARY, accepts, mutant, random_text
+from tests.grammars.walk import VOCABULARY, mutant, random_text
+from tests.reading import accepts
 from tests.shared import cases
 
 TABLES = {"users": ["id", "name", "order"], "orders": ["id", "user_id", "total"], "odd table": ['x"y', "ß"]}

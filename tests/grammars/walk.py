@@ -10,7 +10,7 @@ import numpy as np
 import structkit as sk
 from structkit.testing import byte_vocabulary
 
-__all__ = ["VOCABULARY", "accepts", "mutant", "random_text"]
+__all__ = ["VOCABULARY", "mutant", "random_text"]
 
 VOCABULARY = byte_vocabulary()
 END = VOCABULARY.eos_token_ids[0]
@@ -43,16 +43,6 @@ def _kind(byte: int) -> str:
         return "not ASCII"
     character = chr(byte)
     return "letter" if character.isalpha() else "digit" if character.isdigit() else "other"
-
-
-def accepts(guide: sk.Guide, text: str) -> bool:
-    cursor = guide.cursor()
-    try:
-        for byte in text.encode():
-            cursor.advance(byte)
-    except sk.TokenRejected:
-        return False
-    return cursor.is_accepting
 
 
 def mutant(text: str, source: random.Random) -> str:
