@@ -125,7 +125,7 @@ class DistinctLengths:
         return self._place[rule] + state - automaton.state_range(rule)[0]
 
     def _length(self, place: int, different: int) -> int:
-        """Return the bytes of which there are enough texts; `UNREACHABLE` if there never are."""
+        """Return the fewest bytes up to which there are enough texts; `UNREACHABLE` if there never are."""
         length = int(np.searchsorted(self._texts[:, place], different))
         return length if length < len(self._texts) else UNREACHABLE
 

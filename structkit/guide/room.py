@@ -209,7 +209,7 @@ class DistinctBounds:
         return DistinctLengths(self._index)
 
     def of_state(self, state: State, tokens: int) -> int:
-        """Return the bound of a state, of which `tokens` is an estimate; `UNREACHABLE` if distances are not exact."""
+        """Return the bound of a state, given the estimate `tokens`; `UNREACHABLE` if distances are not exact."""
         if not self._index.is_exact:
             return UNREACHABLE
         tokens += self._choices.excess
@@ -221,7 +221,7 @@ class DistinctBounds:
         return _estimate(state, tokens)
 
     def after_any_token(self, state: State, tokens: int) -> int:
-        """Return the bound of the states after any token, of which `tokens` is an estimate; see `of_state`."""
+        """Return the bound of the states after any token, given the estimate `tokens`; see `of_state`."""
         if not self._index.is_exact:
             return UNREACHABLE
         tokens += self._choices.excess

@@ -202,7 +202,7 @@ class RunState:
 
 
 def _as_json(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Return the metadata of calls as JSON values, without that of which there are none."""
+    """Return the metadata that can be written as JSON, as JSON values; log a warning for the rest."""
     found: dict[str, object] = {}
     for id, each in metadata.items():
         try:

@@ -383,7 +383,7 @@ def _parse(body: bytes | bytearray) -> object:
 def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines of a stream of bytes, which end with LF, CR or both."""
     rest = bytearray()  # grows in place: a line can arrive in millions of parts
-    is_ended = False  # by a CR, of which a LF that follows is a part
+    is_ended = False  # by a CR, whose end of line includes a LF that follows
     for part in filter(None, parts):
         part = part[1:] if is_ended and part[:1] == b"\n" else part
         is_ended = part[-1:] == b"\r"
