@@ -22,6 +22,8 @@ from structkit.lowering.strings.raw_text import raw_language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
 from structkit.lowering.strings.strings import MAX_LAZY_LENGTH
 from structkit.lowering.usage import differ_at_the_start
+from structkit.regex.charset import ANY
+from structkit.regex.example import example_text
 from structkit.regex.json_string import json_text, with_separators
 from structkit.regex.nodes import (
     NEVER,
@@ -391,37 +393,19 @@ def _pattern(schema: String, python: bool, limits: Limits) -> Summary | None:
         body = raw_language(schema, python=python, limits=limits)
     except (PatternError, LimitExceeded):
         return None
-    # An intersection may be empty.
-    if isinstance(body, Intersection) or not is_small_string(body):
+    pattern, bounds = body, Repeat(ANY)
+    match body:
+        case Intersection(pattern, Repeat() as bounds, negate=False):
+            pass
+    text = example_text(pattern, bounds.min_count, bounds.max_count)
+    if text is None or not text.isascii() or not is_small_string(body):
         return None
-    text = _shortest_text(body)
-    if text is None or not text.isascii():
-        return None
-    states = _FEW_STATES if exceeds_size(body, _MAX_INLINE_NODES) else _states(body)
+    states = _FEW_STATES if exceeds_size(pattern, _MAX_INLINE_NODES) else _states(body)
     return Summary(1, states, 1, LiteralText(json_text(text)))
 
 
 _MAX_INLINE_NODES = 10
 """Fewest nodes of a pattern, without escapes, that certainly becomes a rule."""
-
-
-def _shortest_text(node: Node) -> str | None:
-    """Return a text of a pattern; `None` if none is found."""
-    match node:
-        case LiteralText(value):
-            return value
-        case CharClass(ranges):
-            return chr(ranges[0][0]) if ranges else None
-        case Repeat(part, min_count):
-            text = _shortest_text(part) if min_count else ""
-            return None if text is None else text * min_count
-        case Seq(parts):
-            texts = [_shortest_text(part) for part in parts]
-            return None if None in texts else "".join(text for text in texts if text is not None)
-        case Choice(parts):
-            return next((text for part in parts if (text := _shortest_text(part)) is not None), None)
-        case _:
-            return None
 
 
 def _states(node: Node) -> int:
@@ -435,6 +419,8 @@ def _states(node: Node) -> int:
             return max(min_count, max_count or 1) * _states(part)
         case Seq(parts) | Choice(parts):
             return sum(map(_states, parts))
+        case Intersection(left, Repeat(_, min_count), negate=False):
+            return _states(left) * (min_count + 1)
         case _:
             return _MANY_STATES
 

@@ -56,6 +56,7 @@ __all__ = [
     "raw_intersection",
     "string_tail",
     "with_separators",
+    "without_quote",
 ]
 
 QUOTE = LiteralText('"')
@@ -197,6 +198,20 @@ def string_tail(body: Node) -> Node:
         # Both sides include the quote: otherwise nearly every token would cross the end of the intersection.
         return Intersection(string_tail(body.left), string_tail(body.right), lookahead="")
     return seq(escape(body), QUOTE)
+
+
+def without_quote(tail: Node) -> Node:
+    """Return the JSON spellings of a result of `string_tail`, without the closing quote.
+
+    >>> body = Seq((Repeat(CharClass(((97, 122),))), LiteralText("-")))
+    >>> without_quote(string_tail(body)) == body
+    True
+    """
+    parts = tail.parts if isinstance(tail, Seq) else (tail,)
+    last = parts[-1]
+    if not isinstance(last, LiteralText) or not last.value.endswith(QUOTE.value):
+        raise TypeError(f"a closing quote is expected at the end of {tail!r}")
+    return seq(*parts[:-1], LiteralText(last.value.removesuffix(QUOTE.value)))
 
 
 def is_substring(node: Node) -> bool:

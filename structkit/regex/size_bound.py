@@ -29,7 +29,13 @@ _MAX_SIZE = 1_000
 """Maximum characters of a pattern that is analyzed."""
 
 _MAX_COUNTED_SIZE = 100
-"""Maximum characters of a pattern with length bounds: the automaton has the product of both sizes."""
+"""Maximum characters of a pattern with length bounds."""
+
+_MAX_PRODUCT_SIZE = 1_000
+"""Maximum product of the characters of a pattern and the minimum length: each is counted in a state of its own."""
+
+_MAX_REQUIRED = 60
+"""Maximum characters that must follow a part of a pattern, so that the operation of one byte can count them."""
 
 _CALL, _OTHER = "\0call", "\0other"
 """The starts of calls and of nodes such as numbers; no text of JSON begins with their first character."""
@@ -84,10 +90,13 @@ def is_small_string(body: Node) -> bool:
     False
     """
     max_size = _MAX_SIZE
-    if isinstance(body, Intersection) and not body.negate and isinstance(body.right, Repeat):
-        body, max_size = body.left, _MAX_COUNTED_SIZE
+    match body:
+        case Intersection(left, Repeat(_, min_count), negate=False):
+            body, max_size = left, min(_MAX_COUNTED_SIZE, _MAX_PRODUCT_SIZE // (min_count + 1))
+            if _required(body)[1] > _MAX_REQUIRED:
+                return False
     size = _size(body)
-    return size <= _MAX_TRIVIAL_SIZE or (size <= max_size and _ends(body) is not None)
+    return size <= min(_MAX_TRIVIAL_SIZE, max_size) or (size <= max_size and _ends(body) is not None)
 
 
 def edges_if_unambiguous(node: Node) -> tuple[Ranges, Ranges] | None:
@@ -116,6 +125,31 @@ def _size(node: Node) -> int:
             return sum(map(_size, parts))
         case _:
             return _MAX_SIZE + 1
+
+
+def _required(node: Node) -> tuple[int, int]:
+    """Return the fewest characters of a text, and a bound on the fewest that follow a place inside a text."""
+    match node:
+        case LiteralText(value):
+            return len(value), len(value)
+        case CharClass():
+            return 1, 1
+        case Repeat(part, min_count):
+            fewest, after = _required(part)
+            return fewest * min_count, fewest * max(min_count - 1, 0) + after
+        case Seq(parts):
+            total = following = 0
+            for fewest, after in map(_required, reversed(parts)):
+                following = max(following, after + total)
+                total += fewest
+            return total, following
+        case Choice(parts):
+            found = [_required(part) for part in parts]
+            return min([fewest for fewest, _ in found], default=0), max(
+                [after for _, after in found], default=0
+            )
+        case _:
+            return 0, _MAX_REQUIRED + 1
 
 
 @dataclass(frozen=True, slots=True)

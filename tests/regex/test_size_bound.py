@@ -7,31 +7,25 @@ from itertools import product
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structkit.automaton.construct.compile_rule import regular_dfa
-from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, Seq
+from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
+from structkit.limits import Limits
+from structkit.regex.json_string import raw_intersection, string_tail
+from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, Seq, seq
+from structkit.regex.pattern.empty_text import rotate
 from structkit.regex.size_bound import Ranges, edges_if_unambiguous, have_distinct_starts, is_small_string
+from tests.regex.strategies import NODES
 
-_LEAVES = st.text("abc", max_size=2).map(LiteralText) | st.sampled_from(
-    [CharClass(((0x61, 0x62),)), CharClass(((0x63, 0x63),))]
-)
-_COUNTS = st.sampled_from([(0, None), (1, None), (0, 1), (2, 2), (0, 3), (1, 2)])
-
-
-def _larger(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    parts = st.lists(inner, min_size=1, max_size=3).map(tuple)
-    repeated = st.builds(lambda node, counts: Repeat(node, *counts), inner, _COUNTS)
-    return repeated | parts.map(Seq) | parts.map(Choice)
-
-
-_NODES: st.SearchStrategy[Node] = st.recursive(_LEAVES, _larger, max_leaves=5)
 _TEXTS = ["".join(letters) for size in range(6) for letters in product("abc", repeat=size)]
+
+
+_LONG = Repeat(CharClass(((0x61, 0x7A),)), 60, 60)
 
 
 def _letters(ranges: Ranges) -> set[str]:
     return {letter for letter in "abc" if any(low <= ord(letter) <= high for low, high in ranges)}
 
 
-@given(_NODES)
+@given(NODES)
 @example(Choice((LiteralText("ab"), LiteralText("ac"))))
 @example(Seq((Repeat(LiteralText("a")), LiteralText("a"))))
 @example(Repeat(Seq((LiteralText("a"), Repeat(LiteralText("b"), 0, 1)))))
@@ -61,13 +55,13 @@ def test_the_edges_of_an_unambiguous_pattern_are_those_of_its_texts(node: Node) 
         )
 
 
-@given(_NODES)
+@given(NODES)
 def test_an_ambiguous_pattern_has_no_edges(node: Node) -> None:
     assert edges_if_unambiguous(Seq((Repeat(CharClass(((0x61, 0x63),))), LiteralText("a"), node))) is None
     assert edges_if_unambiguous(Choice((LiteralText("a"), Seq((LiteralText("a"), node))))) is None
 
 
-@given(_NODES, st.integers(1, 30))
+@given(NODES, st.integers(1, 30))
 def test_the_automaton_of_a_small_string_has_few_states(node: Node, count: int) -> None:
     repeated = Repeat(Seq((LiteralText("d"), node)), count, count)
     for each in (node, repeated):
@@ -75,6 +69,35 @@ def test_the_automaton_of_a_small_string_has_few_states(node: Node, count: int) 
             assert len(regular_dfa(each).final) <= 2**12 + 1
             if each is repeated and count > 12:
                 assert len(regular_dfa(each).final) <= 40 * count
+
+
+@given(NODES, NODES, st.sampled_from([0, 1, 5, 60, 900]), st.sampled_from([0, 3, 100, 1_000, None]))
+@example(_LONG, LiteralText("a"), 5, 1_000)
+@example(Choice((LiteralText("a"), Seq((LiteralText("b"), _LONG)))), LiteralText("a"), 1, 100)
+def test_a_small_string_with_lengths_has_few_states(
+    start: Node, repeated: Node, least: int, more: int | None
+) -> None:
+    pattern = Seq((start, Repeat(Seq((LiteralText("d"), repeated)))))
+    body = raw_intersection([pattern], least, None if more is None else least + more)
+    if is_small_string(body):
+        assert len(rule_dfa(string_tail(body), Limits()).final) <= 10_000
+
+
+@given(st.lists(NODES, min_size=1, max_size=4), NODES, NODES, st.sampled_from([(0, None), (0, 3), (2, 2)]))
+def test_a_rotated_sequence_has_the_same_texts(
+    others: list[Node], first: Node, second: Node, counts: tuple[int, int | None]
+) -> None:
+    repeated = Repeat(Seq((first, second)), *counts)
+    twice = Repeat(Seq((repeated, second)))
+    texts = [text.encode() for text in _TEXTS]
+    for parts in (
+        [repeated, first, *others],
+        [*others, repeated, first],
+        [repeated, first, second, first],
+        [twice, repeated, first],
+    ):
+        before, after = regular_dfa(seq(*parts)), regular_dfa(seq(*rotate(parts)))
+        assert before.accepts_each(texts) == after.accepts_each(texts)
 
 
 def test_a_pattern_whose_automaton_doubles_with_each_letter_is_not_small() -> None:

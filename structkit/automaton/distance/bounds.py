@@ -13,7 +13,8 @@ import numpy as np
 from structkit.automaton.core.dfa import RuleKey
 from structkit.automaton.core.kernels import UNREACHABLE
 from structkit.automaton.distance.cardinality import Cardinality, find_shortage, min_distinct
-from structkit.regex.json_string import free_text_body
+from structkit.regex.example import example_text
+from structkit.regex.json_string import JSON_CHAR, QUOTE, free_text_body, without_quote
 from structkit.regex.labels import labelled_name, resolve_labels
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import (
@@ -382,7 +383,8 @@ class LengthBounds:
                 # Of the numbers from 0 to the number of excluded texts, at least one is not excluded.
                 return len(str(len(texts))) + 1
             case Intersection():
-                return self._product(node)
+                text = _text_of_length(node)
+                return self._product(node) if text is None else len(text) + 1
             case ReturnLabel():
                 return UNREACHABLE
             case Network():
@@ -439,6 +441,18 @@ def _common_length(node: Node) -> int | None:
     missing: set[str] = set()
     length = LengthBounds(Rules(node, {}), lambda product: UNREACHABLE)._of_node(node, missing)
     return None if length >= UNREACHABLE or missing or min_distinct(node) else length
+
+
+def _text_of_length(node: Intersection) -> str | None:
+    """Return a string of some lengths that matches a pattern, without the closing quote; `None` if none is found."""
+    match node:
+        case Intersection(left, Seq((Repeat(part, least, most), tail)), negate=False) if (
+            part == JSON_CHAR and tail == QUOTE
+        ):
+            text = example_text(without_quote(left), least, most)
+            # An escape is several characters here, and one for the bounds.
+            return text if text is not None and text.isascii() and "\\" not in text else None
+    return None
 
 
 def _shortest_quote(node: Substring) -> int:

@@ -91,6 +91,7 @@ class ObjectLowerer:
             if large and exceeds_size(value, MAX_INLINE_VALUE):
                 value = lowering.rule(value, prop_path, small=small and size <= MAX_LAZY_SIZE)
                 lowering.size -= size - 1
+            lowering.small = lowering.small and (small or isinstance(value, RuleRef))
             if value is NEVER and not prop.required:
                 continue
             name = f"{prop.name}=" if is_call else json_text(prop.name, path=path) + lowering.colon
@@ -135,7 +136,7 @@ class ObjectLowerer:
         outer, before = lowering.small, lowering.size
         lowering.small = True
         node, small = lowering.node(schema, path), lowering.small
-        lowering.small = outer and (small or isinstance(node, RuleRef))
+        lowering.small = outer
         return node, small, lowering.size - before
 
     def any_order(self, schema: Object, path: str, min_count: int, max_count: int | None) -> Node:

@@ -121,6 +121,7 @@ class ProductLowerer:
             value, small, size = lowering.objects.value(case.value, path)
             if exceeds_size(value, MAX_INLINE_VALUE):
                 value = lowering.rule(value, path, small=small and size <= MAX_LAZY_SIZE)
+            lowering.small = lowering.small and (small or isinstance(value, RuleRef))
             entry = seq(name, value)
             if entry is not NEVER:
                 kept.append(case)

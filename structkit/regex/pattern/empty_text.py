@@ -1,6 +1,8 @@
-"""The empty text in plain nodes of patterns: whether it is there, the other texts, and edges that may be empty."""
+"""Plain nodes of patterns: the empty text, edges that may be empty, and sequences that are easier to follow."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from structkit.regex.nodes import (
     EMPTY,
@@ -15,7 +17,7 @@ from structkit.regex.nodes import (
     seq,
 )
 
-__all__ = ["is_nullable", "plain_repeat", "shorten", "without_empty_text"]
+__all__ = ["is_nullable", "plain_repeat", "rotate", "shorten", "without_empty_text"]
 
 
 def plain_repeat(node: Node, min_count: int, max_count: int | None) -> Node:
@@ -93,3 +95,21 @@ def shorten(node: Node, *, at_start: bool) -> Node:
             return seq(edge, rest) if at_start else seq(rest, edge)
         case _:
             return node
+
+
+def rotate(parts: Sequence[Node]) -> list[Node]:
+    """Return the parts of a sequence with `(xy){0,9}x` written as `x(yx){0,9}`.
+
+    In the second form the first character of `y` decides whether there is another repetition, so that the automaton
+    has one place for each character of the pattern.
+
+    >>> words, space = Repeat(CharClass(((97, 122),)), 1, None), LiteralText(" ")
+    >>> rotate([Repeat(Seq((words, space)), 0, 9), words]) == [words, Repeat(Seq((space, words)), 0, 9)]
+    True
+    """
+    rotated = list(parts)
+    for index in range(len(rotated) - 1):
+        match rotated[index]:
+            case Repeat(Seq((first, *rest)), min_count, max_count) if first == rotated[index + 1]:
+                rotated[index : index + 2] = first, Repeat(seq(*rest, first), min_count, max_count)
+    return rotated

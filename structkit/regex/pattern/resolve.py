@@ -28,7 +28,13 @@ from structkit.regex.nodes import (
     choice,
     seq,
 )
-from structkit.regex.pattern.empty_text import is_nullable, plain_repeat, shorten, without_empty_text
+from structkit.regex.pattern.empty_text import (
+    is_nullable,
+    plain_repeat,
+    rotate,
+    shorten,
+    without_empty_text,
+)
 from structkit.regex.walk import children
 
 __all__ = [
@@ -195,7 +201,7 @@ def _between_anchors(branch: AnchoredNode, *, search: bool) -> Node | None:
     plain = [part for part in inner if isinstance(part, _PLAIN_NODES)]
     if len(plain) < len(inner):
         return None
-    found = seq(*plain)
+    found = seq(*rotate(plain))
     if search and not at_start:
         found = seq(_ANY_STRING, shorten(found, at_start=True))
     if search and not at_end:
