@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import xor
 from typing import TypeAlias
 
 from structkit.regex.nodes import (
@@ -22,8 +23,17 @@ from structkit.regex.nodes import (
 
 __all__ = ["edges_if_unambiguous", "have_distinct_starts", "is_small_string"]
 
-_MAX_TRIVIAL_SIZE = 12
-"""Patterns up to this many characters have small automata: at most 2 ** 12 states."""
+_MAX_STATES = 8_192
+"""Maximum states of a pattern whose characters do not determine their positions."""
+
+_STATES_BETWEEN = 16
+"""States between the bytes of a character in UTF-8, or of an escape."""
+
+_ESCAPED = tuple(map(ord, '"\\'))
+"""The printable characters that JSON escapes."""
+
+_MAX_POSITIONS = 60
+"""Maximum characters of such a pattern."""
 
 _MAX_SIZE = 1_000
 """Maximum characters of a pattern that is analyzed."""
@@ -82,21 +92,24 @@ def is_small_string(body: Node) -> bool:
     """Return whether the automaton of a string body provably has about as many states as the pattern has characters.
 
     This holds if each character determines its position in the pattern (one-unambiguous expressions, Brüggemann-Klein
-    and Wood 1998), and for patterns of few characters.
+    and Wood 1998), or leaves few positions.
 
     >>> is_small_string(Seq((Repeat(CharClass(((97, 122),))), LiteralText("-"))))
     True
     >>> is_small_string(Seq((Repeat(CharClass(((97, 122),))), Repeat(LiteralText("x"), 20, 20))))
     False
     """
-    max_size = _MAX_SIZE
+    max_size, max_states = _MAX_SIZE, _MAX_STATES
     match body:
         case Intersection(left, Repeat(_, min_count), negate=False):
             body, max_size = left, min(_MAX_COUNTED_SIZE, _MAX_PRODUCT_SIZE // (min_count + 1))
+            max_states //= min_count + 1
             if _required(body)[1] > _MAX_REQUIRED:
                 return False
     size = _size(body)
-    return size <= min(_MAX_TRIVIAL_SIZE, max_size) or (size <= max_size and _ends(body) is not None)
+    return size <= max_size and (
+        _ends(body) is not None or (size <= _MAX_POSITIONS and _states(body) <= max_states)
+    )
 
 
 def edges_if_unambiguous(node: Node) -> tuple[Ranges, Ranges] | None:
@@ -125,6 +138,41 @@ def _size(node: Node) -> int:
             return sum(map(_size, parts))
         case _:
             return _MAX_SIZE + 1
+
+
+def _states(node: Node) -> int:
+    """Return a bound on the states of a pattern's automaton: one for each set of positions that a text may lead to.
+
+    These are subsets of the positions of one character. A character of several bytes, in UTF-8 or as an escape, also
+    has states between its bytes, which depend on the positions of such characters.
+    """
+    changes: dict[int, int] = {}
+    wide = escaped = 0
+    for index, ranges in enumerate(_positions(node)):
+        bit = 1 << index
+        for low, high in ranges:
+            for code in (low, high + 1):
+                changes[code] = changes.get(code, 0) ^ bit
+            wide |= bit * (high >= 0x80)
+            escaped |= bit * (low < 0x20 or any(low <= code <= high for code in _ESCAPED))
+    sets = set(accumulate((changes[code] for code in sorted(changes)), xor))
+    between = [_STATES_BETWEEN << each.bit_count() for each in (wide, escaped) if each]
+    return sum(between, sum([1 << each.bit_count() for each in sets]))
+
+
+def _positions(node: Node) -> list[Ranges]:
+    """Return the characters of each position of a pattern, with repetitions expanded."""
+    match node:
+        case LiteralText(value):
+            return [((ord(character),) * 2,) for character in value]
+        case CharClass(ranges):
+            return [ranges]
+        case Repeat(part, min_count, max_count):
+            return _positions(part) * max(min_count, max_count or 1)
+        case Seq(parts) | Choice(parts):
+            return [position for part in parts for position in _positions(part)]
+        case _:
+            raise TypeError(f"the positions of {node!r} are not known")
 
 
 def _required(node: Node) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from structkit.regex.charset import ANY
 from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, Seq
 
 _LEAVES = st.text("abc", max_size=2).map(LiteralText) | st.sampled_from(
@@ -20,3 +21,8 @@ def _larger(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 NODES: st.SearchStrategy[Node] = st.recursive(_LEAVES, _larger, max_leaves=5)
 """Texts, classes, repetitions, sequences and alternatives."""
+
+WIDE_NODES: st.SearchStrategy[Node] = st.recursive(
+    _LEAVES | st.sampled_from([ANY, CharClass(((0, 0x60), (0x62, 0x2028)))]), _larger, max_leaves=8
+)
+"""The same, with classes of many characters."""

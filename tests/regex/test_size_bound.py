@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
 from structkit.limits import Limits
+from structkit.regex.charset import ANY
 from structkit.regex.json_string import raw_intersection, string_tail
 from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, Seq, seq
 from structkit.regex.pattern.empty_text import rotate
+from structkit.regex.pattern.parse import parse
 from structkit.regex.size_bound import Ranges, edges_if_unambiguous, have_distinct_starts, is_small_string
-from tests.regex.strategies import NODES
+from tests.regex.strategies import NODES, WIDE_NODES
 
 _TEXTS = ["".join(letters) for size in range(6) for letters in product("abc", repeat=size)]
 
@@ -66,12 +68,13 @@ def test_the_automaton_of_a_small_string_has_few_states(node: Node, count: int) 
     repeated = Repeat(Seq((LiteralText("d"), node)), count, count)
     for each in (node, repeated):
         if is_small_string(each):
-            assert len(regular_dfa(each).final) <= 2**12 + 1
+            assert len(regular_dfa(each).final) <= 2**13
             if each is repeated and count > 12:
                 assert len(regular_dfa(each).final) <= 40 * count
 
 
-@given(NODES, NODES, st.sampled_from([0, 1, 5, 60, 900]), st.sampled_from([0, 3, 100, 1_000, None]))
+@given(WIDE_NODES, NODES, st.sampled_from([0, 1, 5, 60, 900]), st.sampled_from([0, 3, 100, 1_000, None]))
+@example(Seq((Repeat(ANY), LiteralText("a"), Repeat(ANY, 5, 5))), LiteralText("a"), 0, None)
 @example(_LONG, LiteralText("a"), 5, 1_000)
 @example(Choice((LiteralText("a"), Seq((LiteralText("b"), _LONG)))), LiteralText("a"), 1, 100)
 def test_a_small_string_with_lengths_has_few_states(
@@ -120,3 +123,17 @@ def test_alternatives_begin_differently() -> None:
     assert not have_distinct_starts([quoted, longer])
     assert not have_distinct_starts([longer, quoted, other])
     assert have_distinct_starts([longer, LiteralText('"a'), other])
+
+
+@given(WIDE_NODES, st.integers(0, 12))
+def test_a_small_string_of_many_characters_has_few_states(node: Node, count: int) -> None:
+    body = Seq((Repeat(node), LiteralText("a"), Repeat(ANY, count, count)))
+    if is_small_string(body):
+        assert len(rule_dfa(string_tail(body), Limits()).final) <= 10_000
+
+
+def test_few_positions_of_one_character_are_small() -> None:
+    pattern = r"^(https?:\/\/)?([\da-z\.-]+)\.([a-z\.]{2,6})([\/\w \.-]*)*\/?$"
+    assert is_small_string(parse(pattern, search=True, unicode=False))
+    assert is_small_string(parse("^.*a.{5}$", search=True, unicode=False))
+    assert not is_small_string(parse("^.*a.{10}$", search=True, unicode=False))

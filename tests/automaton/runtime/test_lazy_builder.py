@@ -162,7 +162,7 @@ def test_the_length_bound_of_free_text_with_exceptions_needs_no_automaton() -> N
 def test_plain_patterns_have_small_automata(node: Node) -> None:
     if is_small_string(node):
         characters = nfa_of(node, Limits()).size
-        assert len(regular_dfa(node).final) <= max(2 * characters, 4096)
+        assert len(regular_dfa(node).final) <= max(2 * characters, 8192)
 
 
 @given(st.lists(st.tuples(st.text("ab", max_size=3), plain_nodes, st.booleans()), min_size=2, max_size=4))
