@@ -21,6 +21,7 @@ from structkit.lowering.containers.product_rule import Deferred, ProductRule
 from structkit.lowering.containers.products import UNLISTED, ProductLowerer
 from structkit.lowering.containers.spelling import SharedKeys, canonical_constant, shared_keys
 from structkit.lowering.lazy import LARGE_DOCUMENT, Summaries, Summary
+from structkit.lowering.naming import RuleNames
 from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
 from structkit.lowering.small import MAY_BE_LARGE, is_small
@@ -161,8 +162,6 @@ class _Lowering:
         self.comma, self.colon = _SEPARATORS[whitespace]
         self.rules: dict[str, Node] = {}
         self.lazy: set[str] = set()
-        self.names: dict[tuple[str, Node], str] = {}
-        self.last_names: dict[str, str] = {}
         self.formats: set[str] = set()
         self.product_rules = 0
         self.small = True
@@ -171,6 +170,7 @@ class _Lowering:
         self.lowered: dict[str, tuple[Node, int, bool, int]] = {}
         self.deferred: dict[str, tuple[Deferred, str]] = {}
         self.examples: dict[str, Node] = {}
+        self.names = RuleNames(self.rules, self.examples, document.definitions)
         self.deferred_names: dict[Schema, str] = {}
         self.shared: dict[tuple[Schema, bool, bool], tuple[Node, int, bool, int]] = {}
         self.empty_reason: tuple[str, str] | None = None
@@ -282,10 +282,7 @@ class _Lowering:
         """Make a value a rule that is lowered on first use, and return the call; equal values share a rule."""
         name = self.deferred_names.get(schema)
         if name is None:
-            name = f"#{path}"
-            while name in self.rules or name in self.examples or name[1:] in self.definitions:
-                name += "'"
-            self.deferred_names[schema] = name
+            name = self.deferred_names[schema] = self.names.new(path)
             self.defer(name, schema, path, summary)
         self.size += 1
         return RuleRef(name)
@@ -473,11 +470,7 @@ class _Lowering:
         """Add `node` as a rule with a new name, and return the call; `NEVER` stays itself."""
         if node is NEVER:
             return node
-        if (name := self.names.get((path, node), "")) == "":
-            name = self.last_names.get(path, f"#{path}")
-            while self.rules.get(name, node) != node or name in self.examples or name[1:] in self.definitions:
-                name += "'"
-        self.names[path, node] = self.last_names[path] = name
+        name = self.names.of(path, node)
         self.add(name, node, small=small)
         return RuleRef(name)
 

@@ -103,7 +103,7 @@ def rotate(parts: Sequence[Node]) -> list[Node]:
     In the second form the first character of `y` decides whether there is another repetition, so that the automaton
     has one place for each character of the pattern.
 
-    >>> words, space = Repeat(CharClass(((97, 122),)), 1, None), LiteralText(" ")
+    >>> words, space = Repeat(LiteralText("a"), 1, None), LiteralText(" ")
     >>> rotate([Repeat(Seq((words, space)), 0, 9), words]) == [words, Repeat(Seq((space, words)), 0, 9)]
     True
     """
