@@ -54,3 +54,13 @@ def test_masks_of_counted_rows_cannot_be_changed() -> None:
     assert row.mask.bits is not None and bin(row.mask.bits[0]).count("1") == 24
     with pytest.raises(ValueError, match="read-only"):
         row.mask.bits[0] = 0
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 1000])
+def test_the_bytes_of_a_row_are_those_of_its_arrays(count: int) -> None:
+    """Without those of the objects, which are the same for all rows."""
+    exits = np.arange(count, dtype=np.int32)
+    words = np.zeros(count, np.int64)
+    row = Row(Mask(None, words, words.astype(np.uint32)), exits, 0)
+    arrays = row.exit_nodes.nbytes + words.nbytes + 4 * count
+    assert row.nbytes - _row(0).nbytes == arrays

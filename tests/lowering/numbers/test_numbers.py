@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UnsupportedKeyword
+from structkit.lowering.numbers.decimals import fixed
 from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS, floats
 from structkit.lowering.numbers.numbers import numbers
 from structkit.regex.nodes import NEVER
@@ -61,6 +62,22 @@ def test_fixed_point_accepts_exactly_the_range(
         text = text[1:]
     assert FIXED.fullmatch(text)
     assert holds(node, text) == inside(Decimal(text), low, high)
+
+
+@given(
+    st.lists(st.decimals(0, 3, places=5), min_size=2, max_size=2).map(sorted),
+    st.booleans(),
+    st.integers(0, 6),
+)
+def test_fixed_point_has_no_more_than_its_places(ends: list[Decimal], exclusive: bool, places: int) -> None:
+    """The bounds may have more decimal places."""
+    low, high = (Bound(end, exclusive) for end in ends)
+    node = fixed(low, high, places)
+    for text in (format(end, "f") for end in ends):
+        for size in range(len(text) + 1):
+            if FIXED.fullmatch(text[:size]):
+                has_places = len(text[:size].partition(".")[2]) <= places
+                assert holds(node, text[:size]) == (has_places and inside(Decimal(text[:size]), low, high))
 
 
 @given(bounds, bounds, st.integers(-30, 30).filter(lambda power: not -5 < power < 16), st.data())

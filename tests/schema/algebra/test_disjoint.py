@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.lowering.strings.oracle import AutomatonOracle
-from structkit.schema.algebra.disjoint import disjoint_before_definitions, pairwise_disjoint
+from structkit.schema.algebra.disjoint import disjoint_before_definitions, may_intersect, pairwise_disjoint
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
+    Boolean,
     Const,
     Integer,
     Null,
@@ -90,3 +91,14 @@ def test_constants_are_compared_by_value_and_not_in_pairs() -> None:
     assert pairwise_disjoint([evens, odds], {}.get)
     assert not pairwise_disjoint([evens, Union((*odds.branches, Const("8.0")))], {}.get)
     assert pairwise_disjoint([evens, Union((*odds.branches, Const('"8"'), Const("true")))], {}.get)
+
+
+@given(*[st.frozensets(st.sampled_from([Null(), Integer(), String(), Boolean()]), min_size=1)] * 2)
+def test_alternatives_of_a_key_separate_objects_if_they_have_no_type_in_common(
+    left: frozenset[Schema], right: frozenset[Schema]
+) -> None:
+    one, other = (
+        Object((Property("k", Union(tuple(types)) if len(types) > 1 else next(iter(types))),))
+        for types in (left, right)
+    )
+    assert may_intersect(one, other, AutomatonOracle(python=False)) == (not left.isdisjoint(right))

@@ -1,0 +1,41 @@
+"""The boundaries of quotes."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.regex.substring import END, boundaries, find
+
+COMPOSED = st.text("aé ỗ1.か中_", max_size=8)
+
+
+@given(COMPOSED)
+def test_a_mark_is_part_of_its_character(source: str) -> None:
+    """Quotes of whole words are the same ones whether an accent is a character of its own or not."""
+    parts = [unicodedata.normalize("NFD", source[: end + 1]) for end in range(-1, len(source))]
+    offsets = [len(part) for part in parts]
+    found = boundaries(source, whole_words=True)
+    apart = boundaries(parts[-1], whole_words=True)
+    assert apart.starts.nonzero()[0].tolist() == [offsets[at] for at in found.starts.nonzero()[0].tolist()]
+    ends = (found.ends == END).nonzero()[0].tolist()
+    assert (apart.ends == END).nonzero()[0].tolist() == [offsets[at] for at in ends]
+    for start in range(len(source)):
+        for end in range(start + 1, len(source) + 1):
+            quote = unicodedata.normalize("NFD", source[start:end])
+            expected = find(source, source[start:end], whole_words=True)
+            assert find(parts[-1], quote, whole_words=True) == (offsets[expected] if expected >= 0 else -1)
+
+
+@pytest.mark.parametrize(("source", "words"), [("👩‍💻 ok", ["👩‍💻", "ok"]), ("Ana's 3", ["Ana", "s", "3"])])
+def test_words_of_a_text(source: str, words: list[str]) -> None:
+    assert all(find(source, word, whole_words=True) == source.index(word) for word in words)
+    assert find(source, source[1:], whole_words=True) < 0
+
+
+def test_a_quote_of_whole_words_has_no_space_at_an_end() -> None:
+    assert [find("a b c", quote, whole_words=True) for quote in ("a b", " b", "b ", " ")] == [0, -1, -1, -1]
+    assert [find("a b c", quote, whole_words=False) for quote in ("a b", " b", "b ", " ")] == [0, 1, 2, 1]
