@@ -376,7 +376,7 @@ class Cursor(Shared):
 
     def forced_bytes(self) -> bytes:
         """Return the bytes that must come next; empty if there is a choice or the value may end."""
-        return b"" if self._terminated else self._ask(Parser.forced_bytes)
+        return self._ask(Parser.forced_bytes)
 
     def residual(self) -> Residual:
         """Return the texts that may follow, to be printed as a regex or a grammar for another engine.

@@ -258,6 +258,27 @@ def test_tokens_whose_completion_cannot_be_spelled_are_masked() -> None:
     assert out[0] == 0b100
 
 
+@pytest.mark.parametrize("shift", range(6))
+def test_a_token_is_accepted_if_and_only_if_it_is_in_the_mask(shift: int) -> None:
+    """Also if some tokens of the language cannot be completed, wherever the others are in the mask."""
+    tokens = 2 * [b"a", b"ab", b"c", b"e", b"abd", b"d"]
+    texts = (LiteralText("abx"), LiteralText("ac"), LiteralText("abde"))
+    guide = Guide(link(Rules(Choice(texts), {})), Vocabulary(tokens[shift : shift + 6], eos_token_ids={6}))
+    pending = [guide.cursor()]
+    while pending:
+        cursor = pending.pop()
+        out = np.zeros(1, np.uint32)
+        cursor.fill_mask(out)
+        for token in range(7):
+            after = cursor.fork()
+            if out[0] >> token & 1:
+                after.advance(token)
+                pending += [after] if not after.is_terminated else []
+            else:
+                with pytest.raises(TokenRejected):
+                    after.advance(token)
+
+
 def test_vocabulary_that_cannot_spell_the_language_is_rejected() -> None:
     with pytest.raises(VocabularyError, match="b'z'"):
         Guide(link(Rules(LiteralText("az"), {})), Vocabulary([b"a", b"b"], eos_token_ids={2}))

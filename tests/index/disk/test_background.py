@@ -128,6 +128,9 @@ def test_jobs_run_in_order_in_a_daemon_thread(writer: Writer) -> None:
         )
     _wait_for(lambda: len(order) == 5)
     assert order == [0, 1, 2, 3, 4]
+    begin = time.monotonic()
+    assert writer.submit(_job(lambda: None)) and writer.flush(60)
+    assert time.monotonic() - begin < 30  # the end of the last job wakes the thread that waits
     assert threads[0].daemon and threads[0] is not threading.current_thread()
 
 
