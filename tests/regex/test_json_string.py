@@ -53,6 +53,14 @@ def test_set_operations_agree_with_membership(left: CharClass, right: CharClass,
     assert char_class(left.ranges) == left
 
 
+@pytest.mark.parametrize("node", [JSON_CHAR, ANY, char_class([(0, 0x7F)])], ids=["any", "class", "ascii"])
+def test_each_character_of_ascii_has_the_spelling_of_json(node: Node) -> None:
+    for code in range(128):
+        assert holds(
+            node if node is JSON_CHAR else escape(node), json.dumps(chr(code), ensure_ascii=False)[1:-1]
+        )
+
+
 @given(characters)
 def test_one_character_has_one_spelling(character: str) -> None:
     assert holds(JSON_CHAR, json.dumps(character, ensure_ascii=False)[1:-1])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.regex.substring import END, boundaries, find
+from structkit.regex.nodes import Substring
+from structkit.regex.substring import END, boundaries, encode_source, find
 
 COMPOSED = st.text("aé ỗ1.か中_", max_size=8)
 
@@ -39,3 +41,21 @@ def test_words_of_a_text(source: str, words: list[str]) -> None:
 def test_a_quote_of_whole_words_has_no_space_at_an_end() -> None:
     assert [find("a b c", quote, whole_words=True) for quote in ("a b", " b", "b ", " ")] == [0, -1, -1, -1]
     assert [find("a b c", quote, whole_words=False) for quote in ("a b", " b", "b ", " ")] == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("json_escaped", [False, True])
+def test_the_encoded_source_has_the_same_quotes(json_escaped: bool) -> None:
+    """A quote of an encoded source is the encoded quote; no quote contains a lone surrogate."""
+    source = 'Ana "é"\ud800 b\n\ud800'
+    encoded = encode_source(Substring(source, False, json_escaped))
+    found = set()
+    for start in encoded.starts.tolist():
+        for end in (encoded.ends == END).nonzero()[0].tolist():
+            codes = encoded.codes[start:end]
+            if end > start and (codes >= 0).all():
+                found.add(bytes(codes.tolist()))
+    quotes = {source[start:end] for start in range(len(source)) for end in range(start + 1, len(source) + 1)}
+    plain = {quote for quote in quotes if "\ud800" not in quote}
+    expected = {json.dumps(quote, ensure_ascii=False)[1:-1] if json_escaped else quote for quote in plain}
+    assert found == {quote.encode() for quote in expected}
+    assert encoded.codes[-1] == -1 and encoded.continuation.sum() == encoded.codes.size - len(source) - 1

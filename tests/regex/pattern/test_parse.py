@@ -143,6 +143,9 @@ def test_lookaheads_outside_repetitions_match_like_re(
         (r"(?i)^straße$", ["STRAßE", "straẞe"], ["strasse"]),
         ("(?-i:a)(?i)b", ["aB", "ab"], ["Ab"]),
         (r"(?a)^\w$", ["a"], ["é"]),
+        (r"(?:^|a){2}", ["a", "aa", "ab"], []),
+        (r"^(?:^|a){3}$", ["a", "aa", ""], ["aaaa", "b"]),
+        (r"^(?:$|a){3}$", ["a", "aa", "aaa"], ["aaaa", "b"]),
     ],
 )  # fmt: skip
 def test_selected_patterns_match_the_expected_texts(pattern: str, yes: list[str], no: list[str]) -> None:
@@ -194,6 +197,23 @@ def test_classes_contain_what_rust_and_python_agree_on(pattern: str, yes: str, n
     node = parse(pattern, search=True, unicode=True, rust=True)
     assert [character for character in yes if not holds(node, character)] == []
     assert [character for character in no if holds(node, character)] == []
+
+
+@pytest.mark.parametrize("part", ["k", "K", "[i-k]", "[I-K]", "[^k]", "é", r"[\w]"])
+def test_the_flag_a_ignores_the_case_of_ascii_letters_only(part: str) -> None:
+    node = parse(f"(?ai){part}", search=False, unicode=True)
+    oracle = re.compile(f"(?ai){part}")
+    for code in (*range(0x250), 0x212A):
+        assert holds(node, chr(code)) == bool(oracle.fullmatch(chr(code))), chr(code)
+
+
+def test_classes_can_be_nested_as_deep_as_the_error_says() -> None:
+    def nested(depth: int) -> str:
+        return "[a" * depth + "]" * depth
+
+    assert holds(parse(nested(50), search=False, unicode=True, rust=True, engine="rust"), "a")
+    with pytest.raises(PatternError, match="more than 50 levels"):
+        parse(nested(51), search=False, unicode=True, rust=True, engine="rust")
 
 
 @pytest.mark.parametrize("letter", "dwsDWS")
