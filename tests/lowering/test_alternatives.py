@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from structkit.automaton.construct.compile_rule import regular_dfa
 from structkit.automaton.link import link
@@ -49,3 +52,21 @@ def test_options_that_are_prefixes_of_each_other_are_accepted() -> None:
     values = ["a" * length for length in range(1, 400)]
     automaton = link(read_target(Choice(values)).rules())
     assert Reader(automaton).accepts(b"a" * 399) and not Reader(automaton).accepts(b"a" * 400)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": [1, 10, 12, -3, "a", None]},
+        {"enum": list(range(40))},
+        {"anyOf": [{"const": 1}, {"const": 20}, {"type": "null"}]},
+    ],
+)
+def test_integers_among_alternatives_may_have_a_point(schema: dict[str, object]) -> None:
+    """Each number is one value, however it is written; a Python type has one spelling."""
+    reader = Reader(link(read_target(schema).rules()))
+    for number in range(-20, 45):
+        expected = Draft202012Validator(schema).is_valid(number)
+        for text in (f"{number}", f"{number}.0"):
+            assert reader.accepts(text.encode()) == expected, text
+    assert not Reader(link(read_target(Literal[1, 2, "a"]).rules())).accepts(b"1.0")

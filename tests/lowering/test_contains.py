@@ -1,0 +1,35 @@
+"""Counts of matching items together with counts of items, compared with jsonschema on all short arrays."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
+from structkit.errors import UnsatisfiableSchema
+from structkit.targets.targets import read_target
+
+ARRAYS = [list(items) for size in range(6) for items in product([1, 2], repeat=size)]
+
+
+@pytest.mark.parametrize("most_matches", [None, 0, 1, 2, 3])
+@pytest.mark.parametrize("matches", [0, 1, 2, 3])
+def test_an_array_contains_as_many_matches_as_it_may(matches: int, most_matches: int | None) -> None:
+    for least, most, prefix in product([0, 1, 3], [None, 2, 4], [False, True]):
+        schema: dict[str, object] = {"type": "array", "contains": {"const": 1}, "minContains": matches}
+        schema |= {"items": {"enum": [1, 2]}, "minItems": least}
+        schema |= {} if most is None else {"maxItems": most}
+        schema |= {} if most_matches is None else {"maxContains": most_matches}
+        schema |= {"prefixItems": [{"enum": [1, 2]}]} if prefix else {}
+        validator = Draft202012Validator(schema)
+        expected = [validator.is_valid(array) for array in ARRAYS]
+        try:
+            reader = Reader(link(read_target(schema).rules()))
+        except UnsatisfiableSchema:
+            assert not any(expected)
+            continue
+        assert [reader.accepts(json.dumps(array).encode()) for array in ARRAYS] == expected, schema

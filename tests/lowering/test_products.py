@@ -1,0 +1,60 @@
+"""Objects of many combinations, compared with jsonschema on random objects."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from structkit.automaton.link import link
+from structkit.automaton.runtime.reader import Reader
+from structkit.targets.targets import read_target
+from tests.shared import cases
+
+KEYS = [f"k{number}" for number in range(60)]
+INTEGERS = {key: {"type": "integer"} for key in KEYS}
+CONDITIONS = [
+    {
+        "if": {"properties": {f"k{number}": {"const": 1}}, "required": [f"k{number}"]},
+        "then": {"required": [f"k{number + 1}"], "properties": {f"k{number + 1}": {"enum": [1, 2]}}},
+    }
+    for number in range(12)
+]
+CLOSED, NULLS = {"additionalProperties": False}, {"additionalProperties": {"type": "null"}}
+COUNTED = {"properties": INTEGERS}
+COMBINED = {"properties": {key: {"enum": [1, 2, 3]} for key in KEYS[:13]}, "allOf": CONDITIONS}
+SCHEMAS: list[dict[str, object]] = [
+    {**COUNTED, **CLOSED, "minProperties": 30},
+    {**COUNTED, **CLOSED, "maxProperties": 30},
+    {**COUNTED, **NULLS, "minProperties": 1, "maxProperties": 30},
+    {**COUNTED, **CLOSED, "required": KEYS[:3], "minProperties": 28, "maxProperties": 31},
+    {**COMBINED, **CLOSED},
+    {**COMBINED, **NULLS},
+    {**COMBINED, **NULLS, "allOf": CONDITIONS[:5], "minProperties": 2, "maxProperties": 5},
+]
+
+
+def _value(random: Random, schema: dict[str, object]) -> dict[str, object]:
+    """Return an object with its declared keys in their order, and others behind them."""
+    declared = [key for key in KEYS if key in schema["properties"]]  # type: ignore[operator]
+    count = min(random.choice([0, 1, 2, 3, 5, 13, 27, 28, 29, 30, 31, 32]), len(declared))
+    chosen = set(random.sample(declared, count))
+    value: dict[str, object] = {key: random.choice([1, 2, 3]) for key in declared if key in chosen}
+    for name in "xyz"[: random.choice([0, 0, 1, 2])]:
+        value[name] = random.choice([None, None, None, 1])
+    return value
+
+
+@pytest.mark.parametrize("number", range(len(SCHEMAS)))
+def test_a_product_accepts_exactly_the_valid_objects(number: int) -> None:
+    schema: dict[str, object] = {"type": "object", **SCHEMAS[number]}
+    validator, random = Draft202012Validator(schema), Random(number)
+    reader = Reader(link(read_target(schema).rules()))
+    found = set()
+    for _ in range(cases(120, of=2000)):
+        value = _value(random, schema)
+        found.add(expected := validator.is_valid(value))
+        assert reader.accepts(json.dumps(value).encode()) == expected, value
+    assert found == {True, False}
