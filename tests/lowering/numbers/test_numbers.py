@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UnsupportedKeyword
-from structkit.lowering.numbers.decimals import fixed
+from structkit.lowering.numbers.decimals import fixed, two_digits
 from structkit.lowering.numbers.floats import DISTINCT_DIGITS, ROUND_TRIP_DIGITS, floats
 from structkit.lowering.numbers.numbers import numbers
 from structkit.regex.nodes import NEVER
@@ -217,6 +217,15 @@ def test_each_text_has_the_form_of_a_float(value: float, step: int) -> None:
     text = _near(value or 1.0, 3, step)
     if abs(value) > 1e-300 and holds(floats(ROUND_TRIP_DIGITS), text):
         assert text == repr(float(text))
+
+
+@pytest.mark.parametrize("low", [0, 1, 8, 9, 10, 11, 99, 100])
+@pytest.mark.parametrize("high", [None, 0, 8, 9, 10, 12, 99, 101])
+def test_exponents_have_two_digits_or_more(low: int, high: int | None) -> None:
+    node = two_digits(low, high)
+    for number in range(130):
+        assert holds(node, f"{number:02}") == (low <= number and (high is None or number <= high)), number
+        assert number > 9 or not holds(node, str(number))
 
 
 def test_an_empty_range_is_never() -> None:

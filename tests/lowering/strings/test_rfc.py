@@ -259,3 +259,13 @@ def test_formats_agree_with_the_official_suite(name: str) -> None:
     known = {"idn-hostname": r"[^a-z0-9.-]|xn--", "hostname": "xn--", "idn-email": "[^ -~]"}
     known |= dict.fromkeys(("time", "date-time"), ":60") | {"iri": r"\[V|[\U000f0000-\U0010ffff]"}
     assert [text for text in rejected if not re.search(known.get(name, "$^"), text)] == []
+
+
+def test_the_counts_of_the_format_regex_are_in_order() -> None:
+    for low in (*range(13), 19, 89, 90, 99, 100, 999):
+        for high in (*range(13), 20, 90, 99, 100, 101, 999):
+            accepted = accepts("regex", f"a{{{low},{high}}}")
+            # Numbers with two digits are compared by their first one.
+            assert accepted == (
+                low <= high if low < 10 or high < 10 else low // 10 < high // 10 and low < 100
+            )

@@ -76,3 +76,9 @@ def test_canonical_values_have_one_text() -> None:
     assert all(holds(language, text) for text in texts)
     others = ["2024-01-01T00:00:00+00:00", "2024-01-01T00:00:00.5", "2024-01-01T00:00:00.000000"]
     assert not any(holds(language, text) for text in others)
+
+
+@given(st.integers(-3, 3), st.integers(-3, 3))
+def test_no_duration_is_written_if_and_only_if_it_is_within_the_bounds(low: int, high: int) -> None:
+    node = durations(low, high)
+    assert (node is not NEVER and holds(node, "PT0S")) == (low <= 0 <= high)

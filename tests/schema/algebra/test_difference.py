@@ -38,6 +38,7 @@ from structkit.schema.ir.path import SchemaPath
 from structkit.schema.product.combine import combine
 from structkit.schema.product.tabulate import tabulate_all
 from structkit.testing import byte_vocabulary
+from tests.reading import accepts
 from tests.schema.algebra.pools import POOL, kinds, pairs
 from tests.schema.reading import read
 from tests.schema.semantics import holds
@@ -255,3 +256,23 @@ def test_ranges_that_do_not_meet_are_compared_by_their_ends() -> None:
     schema = {"type": "integer", "not": {"anyOf": excluded}}
     root = read(schema, limits=Limits(schema_nodes=150_000), products="never").root
     assert isinstance(root, Union) and len(root.branches) == 301
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_constants_without_those_of_a_recursive_definition(array: bool) -> None:
+    """Whether a definition has a constant is decided part by part."""
+    node = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/n"}, "b": {"type": "null"}},
+        "additionalProperties": False,
+    }
+    values = [{"a": {"c": 1}}, {"a": {}}, {"b": None}, {"b": 1}, {"a": {"a": {"b": None}}}, {"a": {"b": 1}}]
+    reference = {"$ref": "#/$defs/n"}
+    schema: dict[str, object] = {
+        "enum": [[value] for value in values] if array else values,
+        "not": {"type": "array", "items": reference} if array else reference,
+        "$defs": {"n": node},
+    }
+    validator, guide = Draft202012Validator(schema), sk.compile(schema, byte_vocabulary(), cache=False)
+    for value in schema["enum"]:  # type: ignore[attr-defined]
+        assert accepts(guide, json.dumps(value)) == validator.is_valid(value), value
