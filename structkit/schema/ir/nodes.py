@@ -331,7 +331,7 @@ class ProductGroup:
 
     names: String
     cases: tuple[Case, ...]
-    implicit: bool = field(default=False, compare=False)
+    implicit: bool = field(compare=False)
 
 
 @cached_hash

@@ -7,7 +7,9 @@ import time
 
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
+from structkit.errors import UnsatisfiableSchema
 from structkit.limits import Limits
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.disjoint import pairwise_disjoint
@@ -17,6 +19,8 @@ from structkit.schema.ir.constructors import union
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import Const, Integer, Schema
 from structkit.schema.ir.path import SchemaPath
+from tests.schema.reading import read
+from tests.schema.semantics import holds
 
 VALUES: list[object] = [
     0,
@@ -87,3 +91,15 @@ def test_many_constants_and_ranges_do_not_take_long() -> None:
     assert len(getattr(difference(whole, half, _intersector(), SchemaPath()), "branches", ())) == 2_000
     assert pairwise_disjoint([Integer(minimum=10 * n, maximum=10 * n + 9) for n in range(2_000)], {}.get)
     assert time.process_time() - start < 5  # 0.1 s
+
+
+@given(st.lists(st.sampled_from(VALUES), min_size=1), st.sampled_from(VALUES))
+def test_a_constant_of_an_enum_is_the_only_value(values: list[object], constant: object) -> None:
+    schema = {"enum": values, "const": constant}
+    expected = [value for value in VALUES if Draft202012Validator(schema).is_valid(value)]
+    try:
+        document = read(schema)
+    except UnsatisfiableSchema:
+        assert not expected
+        return
+    assert [value for value in VALUES if holds(document, value)] == expected

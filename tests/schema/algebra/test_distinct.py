@@ -7,7 +7,7 @@ from itertools import combinations
 
 from structkit.schema.algebra.distinct import disjoint_branches
 from structkit.schema.algebra.membership import to_const
-from structkit.schema.ir.nodes import Boolean, Const, Integer, Number
+from structkit.schema.ir.nodes import Boolean, Const, Integer, Number, Ref, Union
 
 
 def test_of_equal_constants_one_is_kept() -> None:
@@ -32,3 +32,11 @@ def test_beside_integers_the_integral_floats_are_written_as_integers_as_far_as_t
     assert integer == Integer(minimum=0)
     assert exact == Integer(minimum=-(2**53), maximum=2**53)
     assert isinstance(other, Number) and other.not_multiple_of == (1,)
+
+
+def test_nested_alternatives_are_alternatives() -> None:
+    nested = [Union((Const("true"), Union((Integer(), Const('"a"')))))]
+    flat = [Const("true"), Integer(), Const('"a"')]
+    assert disjoint_branches(nested) == disjoint_branches(flat)
+    definitions = {"u": Union((Integer(), Const('"a"')))}
+    assert disjoint_branches([Const("true"), Ref("u")], definitions) == disjoint_branches(flat)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema
+from structkit.errors import LimitExceeded, SchemaError, UnsatisfiableSchema, UnsupportedKeyword
 from structkit.limits import Limits
 from structkit.lowering.strings.oracle import AutomatonOracle
 from structkit.schema.algebra.disjoint import may_intersect, pairwise_disjoint
 from structkit.schema.algebra.intersect import Intersector
+from structkit.schema.algebra.intersect_strings import intersect_strings
 from structkit.schema.algebra.membership import contains_value, expand
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.nodes import (
@@ -93,6 +94,16 @@ def test_contains_value_agrees_with_the_semantics_of_small_nodes(nodes: tuple[Sc
     for node in nodes:
         for value in POOL:
             assert contains_value(node, value, oracle) == holds(Document(node), value)
+
+
+def test_the_content_of_a_string_meets_other_constraints_but_no_other_content() -> None:
+    content, path = String(content=Integer()), SchemaPath()
+    for other in (String(), String(max_length=3), content):
+        for pair in ((content, other), (other, content)):
+            found = intersect_strings(*pair, path)
+            assert (found.content, found.max_length) == (Integer(), other.max_length)
+    with pytest.raises(UnsupportedKeyword, match="JSON in one string"):
+        intersect_strings(content, String(content=Null()), path)
 
 
 COUNTED = Array(items=Integer(), contains=(Contains(Integer(minimum=2), Integer(), 2, 3),))

@@ -50,7 +50,7 @@ def products(draw: st.DrawFn) -> ObjectProduct:
         keys.append(ProductKey(name, found, required, without))
     least = draw(st.integers(0, len(KEYS)))
     most = draw(st.none() | st.integers(least, len(KEYS)))
-    groups = (ProductGroup(String(), (Case(Null(), draw(bits)),)),) if draw(st.booleans()) else ()
+    groups = (ProductGroup(String(), (Case(Null(), draw(bits)),), False),) if draw(st.booleans()) else ()
     return ObjectProduct(tuple(keys), groups, draw(formulas()), draw(bits), least, most)
 
 
@@ -128,7 +128,7 @@ def test_the_states_of_a_product_are_those_of_its_objects(node: ObjectProduct) -
 def test_undeclared_keys_that_no_object_can_have_are_left_out() -> None:
     """An undeclared key violates the condition that there are none, which must hold."""
     keys = (ProductKey("a", (Case(Null(), 0),), True, 0),)
-    groups = (ProductGroup(String(), (Case(Null(), 1),)),)
+    groups = (ProductGroup(String(), (Case(Null(), 1),), False),)
     found = possible_product(ObjectProduct(keys, groups, count_formula(0b11, (), 2, 2)))
     assert isinstance(found, ObjectProduct)
     assert found.additional == ()
