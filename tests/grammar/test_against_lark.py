@@ -140,6 +140,28 @@ def test_back_references(grammar: str, parser: Parser, lexer: Lexer) -> None:
 
 
 @pytest.mark.parametrize(
+    "pattern",
+    [
+        "abc|a(?=b)",
+        "a(?=b+c)|ab+",
+        "ab+c|a(?=b)",
+        "[ab]+c|[ab]+?(?=b)",
+        "a(?=.b)|a..?",
+        "a(?!b)|abc?",
+        r"(?!ab\b)[abc]+",
+    ],
+)
+def test_beginnings_of_a_match_that_are_matched_alone(pattern: str) -> None:
+    """`dynamic_complete` cuts a match off at each character, and a lookahead sees the text up to there."""
+    for rest in ('"bc"', "/[abc]+/", '"b" A', "A A", '"c"* A?'):
+        grammar = f"start: A {rest}\nA: /{pattern}/"
+        lark = Lark(grammar, lexer="dynamic_complete", ambiguity="forest")
+        automaton = link(GrammarSource(grammar, options=LarkOptions(lexer="dynamic_complete")).rules)
+        for text in TEXTS:
+            assert accepts(automaton, text) == lark_accepts(lark, text), (grammar, text)
+
+
+@pytest.mark.parametrize(
     ("pattern", "message"),
     [(r"(a|b)\1", r"write `\(\?P<name>"), ("(?P<n>a|b)(?P=n)", "write another name")],
 )

@@ -437,7 +437,7 @@ class _Product:
             code_point = charset.ranges[0][0]
             if before == nothing or not contains(terminal.first, code_point):
                 continue
-            if self.contexts.behind or self.contexts.step(before, code_point) != nothing:
+            if self.contexts.behind or self.contexts.step(before, code_point) != [nothing]:
                 raise UnseparatedTerminals(
                     f"the terminal before {terminal.name} would be longer if `{chr(code_point)}` followed, and "
                     f"{terminal.name} can begin with it; put a separator between them"

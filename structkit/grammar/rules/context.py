@@ -67,6 +67,20 @@ class Layout(NamedTuple):
     opened: int = 0
 
 
+class Cut(NamedTuple):
+    """A match that ends where a terminal ends, in some beginning of a longer match; see `exits`.
+
+    Attributes:
+        above: The threads that are preferred to this match; none may have matched where the beginning is cut off.
+        looks: The lookaheads of this match, which succeed there.
+        whole: The threads in the whole text, one of which must match behind the cut.
+    """
+
+    above: State
+    looks: frozenset[Condition]
+    whole: State
+
+
 class Context(NamedTuple):
     """Open requirements, and the progress of the lookbehinds.
 
@@ -74,6 +88,7 @@ class Context(NamedTuple):
         never: Threads that may not match.
         looks: Lookaheads.
         must: Threads, at least one of which must match.
+        cuts: Matches that must end in some beginning of a longer match.
         behind: The progress of the lookbehinds of each terminal that depends on the text before it; empty where
             something else keeps it.
         lexer: The class of the lexer; see `structkit.grammar.rules.lexing`.
@@ -86,6 +101,7 @@ class Context(NamedTuple):
     never: frozenset[Running] = frozenset()
     looks: frozenset[tuple[int, Condition]] = frozenset()
     must: frozenset[Running] = frozenset()
+    cuts: frozenset[tuple[int, Cut]] = frozenset()
     behind: tuple[tuple[frozenset[int], ...], ...] = ()
     lexer: int = 0
     banned: frozenset[str] = frozenset()
@@ -114,29 +130,69 @@ class Exit(NamedTuple):
     never: State | None = None
     looks: frozenset[Condition] = frozenset()
     must: State | None = None
+    cut: Cut | None = None
 
 
 def exits(state: State, alone: State | None) -> Iterator[Exit]:
     """Iterate over the ways to end a terminal in a state.
 
+    `dynamic_complete` also tries the beginnings of the text that matches, each on its own, and takes the ends of the
+    matches in them. A match that ends where its beginning is cut off counts if the whole match is longer. Otherwise the
+    beginning may be cut off later, where a lookahead succeeds or a preferred thread has not matched yet.
+
     Args:
         state: The state in the whole text.
-        alone: The state as if nothing came before, for `dynamic_complete`, which also tries shorter texts on their own
-            where the match in the whole text is longer; `None` for `dynamic`.
+        alone: The state as if nothing came before, for `dynamic_complete`; `None` for `dynamic`.
     """
-    if alone == state and not any(thread.pending for thread in state.threads):
-        # The match ends here or later, whatever follows, and both count.
-        if state.is_accepting:
-            yield Exit()
-        return
-    for position, (instruction, looks) in enumerate(state.threads):
-        if instruction == MATCH:
-            preferred = state.threads[:position]
-            yield Exit(State(preferred, state.behind) if preferred else None, looks)
+    threads = state.threads
+    ends = [number for number, thread in enumerate(threads) if thread.instruction == MATCH]
     if alone is not None and alone.is_accepting:
-        longer = tuple(thread for thread in state.threads if thread.instruction not in (MATCH, ENDED))
-        if longer:
-            yield Exit(must=State(longer, state.behind))
+        last = next((n for n, thread in enumerate(threads) if thread.instruction in (MATCH, ENDED)), None)
+        if last in ends:
+            # If the lookaheads of the first end succeed, the match ends here or later, and both count. If one fails,
+            # threads that need it fail too.
+            needed = threads[ends.pop(0)].pending
+            yield Exit(looks=needed)
+            ends = [number for number in ends if not needed <= threads[number].pending]
+            threads = tuple(
+                thread
+                for thread in threads
+                if thread.instruction in (MATCH, ENDED) or not needed <= thread.pending
+            )
+        for must, looks in _longer(threads):
+            yield Exit(must=State(must, state.behind), looks=looks)
+    elif alone is not None:
+        for number, (instruction, looks) in enumerate(alone.threads):
+            if instruction == MATCH:
+                yield Exit(cut=Cut(State(alone.threads[:number], alone.behind), looks, state))
+    for number in ends:
+        looks = state.threads[number].pending
+        # A preferred thread that needs these lookaheads too matches as if it did not: they succeed.
+        preferred = dict.fromkeys(Thread(n, pending - looks) for n, pending in state.threads[:number])
+        yield Exit(State(tuple(preferred), state.behind) if preferred else None, looks)
+
+
+def _longer(threads: Iterable[Thread]) -> Iterator[tuple[tuple[Thread, ...], frozenset[Condition]]]:
+    """Yield the ways in which a match ends later than here: threads that must match, and lookaheads.
+
+    Ends that are preferred to the threads fail: of each, one lookahead.
+    """
+    running: list[Thread] = []
+    ways: list[frozenset[Condition]] = [frozenset()]
+    for thread in threads:
+        if thread.instruction not in (MATCH, ENDED):
+            running.append(thread)
+            continue
+        for looks in ways if running else ():
+            yield tuple(running), looks
+        running = []
+        ways = [
+            looks | {condition._replace(negate=not condition.negate)}
+            for looks in ways
+            for condition in thread.pending
+        ]
+    for looks in ways if running else ():
+        yield tuple(running), looks
 
 
 @dataclass(frozen=True)
@@ -166,6 +222,8 @@ class Contexts:
         size = sum(len(each) for progress in context.behind for each in progress)
         for _, state in (*context.never, *context.must):
             size += state.size
+        for _, cut in context.cuts:
+            size += cut.above.size + cut.whole.size + sum(condition.size for condition in cut.looks)
         return size + sum(condition.size for _, condition in context.looks)
 
     def start(self) -> Context:
@@ -184,8 +242,7 @@ class Contexts:
             self.work.pay(steps, "what the terminals of a grammar require of the text behind them")
             found: dict[Context, list[CharClass]] = {}
             for charset in classes:
-                after = self.step(context, charset.ranges[0][0])
-                if after is not None:
+                for after in self.step(context, charset.ranges[0][0]):
                     found.setdefault(after, []).append(charset)
             everything = ANY if len(classes) == 1 else None
             self._moves[context] = tuple(
@@ -193,44 +250,83 @@ class Contexts:
             )
         return self._moves[context]
 
-    def step(self, context: Context, code_point: int) -> Context | None:
-        """Return the context after a code point; `None` if a requirement fails."""
+    def step(self, context: Context, code_point: int) -> list[Context]:
+        """Return the contexts after a code point: none if a requirement fails, several if it has several ways."""
         if contains(context.forbidden, code_point):
-            return None
+            return []
         never = set()
         for running in context.never:
             moved = self.futures.step(running, code_point)
             if moved is None:
-                return None
+                return []
             if moved[1].threads:
                 never.add(moved)
-        must = set()
-        for number, state in context.must:
-            after = self.threads(number).step_or_match(state, code_point)
-            if after is not None:
-                if not after.threads:
-                    return None
-                must.add((number, after))
-        looks: set[tuple[int, Condition]] = set()
-        for number, condition in context.looks:
-            left = self.threads(number).look_step(frozenset([condition]), code_point)
-            if left is None:
-                return None
-            looks.update((number, each) for each in left)
+        must = self._step_must(context.must, code_point)
+        looks = self._step_looks(context.looks, code_point)
+        if must is None or looks is None:
+            return []
         behind = tuple(
             self.threads(number).step(State((), progress), code_point).behind
             for number, progress in zip(self.behind, context.behind, strict=False)
         )
-        return self.tidied(
-            context._replace(
-                never=frozenset(never),
-                looks=frozenset(looks),
-                must=frozenset(must),
-                behind=behind,
-                forbidden=_NONE,
-                cannot_end=False,
-            )
+        after = context._replace(
+            never=frozenset(never),
+            looks=looks,
+            must=must,
+            cuts=frozenset(),
+            behind=behind,
+            forbidden=_NONE,
+            cannot_end=False,
         )
+        found = [after]
+        for number, cut in context.cuts:
+            ways = list(self._step_cut(number, cut, code_point))
+            found = [
+                each._replace(must=each.must | must, looks=each.looks | looks, cuts=each.cuts | cuts)
+                for each in found
+                for must, looks, cuts in ways
+            ]
+        return [self.tidied(each) for each in found]
+
+    def _step_must(self, must: Iterable[Running], code_point: int) -> frozenset[Running] | None:
+        """Return the threads that must match after a code point; `None` if none of some can."""
+        found = set()
+        for number, state in must:
+            after = self.threads(number).step_or_match(state, code_point)
+            if after is not None:
+                if not after.threads:
+                    return None
+                found.add((number, after))
+        return frozenset(found)
+
+    def _step_looks(
+        self, looks: Iterable[tuple[int, Condition]], code_point: int
+    ) -> frozenset[tuple[int, Condition]] | None:
+        """Return the lookaheads that are open after a code point; `None` if one fails."""
+        found: set[tuple[int, Condition]] = set()
+        for number, condition in looks:
+            left = self.threads(number).look_step(frozenset([condition]), code_point)
+            if left is None:
+                return None
+            found.update((number, each) for each in left)
+        return frozenset(found)
+
+    def _step_cut(
+        self, number: int, cut: Cut, code_point: int
+    ) -> Iterator[tuple[frozenset[Running], frozenset[tuple[int, Condition]], frozenset[tuple[int, Cut]]]]:
+        """Yield the ways after a code point: threads that must match and lookaheads if the cut is here, or the cut."""
+        threads = self.threads(number)
+        above = threads.step_or_match(cut.above, code_point)
+        looks = threads.look_step(cut.looks, code_point)
+        whole = threads.step(cut.whole, code_point)
+        if above is None or looks is None:
+            return
+        if not above.can_match_at_end and all(condition.holds_at_end for condition in looks):
+            for must, needed in _longer(whole.threads):
+                running = frozenset([(number, State(must, whole.behind))])
+                yield running, frozenset((number, each) for each in needed), frozenset()
+        if above.threads or looks:
+            yield frozenset(), frozenset(), frozenset([(number, Cut(above, looks, whole))])
 
     def enter(self, context: Context, number: int) -> State:
         """Return the state of a terminal at its start."""
@@ -249,7 +345,8 @@ class Contexts:
         if requirements.must is not None:
             must |= {(number, requirements.must)}
         looks |= {(number, condition) for condition in requirements.looks}
-        return self.tidied(context._replace(never=never, looks=looks, must=must), following)
+        cuts = context.cuts if requirements.cut is None else context.cuts | {(number, requirements.cut)}
+        return self.tidied(context._replace(never=never, looks=looks, must=must, cuts=cuts), following)
 
     def tidied(self, context: Context, following: CharClass = ANY, *, may_end: bool = True) -> Context:
         """Return the context with the requirements that the next character settles as a class of characters.
@@ -338,6 +435,7 @@ class Contexts:
             "$END" not in context.banned
             and context.layout.pending in (NONE, CLOSED)
             and not context.cannot_end
+            and not context.cuts
             and all(state.can_match_at_end for _, state in context.must)
         )
 
@@ -350,6 +448,10 @@ class Contexts:
             yield from (charset for charset, _ in future.moves)
         for number, state in context.must:
             yield from self.threads(number).classes_at(state)
+        for number, cut in context.cuts:
+            ended = Thread(ENDED, cut.looks)
+            for state in (cut.above, State((*cut.whole.threads, ended), cut.whole.behind)):
+                yield from self.threads(number).classes_at(state)
         for number, condition in context.looks:
             yield from self.threads(number).classes_at(State((Thread(ENDED, frozenset([condition])),)))
         for number, progress in zip(self.behind, context.behind, strict=False):

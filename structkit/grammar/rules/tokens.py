@@ -189,6 +189,7 @@ class TokenReader:
             never=own.never | before.never,
             looks=own.looks | before.looks,
             must=own.must | before.must,
+            cuts=own.cuts | before.cuts,
             forbidden=union([own.forbidden, before.forbidden]),
             cannot_end=own.cannot_end or before.cannot_end,
         )
