@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from types import FrameType
 
 import pytest
 
 from structkit.grammar.read import GrammarSource
-from structkit.grammar.rules.graph import coarsest
+from structkit.grammar.rules.graph import Graph, coarsest, minimal
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.limits import Limits
 from structkit.regex.nodes import Network
@@ -140,3 +141,15 @@ def test_a_chain_of_optional_rules_is_not_multiplied_out() -> None:
         return counted(lambda: source.rules)
 
     assert read(200) < 6 * read(100)
+
+
+def test_the_closures_of_optional_rules_are_not_all_kept() -> None:
+    """Each of the states in a row reaches all later ones without reading a symbol."""
+    graph = Graph(2_000, [(state, None, state + 1) for state in range(1_999)])
+    graph.moves += [(state, f"r{state}", state + 1) for state in range(1_999)]
+    tracemalloc.start()
+    try:
+        assert minimal(graph) is graph
+        assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
+    finally:
+        tracemalloc.stop()

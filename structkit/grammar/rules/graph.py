@@ -17,6 +17,10 @@ _MAX_LOOPS = 16
 _MAX_GROWTH = 4
 """Maximum growth of an automaton that is made deterministic."""
 
+_MAX_REACHED = 200_000
+"""Maximum states reached without a symbol, of all states of an automaton that is made deterministic; each takes about
+0.2 µs and 50 bytes. A sequence of optional parts has the square of its length."""
+
 Move: TypeAlias = "tuple[int, Symbol | None, int]"
 """A source, a symbol or `None` for none, and a target."""
 
@@ -174,14 +178,18 @@ def _determinize(graph: Graph) -> tuple[list[bool], list[list[tuple[int, int]]],
             number = numbers_of_symbols.setdefault(symbol, len(numbers_of_symbols))
             moves.setdefault(source, []).append((number, target))
 
+    reached = 0
+
     @cache
     def closure_of(state: int) -> frozenset[int]:
+        nonlocal reached
         seen, pending = {state}, [state]
         while pending:
             for target in silent.get(pending.pop(), ()):
                 if target not in seen:
                     seen.add(target)
                     pending.append(target)
+        reached += len(seen)
         return frozenset(seen)
 
     @cache
@@ -204,6 +212,8 @@ def _determinize(graph: Graph) -> tuple[list[bool], list[list[tuple[int, int]]],
         row = []
         for number, found in targets.items():
             after = closure(tuple(found))
+            if reached > _MAX_REACHED:
+                return None
             row.append((number, numbers.setdefault(after, len(places))))
             if row[-1][1] == len(places):
                 places.append(after)
