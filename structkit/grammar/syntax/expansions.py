@@ -37,17 +37,30 @@ def bound_expansions(grammar: Grammar, max_productions: int, *, keep_groups: boo
     Raises:
         LimitExceeded: A rule has too many productions all the same.
     """
+    # Lark counts the children of `[x]` for the `None` of an absent one, and those of a group's rule as none; so groups
+    # in brackets are the last that become rules.
+    for in_brackets in () if keep_groups else (False, True):
+        _extract_groups(grammar, max_productions, in_brackets=in_brackets)
+    for name, _, tree, _ in grammar.rule_defs:
+        if _count(tree) > max_productions:
+            raise LimitExceeded("regex_nodes", max_productions, f"the rule {name}")
+
+
+def _extract_groups(grammar: Grammar, max_productions: int, *, in_brackets: bool) -> None:
+    """Make rules of the groups of a rule with too many productions: of all, or of those that are not in brackets."""
     from lark import Token, Tree
     from lark.grammar import NonTerminal
 
-    number = 0
-    for name, parameters, tree, options in () if keep_groups else list(grammar.rule_defs):
+    number = len(grammar.rule_defs)
+    for name, parameters, tree, options in list(grammar.rule_defs):
         if _count(tree) <= _MAX_PRODUCTIONS:
             continue
         if parameters:
             raise LimitExceeded("regex_nodes", max_productions, f"the template {name}")
+        brackets = () if in_brackets else list(tree.find_data("maybe"))
+        kept = {id(part) for bracket in brackets for part in bracket.iter_subtrees()}
         for group in list(tree.iter_subtrees()):  # inner groups first
-            for position, child in enumerate(group.children):
+            for position, child in enumerate(group.children if id(group) not in kept else ()):
                 if not isinstance(child, Tree) or child.data not in ("expansions", "maybe", "expr"):
                     continue
                 if group is tree or _count(child) == 1:
@@ -58,10 +71,11 @@ def bound_expansions(grammar: Grammar, max_productions: int, *, keep_groups: boo
                     child if child.data == "expansions" else Tree("expansions", [Tree("expansion", [child])])
                 )
                 grammar.rule_defs.append((Token("RULE", new_name), (), body, options))
-                group.children[position] = Tree("value", [NonTerminal(new_name)])
-    for name, _, tree, _ in grammar.rule_defs:
-        if _count(tree) > max_productions:
-            raise LimitExceeded("regex_nodes", max_productions, f"the rule {name}")
+                use = Tree("value", [NonTerminal(new_name)])
+                is_bracket = group.data == "maybe"
+                group.children[position] = (
+                    Tree("expansions", [Tree("expansion", [use])]) if is_bracket else use
+                )
 
 
 def _count(tree: Any) -> int:
