@@ -262,6 +262,7 @@ def test_an_error_names_the_file(tmp_path: Path) -> None:
     "text",
     [
         'start: ("a"|"b")~20',
+        'start: ["x" [("a"|"b")~20] | "y"]',
         "start: " + '"a"? "b"? "c"? ' * 10,
         'start: (("a"~0..49)~0..49)~0..49',
         'start: "a"~1..100000',
@@ -272,6 +273,14 @@ def test_an_error_names_the_file(tmp_path: Path) -> None:
 def test_large_counts_are_small(text: str) -> None:
     guide = sk.compile(sk.Grammar(text), byte_vocabulary(), cache=False)
     assert len(guide.automaton.rule_of) < 20_000
+
+
+@pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete", "basic"])
+def test_a_terminal_without_a_text_leaves_no_text(lexer: Any) -> None:
+    with pytest.raises(sk.GrammarError, match="no text is in the language"):
+        sk.Grammar('start: "x" A\nA: /[ab]+\\bb/', lexer=lexer)
+    guide = sk.compile(sk.Grammar('start: "x" A | "y"\nA: /[ab]+\\bb/', lexer=lexer), byte_vocabulary())
+    assert guide.cursor().forced_bytes() == b"y"
 
 
 def test_large_grammars_are_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -45,6 +45,11 @@ class Terminal(CachedHash):
     extending: CharClass = field(default=CharClass(()), compare=False)
     longer: TerminalAutomaton | None = field(default=None, compare=False)
     lexer_after: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no text, whatever comes before and after it, as `(?!a)a`."""
+        return self.edges is not None and not self.edges.looks_behind and not self.edges.can_match
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,18 @@ class Cfg:
                 changed |= not ways <= found[rule]
                 found[rule] |= ways
         return {rule: frozenset(guards) for rule, guards in found.items()}
+
+    def without_empty_terminals(self) -> Cfg:
+        """Return the grammar without the productions that no text has since a terminal in them has none."""
+        rules = {
+            rule: tuple(
+                production
+                for production in productions
+                if not any(isinstance(symbol, Terminal) and symbol.is_empty for symbol in production)
+            )
+            for rule, productions in self.rules.items()
+        }
+        return self if rules == self.rules else replace(self, rules=rules)
 
     def _least(self, *, terminals: bool) -> frozenset[str]:
         """Return the rules with a production of such rules, and of terminals if `terminals`."""

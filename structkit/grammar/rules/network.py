@@ -91,9 +91,9 @@ def rules_of(cfg: Cfg, limits: Limits = Limits(), *, labelled: bool = True) -> R
     >>> rules_of(Cfg("s", {"s": ((a, "s", b), ("s", "s"), (b,))})).rules.keys()
     dict_keys(['s'])
     """
+    cfg = without_unit_cycles(cfg.without_empty_terminals())
     if cfg.start not in cfg.productive:
         return Rules(NEVER, {})
-    cfg = without_unit_cycles(cfg)
     if cfg.lexing is not None:
         return _lexed_rules(cfg, limits, labelled=labelled)
     graphs = left_corner_graphs(cfg, limits.nfa_states // 8)

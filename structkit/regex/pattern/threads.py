@@ -410,6 +410,11 @@ class TerminalAutomaton:
             found.setdefault(source, []).append((charset, target))
         return found
 
+    @property
+    def can_match(self) -> bool:
+        """Whether a text matches, whatever its lookaheads find behind it, if nothing came before it."""
+        return any(thread.instruction == MATCH for state in self.states for thread in state.threads)
+
     @cached_property
     def looks_behind(self) -> bool:
         """Whether a lookbehind may depend on the text before the terminal."""
