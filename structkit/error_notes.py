@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from opcode import opname
@@ -18,7 +19,11 @@ __all__ = [
     "safe_str",
     "shrink",
     "type_and_message",
+    "without_python",
 ]
+
+_PYTHON_ONLY = re.compile(r"(?:,? or pass|; with) (?:it to )?(?:Limits\(|JsonSchema\(|strict=)[^\n;]*")
+"""A remedy that only a program in Python has."""
 
 SURROGATE_REMEDY = (
     "write the whole character, such as '\\U0001f600' for '\\ud83d\\ude00', or remove the surrogate"
@@ -80,6 +85,15 @@ def type_and_message(error: BaseException) -> str:
     """
     name, message = type(error).__name__, _message(error)
     return f"{name}: {message}" if message else name
+
+
+def without_python(message: str) -> str:
+    """Return a message without the remedies that only a program in Python has.
+
+    >>> without_python("the automaton exceeds the limit states=3; simplify it or pass Limits(states=...)")
+    'the automaton exceeds the limit states=3; simplify it'
+    """
+    return _PYTHON_ONLY.sub("", message)
 
 
 def _message(error: BaseException) -> str | None:

@@ -27,7 +27,7 @@ from structkit.agent.tools.prepared import prepare_tools
 from structkit.agent.tools.tool import AnyTool, Tool, tool
 from structkit.agent.tools.toolset import Toolset
 from structkit.agent.validate import check_prompt
-from structkit.arguments.checks import check_count, check_type
+from structkit.arguments.checks import check_annotation, check_count, check_type
 from structkit.arguments.names import missing_attribute, names_arguments
 from structkit.errors import AgentError
 from structkit.generate.input.arguments import check_model
@@ -247,6 +247,7 @@ class Agent(Resumable[T_co, D_contra], Steps[T_co, D_contra], Generic[T_co, D_co
         check_model(model)
         check_count("max_steps", max_steps, 1)
         check_count("max_parallel_calls", max_parallel_calls, 1, _MAX_PARALLEL_CALLS)
+        check_annotation("deps_type", deps_type)
         check_type("name", name, (str, type(None)), "a string")
         check_type("allow_text", allow_text, bool, "True or False")
         _check_choice("on_limit", on_limit, OnLimit)

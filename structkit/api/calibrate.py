@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from structkit.api.many import ManyResultsOptions
 from structkit.generate.input.examples import render_examples
 from structkit.generate.input.options import ResultOptions
-from structkit.generate.input.settings import BatchSettings, Settings
+from structkit.generate.input.settings import BatchSettings, Settings, names_options
 from structkit.generate.output.calibration import Calibration, fit, judge
 from structkit.generate.output.result import Result
 from structkit.generate.run.batch import run_many
@@ -21,6 +21,7 @@ from structkit.targets.targets import AnyTarget, read_target
 __all__ = ["calibrate"]
 
 
+@names_options(ManyResultsOptions)
 def calibrate(
     model: AnyModel,
     labelled: Sequence[tuple[str, object]],

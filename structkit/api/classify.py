@@ -13,7 +13,7 @@ from structkit.errors import SchemaError
 from structkit.generate.input.options import ClassifyOptions
 from structkit.generate.input.prompt import Prompt
 from structkit.generate.input.request import Request
-from structkit.generate.input.settings import Settings
+from structkit.generate.input.settings import Settings, names_options
 from structkit.generate.output.confidence import member_names
 from structkit.generate.run.batch import run
 from structkit.generate.threads.event_loop import in_thread
@@ -35,6 +35,7 @@ def classify(
 def classify(
     model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ClassifyOptions]
 ) -> dict[T, float]: ...
+@names_options(ClassifyOptions)
 def classify(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ClassifyOptions]
 ) -> dict[Any, float]:
@@ -73,6 +74,7 @@ async def aclassify(
 async def aclassify(
     model: LogitsModel, prompt: Prompt, target: TextTarget[T], **options: Unpack[ClassifyOptions]
 ) -> dict[T, float]: ...
+@names_options(ClassifyOptions)
 async def aclassify(
     model: LogitsModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ClassifyOptions]
 ) -> dict[Any, float]:

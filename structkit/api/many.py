@@ -11,7 +11,7 @@ from typing_extensions import Required, TypeForm, Unpack
 
 from structkit.generate.input.options import Options, ResultOptions
 from structkit.generate.input.prompt import Prompt
-from structkit.generate.input.settings import BatchSettings, Settings
+from structkit.generate.input.settings import BatchSettings, Settings, names_options
 from structkit.generate.output.result import Result, value_of
 from structkit.generate.run.batch import run_as_completed, run_many
 from structkit.generate.threads.event_loop import in_thread
@@ -106,6 +106,7 @@ def extract_many(
 def extract_many(
     model: AnyModel, prompts: Prompts, target: SchemaOrTargets, **options: Unpack[ManyOrExceptionsOptions]
 ) -> list[object]: ...
+@names_options(ManyOptions)
 def extract_many(model: AnyModel, prompts: Prompts, target: Targets, **options: object) -> Sequence[object]:
     """Generate a value for each prompt, in batches.
 
@@ -172,6 +173,7 @@ def generate_many(
     target: SchemaOrTargets,
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[object] | Exception]: ...
+@names_options(ManyResultsOptions)
 def generate_many(model: AnyModel, prompts: Prompts, target: Targets, **options: object) -> Sequence[object]:
     """Generate a value for each prompt, and return results with text and usage.
 
@@ -211,6 +213,7 @@ async def aextract_many(
     target: SchemaOrTargets,
     **options: Unpack[ManyOrExceptionsOptions],
 ) -> list[object]: ...
+@names_options(ManyOptions)
 async def aextract_many(
     model: AnyModel, prompts: AsyncPrompts, target: Targets, **options: object
 ) -> Sequence[object]:
@@ -259,6 +262,7 @@ async def agenerate_many(
     target: SchemaOrTargets,
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> list[Result[object] | Exception]: ...
+@names_options(ManyResultsOptions)
 async def agenerate_many(
     model: AnyModel, prompts: AsyncPrompts, target: Targets, **options: object
 ) -> Sequence[object]:
@@ -302,6 +306,7 @@ def stream_many(
     target: SchemaOrTargets,
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> Generator[tuple[int, Result[object] | Exception], None, None]: ...
+@names_options(ManyResultsOptions)
 def stream_many(
     model: AnyModel, prompts: Prompts, target: Targets, **options: object
 ) -> Generator[tuple[int, object], None, None]:
@@ -359,6 +364,7 @@ def astream_many(
     target: SchemaOrTargets,
     **options: Unpack[ManyResultsOrExceptionsOptions],
 ) -> AsyncResults[Result[object] | Exception]: ...
+@names_options(ManyResultsOptions)
 def astream_many(
     model: AnyModel, prompts: AsyncPrompts, target: Targets, **options: object
 ) -> AsyncResults[Any]:

@@ -21,7 +21,7 @@ from structkit.generate.input.options import Options, ResultOptions
 from structkit.generate.input.prompt import Prompt, prompt_text
 from structkit.generate.input.prompt_format import RenderedPrompt, choose_format
 from structkit.generate.input.request import Request
-from structkit.generate.input.settings import Settings
+from structkit.generate.input.settings import Settings, names_options
 from structkit.generate.output.result import Result, value_of
 from structkit.generate.run.batch import run, run_samples
 from structkit.generate.run.request import prepare_prompt
@@ -37,7 +37,7 @@ from structkit.models.text.function import from_function
 from structkit.models.text.protocol import AnyModel, TextModel
 from structkit.models.transformers.model import from_transformers
 from structkit.targets.specs import TextTarget
-from structkit.targets.targets import NO_TARGET, AnyTarget, read_target
+from structkit.targets.targets import AnyTarget, read_target
 
 __all__ = [
     "aextract",
@@ -80,9 +80,8 @@ def extract(
 def extract(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Call[T]: ...
-def extract(
-    model: AnyModel, prompt: Prompt, target: AnyTarget = NO_TARGET, **options: Unpack[Options]
-) -> object:
+@names_options(Options)
+def extract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
     """Generate a value of a type, and validate it.
 
     Args:
@@ -155,10 +154,11 @@ def generate(
 def generate(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[Call[T]]]: ...
+@names_options(ResultOptions)
 def generate(
     model: AnyModel,
     prompt: Prompt,
-    target: AnyTarget = NO_TARGET,
+    target: AnyTarget,
     *,
     n: int | None = None,
     **options: Unpack[ResultOptions],
@@ -224,9 +224,8 @@ async def aextract(
 async def aextract(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[Options]
 ) -> Call[T]: ...
-async def aextract(
-    model: AnyModel, prompt: Prompt, target: AnyTarget = NO_TARGET, **options: Unpack[Options]
-) -> object:
+@names_options(Options)
+async def aextract(model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[Options]) -> object:
     """Async version of `extract`: the model runs in a thread and does not block the event loop.
 
     Concurrent calls on one model, of all tasks, threads and event loops, are computed together, as rows of one batch;
@@ -293,10 +292,11 @@ async def agenerate(
 async def agenerate(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], *, n: int, **options: Unpack[ResultOptions]
 ) -> list[Result[Call[T]]]: ...
+@names_options(ResultOptions)
 async def agenerate(
     model: AnyModel,
     prompt: Prompt,
-    target: AnyTarget = NO_TARGET,
+    target: AnyTarget,
     *,
     n: int | None = None,
     **options: Unpack[ResultOptions],
@@ -317,6 +317,7 @@ async def agenerate(
     return await in_thread(partial(run_samples, request, n))
 
 
+@names_options(ResultOptions)
 def render_prompt(
     model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[ResultOptions]
 ) -> RenderedPrompt:

@@ -10,11 +10,11 @@ from typing_extensions import TypeForm, Unpack
 from structkit.functions.call import Call
 from structkit.generate.input.options import StreamOptions
 from structkit.generate.input.prompt import Prompt
-from structkit.generate.input.settings import Settings
+from structkit.generate.input.settings import Settings, names_options
 from structkit.generate.run.stream import AsyncStream, Stream
 from structkit.models.text.protocol import AnyModel
 from structkit.targets.specs import TextTarget
-from structkit.targets.targets import NO_TARGET, AnyTarget
+from structkit.targets.targets import AnyTarget
 
 __all__ = ["astream", "stream"]
 
@@ -44,8 +44,9 @@ def stream(
 def stream(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
 ) -> Stream[Call[T]]: ...
+@names_options(StreamOptions)
 def stream(
-    model: AnyModel, prompt: Prompt, target: AnyTarget = NO_TARGET, **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
 ) -> Stream[object]:
     """Generate a value of a type, and yield an event for each part as soon as the part is final.
 
@@ -90,8 +91,9 @@ def astream(
 def astream(
     model: AnyModel, prompt: Prompt, target: Callable[..., T], **options: Unpack[StreamOptions]
 ) -> AsyncStream[Call[T]]: ...
+@names_options(StreamOptions)
 def astream(
-    model: AnyModel, prompt: Prompt, target: AnyTarget = NO_TARGET, **options: Unpack[StreamOptions]
+    model: AnyModel, prompt: Prompt, target: AnyTarget, **options: Unpack[StreamOptions]
 ) -> AsyncStream[object]:
     """Async version of `stream`: the model runs in a thread while the next event is awaited.
 

@@ -7,9 +7,36 @@ import os
 from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
+from types import GenericAlias, UnionType
 from typing import cast
 
-__all__ = ["check_count", "check_function", "check_int", "check_number", "check_type", "read_path"]
+__all__ = [
+    "check_annotation",
+    "check_count",
+    "check_function",
+    "check_int",
+    "check_number",
+    "check_type",
+    "read_path",
+]
+
+
+def check_annotation(name: str, value: object) -> None:
+    """Check that a value can be the annotation of a type.
+
+    Raises:
+        TypeError: It cannot.
+
+    >>> check_annotation("deps_type", list[int] | None)
+    >>> check_annotation("deps_type", 3)
+    Traceback (most recent call last):
+    TypeError: deps_type must be a type, not 3; write deps_type=int
+    """
+    kinds = (type, GenericAlias, UnionType, type(None))
+    if isinstance(value, kinds) or type(value).__module__ in ("typing", "typing_extensions"):
+        return
+    meant = "it without quotation marks" if isinstance(value, str) else f"{name}={type(value).__name__}"
+    raise TypeError(f"{name} must be a type, not {value!r:.60}; write {meant}")
 
 
 def check_count(name: str, value: object, minimum: int, maximum: float = math.inf) -> None:

@@ -58,6 +58,7 @@ def names_arguments(
     hints: Mapping[str, str] | None = None,
     other_names: Mapping[str, str] | None = None,
     owner: str = "",
+    options: Iterable[str] = (),
 ) -> F:
     """Make a function, or the constructor of a class, name the argument that a wrong one was meant for.
 
@@ -69,6 +70,7 @@ def names_arguments(
         hints: What other libraries call an argument, and what to write here; `*` for too many by position.
         other_names: What other libraries call an argument, and its name here.
         owner: For a method, the class that users know: they write `agent.run` for a method of `Agent`.
+        options: The names that the function takes as `**options`.
 
     >>> @names_arguments
     ... def greet(*, name: str) -> str:
@@ -91,26 +93,27 @@ def names_arguments(
     names = [each.name for each in every if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     by_position = [each for each in every if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     is_open = any(each.kind is each.VAR_POSITIONAL for each in every)
-    checks_itself = any(each.kind is each.VAR_KEYWORD for each in every)
     required = [each for each in every if each.default is each.empty and each.name in names]
+    names += options
+    checks_itself = not options and any(each.kind is each.VAR_KEYWORD for each in every)
     position = {each.name: number for number, each in enumerate(by_position)}
     known, most = frozenset(names), len(by_position)
     title = f"{owner}.{made.__name__}" if owner else made.__name__
     written = f"{owner.lower()}.{made.__name__}" if owner else made.__name__
 
-    def check(args: tuple[object, ...], options: Mapping[str, object]) -> None:
-        if not checks_itself and not options.keys() <= known:
-            check_names(title, options, names, other_names, hints)
+    def check(args: tuple[object, ...], given: Mapping[str, object]) -> None:
+        if not checks_itself and not given.keys() <= known:
+            check_names(title, given, names, other_names, hints)
         if len(args) - first > most and not is_open:
-            count = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
+            limit = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
             remedy = f"write {names[most]}=..." if len(names) > most else "leave out the others"
             remedy = (hints or {}).get("*", remedy)
-            raise TypeError(f"{title}() takes {count} by position; {remedy}")
-        if (given := len(args) - first) < len(required):
+            raise TypeError(f"{title}() takes {limit} by position; {remedy}")
+        if (count := len(args) - first) < len(required):
             missing = [
                 each.name
                 for each in required
-                if each.name not in options and position.get(each.name, most) >= given
+                if each.name not in given and position.get(each.name, most) >= count
             ]
             if missing:
                 call = ", ".join(
@@ -119,14 +122,14 @@ def names_arguments(
                 raise TypeError(f"{title}() has no {missing[0]}; write {written}({call})")
 
     @wraps(function)
-    async def awaited(*args: object, **options: object) -> object:
-        check(args, options)
-        return await function(*args, **options)
+    async def awaited(*args: object, **given: object) -> object:
+        check(args, given)
+        return await function(*args, **given)
 
     @wraps(function)
-    def checked(*args: object, **options: object) -> object:
-        check(args, options)
-        return function(*args, **options)
+    def checked(*args: object, **given: object) -> object:
+        check(args, given)
+        return function(*args, **given)
 
     if isinstance(made, type):
         made.__init__ = checked  # type: ignore[misc]

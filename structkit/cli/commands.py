@@ -373,7 +373,6 @@ def _add_extract(command: argparse.ArgumentParser) -> None:
     many.add_argument(
         "--batch-size",
         type=positive_int,
-        default=8,
         metavar="N",
         help="maximum number of prompts per batch, 8 by default",
     )

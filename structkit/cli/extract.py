@@ -154,6 +154,8 @@ def read_options(arguments: argparse.Namespace) -> Options:
         raise ValueError("give a prompt or --input, not both")
     if arguments.resume and (arguments.input == "-" or arguments.output in (None, "-")):
         raise ValueError("--resume requires files as --input and --output")
+    if arguments.batch_size is not None and not arguments.input:
+        raise ValueError("--batch-size requires --input, the file of prompts")
     for option in ("syntax", "start"):
         if getattr(arguments, option) is not None and not arguments.grammar:
             raise ValueError(f"--{option} requires --grammar, the file of a grammar")

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import cast
 
 from structkit.api.single import load
-from structkit.cli.parser import reason_of
+from structkit.cli.parser import reason_of, with_options
 from structkit.error_notes import type_and_message
 from structkit.errors import StructkitError
 from structkit.generate.input.options import Options
@@ -49,10 +49,12 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
         with _input(source) as lines, _OutputStream() if sink is None else _OutputFile(sink) as output:
             existing = output.existing
             length = None if arguments.input == "-" else max(0, _count_lines(source) - existing)
-            batch = BatchSettings(size=arguments.batch_size, progress=None, return_exceptions=True)
+            batch = BatchSettings(size=arguments.batch_size or 8, progress=None, return_exceptions=True)
             rest = ((number, line) for number, line in enumerate(lines) if not output.has(number))
             with closing(_answers(model, rest, target, settings, batch, length)) as answers:
                 for number, answer in answers:
+                    if "error" in answer:
+                        answer["error"] = with_options(str(answer["error"]), arguments.parser)
                     output.put(number, answer)
                     failed += "error" in answer
                     written += 1

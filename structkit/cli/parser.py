@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from structkit.error_notes import without_python
+
 __all__ = [
     "Parser",
     "any_int",
@@ -166,7 +168,10 @@ def with_options(message: str, parser: argparse.ArgumentParser) -> str:
     >>> _ = parser.add_argument("--max-tokens")
     >>> with_options("3 are allowed\n  pass max_tokens=8 or more, or limits=...", parser)
     '3 are allowed\n  pass --max-tokens 8 or more, or limits=...'
+    >>> with_options("too many states\n  simplify it or pass Limits(states=...)", parser)
+    'too many states\n  simplify it'
     """
+    message = without_python(message)
     names = {action.dest for action in parser._actions if action.option_strings}
     start = message.rfind("\n") + 1
 

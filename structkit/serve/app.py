@@ -124,7 +124,9 @@ class _Server:
         return json_response({"object": "list", "data": [self._model_card()]})
 
     async def one_model(self, request: Request) -> Response:
-        """`GET /v1/models/{name}`."""
+        """`GET /v1/models/{name}`; without a name, all models."""
+        if not request.path_params["name"]:
+            return await self.models(request)
         self._check_model(request.path_params["name"])
         return json_response(self._model_card())
 

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from lark import Tree
 
 __all__ = [
-    "NO_TARGET",
     "AnyTarget",
     "RulesOptions",
     "Target",
@@ -69,9 +68,6 @@ AnyTarget: TypeAlias = (
     "TypeForm[object] | TextTarget[object] | Mapping[str, object] | Function | Target[object]"
 )
 """Any input of `read_target`."""
-
-NO_TARGET: Any = ...
-"""The target of a call without one, so that a misspelt `target` is named as such, and not as a missing argument."""
 
 
 def read_target(
@@ -95,7 +91,6 @@ def read_target(
     Raises:
         SchemaError: The target is none of these, or an invalid schema.
         LimitExceeded: The schema is too large.
-        TypeError: The target is missing.
 
     >>> read_target(Choice(["yes", "no"])).parse("no")
     'no'
@@ -104,8 +99,6 @@ def read_target(
     structkit.errors.SchemaError: invalid target 3
       pass a type, a function, a JSON Schema as a dict, ...
     """
-    if target is NO_TARGET:
-        raise TypeError("there is no target; the order is model, prompt, target")
     if isinstance(target, (dict, Mapping)):  # `isinstance` is several times faster for a dict
         target = JsonSchema(target)
     oracle = AutomatonOracle(python=not isinstance(target, JsonSchema), limits=limits)

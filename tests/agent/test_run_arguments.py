@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, NewType, Protocol, TypeVar
 
 import pytest
 
 import structkit as sk
-from structkit.testing import ScriptedModel
+from structkit.testing import RandomModel, ScriptedModel
 
 CALL = '{"name": "count", "arguments": {"title": "Salt"}}'
 
@@ -252,3 +252,12 @@ def test_the_remedy_of_an_output_that_can_be_a_call_works(target: Any) -> None:
     assert isinstance(result.value, dict)
     other = ScriptedModel([f"<tool_call>\n{CALL}\n</tool_call>", value])
     assert sk.Agent(other, tools=[count], output_type=target, format="hermes").run("x").value == result.value
+
+
+def test_the_type_of_the_dependencies_is_a_type() -> None:
+    wrong: Any = sk.Agent
+    for given, remedy in ((3, "write deps_type=int"), ("Shop", "write it without quotation marks")):
+        with pytest.raises(TypeError, match=f"deps_type must be a type, not {given!r}; {remedy}"):
+            wrong(RandomModel(), deps_type=given)
+    for kind in (None, Any, dict[str, int], str | None, Protocol, TypeVar("T"), NewType("Id", int)):
+        wrong(RandomModel(), deps_type=kind)

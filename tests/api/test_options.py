@@ -56,7 +56,7 @@ def test_the_list_in_the_error_is_the_signature(function: Callable[..., Any]) ->
         call(function, colour=3)
     listed = re.findall(r"\w+", str(caught.value).partition("it takes ")[2])
     assert len(listed) == len(set(listed))
-    assert set(listed) == names(function)
+    assert set(listed) == names(function) | {*list(inspect.signature(function).parameters)[:3]}
 
 
 @pytest.mark.parametrize("function", CALLS, ids=lambda function: function.__name__)
@@ -92,8 +92,26 @@ def test_a_missing_or_misnamed_target_is_named(function: Callable[..., Any]) -> 
     for name in ("response_model", "output_type"):
         with pytest.raises(TypeError, match=f"no argument '{name}'; the type is the third argument"):
             run_to_end(function, **{name: bool})
-    with pytest.raises(TypeError, match="there is no target; the order is model, prompt, target"):
+    call = rf"{function.__name__}\(model, prompt, target\)"
+    with pytest.raises(TypeError, match=rf"has no target; write {call}$"):
         run_to_end(function)
+    with pytest.raises(TypeError, match=r"\(\) has no argument 'taget'; write target=\.\.\.$"):
+        run_to_end(function, taget=bool)
+
+
+@pytest.mark.parametrize("function", [*ONE, *MANY, *CLASSIFY], ids=lambda function: function.__name__)
+def test_arguments_before_the_options_are_named(function: Callable[..., Any]) -> None:
+    first = ", ".join(list(inspect.signature(function).parameters)[:3])
+    with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) has no prompts?; write \w+\({first}\)$"):
+        finish(function(RandomModel(), target=bool))
+    with pytest.raises(TypeError, match=r"'messages'; the messages are the second argument, the prompt$"):
+        finish(function(RandomModel(), messages=[{"role": "user", "content": "x"}]))
+    with pytest.raises(TypeError, match=r"at most 3 arguments by position; each option has a name, such as "):
+        finish(function(RandomModel(), *CALLS[function], 60))
+
+
+def finish(given: Any) -> Any:
+    return asyncio.run(given) if inspect.iscoroutine(given) else given
 
 
 def run_to_end(function: Callable[..., Any], **options: Any) -> None:

@@ -145,6 +145,7 @@ def test_lines_of_a_file_have_their_own_random_numbers(file: Path, monkeypatch: 
 def test_files_that_do_not_fit_together(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options, message in (
         (["--output", "out.jsonl"], "--output requires --input"),
+        (["Ana", "--batch-size", "2"], "--batch-size requires --input"),
         (["--input", "-", "--output", "out.jsonl", "--resume"], "--resume requires files"),
         (["--input", "in.jsonl", "--resume"], "--resume requires files"),
         (["--input", "in.jsonl", "--file", "a.txt"], "not both"),
@@ -161,6 +162,19 @@ def test_files_that_do_not_fit_together(file: Path, capsys: pytest.CaptureFixtur
         main(["extract", "--type", f"{file}:Person", "--input", "none.jsonl", "--output", "out.jsonl"]) == 1
     )
     assert "reading or writing the files failed" in capsys.readouterr().err
+
+
+def test_errors_of_lines_have_the_remedies_of_the_command(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = file.parent / "in.jsonl"
+    source.write_text('"Ana is 34."\n')
+    command = ["extract", "--input", str(source), "--max-tokens", "3"]
+    assert main([*command, "--type", f"{file}:Person"]) == 1
+    assert "pass --max-tokens " in json.loads(capsys.readouterr().out)["error"]
+    assert main([*command, "--schema", '{"type": "string", "pattern": "[ab]{99999}c{99999}"}']) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert "simplify it" in error and "Limits(" not in error
 
 
 def test_raw_texts_become_json_strings(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from structkit.arguments.checks import check_count, check_int, check_number, check_type, read_path
-from structkit.arguments.names import check_names
+from structkit.arguments.names import check_names, names_arguments
 from structkit.generate.input.faithful import check_particles, read_particles
 from structkit.generate.input.options import CommonOptions, Options, StreamOptions
 from structkit.generate.input.prompt_format import Description, check_description
@@ -22,7 +22,9 @@ from structkit.limits import Limits
 from structkit.models.protocols import LogitsModel
 from structkit.schema.markers.json_style import Defaults, JsonStyle, NullFields, Order, Whitespace
 
-__all__ = ["BatchSettings", "CompileSettings", "Settings", "check_samples"]
+__all__ = ["BatchSettings", "CompileSettings", "Settings", "check_samples", "names_options"]
+
+F = TypeVar("F", bound=Callable[..., object])
 
 _DEFAULT_DRAFT_TOKENS = 24
 """Draft tokens with `prompt_lookup=True`."""
@@ -51,6 +53,7 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "results": "output_type",
         "schema": "output_type",
         "system_prompt": "instructions",
+        "target": "output_type",
         "toolsets": "tools",
         "validation_context": "context",
     }
@@ -59,6 +62,7 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
+        "*": "each option has a name, such as max_tokens=60",
         "checkpointer": "store result.messages, and write agent.run(..., messages=...)",
         "confidence": "structkit.generate returns it",
         "description": "write agent.as_tool(name, description)",
@@ -119,6 +123,21 @@ _AS_GIVEN = frozenset(
 
 _WITH_CONFIDENCE = frozenset({"generate", "agenerate", "stream", "astream"})
 """Functions whose `confidence` is true by default."""
+
+
+def names_options(options: type[CommonOptions]) -> Callable[[F], F]:
+    """Return a decorator with which a public function names the argument that a wrong one was meant for.
+
+    >>> @names_options(Options)
+    ... def extract(model, prompt, target, **options): ...
+    >>> extract("model", messages=[])
+    Traceback (most recent call last):
+    TypeError: extract() has no argument 'messages'; the messages are the second argument, the prompt
+    >>> extract("model", target=int)
+    Traceback (most recent call last):
+    TypeError: extract() has no prompt; write extract(model, prompt, target)
+    """
+    return lambda made: names_arguments(made, _HINTS, _OTHER_NAMES, options=options.__annotations__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

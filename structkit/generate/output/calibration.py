@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.generate.output.confidence import Confidence
-from structkit.generate.output.json_reader import format_path, read_values
+from structkit.generate.output.json_reader import ByPath, format_path, read_values
 from structkit.generate.output.result import Result
 
 __all__ = ["Calibration", "CalibrationCurve", "Judged", "calibration_error", "fit", "judge"]
@@ -133,7 +133,7 @@ class Calibration:
             else one
             for path, one in result.confidence.items()
         }
-        return replace(result, confidence=confidence)
+        return replace(result, confidence=ByPath(confidence))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibration to a file of JSON, of less than a kilobyte for each kind."""

@@ -10,9 +10,12 @@ import json
 import re
 from copy import copy
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from difflib import get_close_matches
+from typing import Literal, NoReturn, TypeAlias, TypeVar
 
-__all__ = ["MAX_DEPTH", "Field", "JsonReader", "Path", "format_path", "read_values"]
+__all__ = ["MAX_DEPTH", "ByPath", "Field", "JsonReader", "Path", "format_path", "read_values"]
+
+T = TypeVar("T")
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """Keys and indices from the root to a value; empty for the root."""
@@ -317,3 +320,19 @@ def format_path(path: Path) -> str:
         else:
             text += f"[{json.dumps(step, ensure_ascii=False)}]"
     return text or "$"
+
+
+class ByPath(dict[str, T]):
+    """What belongs to values, by path. The error of a path that no value has names the one that was probably meant.
+
+    >>> ByPath({"$": 1, "items[2].age": 2})["$.items[2].age"]
+    Traceback (most recent call last):
+    KeyError: "no value has the path '$.items[2].age'; write 'items[2].age'"
+    """
+
+    def __missing__(self, path: object) -> NoReturn:
+        written = format_path(path) if isinstance(path, tuple) else str(path)
+        close = get_close_matches(re.sub(r"^\$?[./]?", "", written), self, 1)
+        few = ", ".join(map(repr, list(self)[:8])) + (", ..." if len(self) > 8 else "")
+        remedy = f"write {close[0]!r}" if close else f"the paths are {few or 'none'}"
+        raise KeyError(f"no value has the path {path!r:.60}; {remedy}")

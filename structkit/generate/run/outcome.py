@@ -17,7 +17,7 @@ from structkit.generate.output.confidence import (
     find_in_source,
     warn_low_agreement,
 )
-from structkit.generate.output.json_reader import Field, format_path, read_values
+from structkit.generate.output.json_reader import ByPath, Field, format_path, read_values
 from structkit.generate.output.repaired import Repaired, find_repaired, log_repaired
 from structkit.generate.output.result import Result, Usage
 from structkit.generate.output.spans import find_spans
@@ -158,8 +158,8 @@ def _result(outcome: Outcome, usage: Usage) -> Result[object]:
         guarantee=_guarantee(decoded.trace),
         trace=_trace(outcome, text, events, usage),
         events=events,
-        spans={path: span for path, span in spans.items() if path not in abstained},
-        confidence=confidence,
+        spans=ByPath({path: span for path, span in spans.items() if path not in abstained}),
+        confidence=ByPath(confidence),
     )
     if decoded.trace is None and not isinstance(outcome.request.model, RandomLogits):
         warn_low_agreement(result.pressure, target.name)

@@ -54,6 +54,9 @@ _HOSTED_NAMES: Mapping[str, str] = MappingProxyType(
 )
 """The beginnings of names that no model on the Hub has."""
 
+_PREFIXES = re.compile(r"\A((openai|anthropic|azure|gemini|google|models|openrouter)/)+", re.IGNORECASE)
+"""What other libraries and hosts write before the name of a hosted model."""
+
 _SERVERS: Mapping[str, _Server] = MappingProxyType(
     {
         "ollama": _Server(
@@ -240,7 +243,7 @@ def _split(name: str | Path) -> tuple[str, str] | None:
     # One letter before the colon is a drive of Windows.
     found = re.fullmatch(r"([A-Za-z\d][\w.-]+):(.*)", name) if isinstance(name, str) else None
     if found is None:
-        _check_hosted(name)
+        _check_elsewhere(name)
         return None
     provider = found[1].lower()
     if provider in _HOSTED or provider in _SERVERS:
@@ -258,11 +261,25 @@ def _split(name: str | Path) -> tuple[str, str] | None:
     raise ModelError(f"the provider {found[1]!r} is unknown; {meant}", place=found[0])
 
 
-def _check_hosted(name: str | Path) -> None:
-    """Raise `ModelError` for the name of a hosted model without its provider, which the Hub would be asked for."""
+def _check_elsewhere(name: str | Path) -> None:
+    """Raise `ModelError` for a model that the Hub would be asked for, and only a host or a server has.
+
+    >>> _check_elsewhere("openai/gpt-oss-20b")
+    >>> _check_elsewhere("openai/gpt-4o")
+    Traceback (most recent call last):
+    structkit.errors.ModelError: at `openai/gpt-4o`:
+      openai/gpt-4o is the name of a hosted model
+      write openai:gpt-4o
+    """
+    if not isinstance(name, str) or Path(name).exists():
+        return
+    bare = _PREFIXES.sub("", name)
     for provider, names in _HOSTED_NAMES.items():
-        if isinstance(name, str) and re.match(names, name) and not Path(name).exists():
-            raise ModelError(f"{name} is the name of a hosted model; write {provider}:{name}", place=name)
+        if re.match(names, bare):
+            raise ModelError(f"{name} is the name of a hosted model; write {provider}:{bare}", place=name)
+    provider, separator, model = name.partition("/")
+    if separator and provider.lower() in ("ollama", "lmstudio"):
+        raise ModelError(f"{name} is the name of a model of a server; write {provider}:{model}", place=name)
 
 
 def _connect(provider: str, model: str) -> ServerModel:

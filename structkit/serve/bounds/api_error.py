@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from structkit.error_notes import without_python
 from structkit.errors import (
     AgentError,
     BudgetTooSmall,
@@ -26,10 +26,6 @@ _TYPES = {
     408: "timeout_error",
     429: "rate_limit_error",
 }
-
-
-_PYTHON_ONLY = re.compile(r"(?:,? or pass|; with) (?:it to )?(?:Limits\(|JsonSchema\(|strict=)[^\n;]*")
-"""A remedy that only a program in Python has."""
 
 
 @dataclass(frozen=True)
@@ -134,4 +130,4 @@ def for_clients(message: str) -> str:
     >>> for_clients("too long; shorten it, or pass include_schema=False to omit it")
     'too long; shorten it, or send include_schema: false to omit it'
     """
-    return _PYTHON_ONLY.sub("", message).replace("pass include_schema=False", "send include_schema: false")
+    return without_python(message).replace("pass include_schema=False", "send include_schema: false")

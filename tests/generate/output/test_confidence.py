@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 from enum import Enum
 from typing import Literal
@@ -286,3 +287,22 @@ def test_random_models_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sk.generate(RandomModel(3), "x", list[bool], max_tokens=20).pressure > 0.5
+
+
+def test_a_path_that_no_value_has_names_the_near_one() -> None:
+    result = sk.generate(ScriptedModel(['{"age": 34, "b": [1]}']), "x", dict[str, int | list[int]])
+    for path, meant in (
+        ("$.age", "age"),
+        ("agee", "age"),
+        (("b", 0), "b[0]"),
+        ("/b", "b"),
+        ("$.b[0]", "b[0]"),
+    ):
+        with pytest.raises(KeyError, match=rf"no value has the path .*; write '{re.escape(meant)}'"):
+            result.confidence[path]  # type: ignore[index]
+    with pytest.raises(KeyError, match=r"'job'; the paths are '\$', 'age', 'b', 'b\[0\]'"):
+        result.confidence["job"]
+    with pytest.raises(KeyError, match=r"'age'; the paths are none"):
+        result.spans["age"]
+    assert "job" not in result.confidence
+    assert result.confidence.get("job") is None

@@ -221,6 +221,9 @@ def test_names_import_no_client() -> None:
         ("o4-mini", "openai:o4-mini"),
         ("claude-sonnet-5", "anthropic:claude-sonnet-5"),
         ("gemini-3.5-flash", "google:gemini-3.5-flash"),
+        ("openai/gpt-4o", "openai:gpt-4o"),
+        ("OpenRouter/anthropic/claude-sonnet-5", "anthropic:claude-sonnet-5"),
+        ("models/gemini-3.5-flash", "google:gemini-3.5-flash"),
     ],
 )
 def test_the_name_of_a_hosted_model_has_a_provider(name: str, meant: str) -> None:
@@ -228,8 +231,14 @@ def test_the_name_of_a_hosted_model_has_a_provider(name: str, meant: str) -> Non
         sk.load(name)
 
 
+def test_the_name_of_a_server_is_before_a_colon() -> None:
+    with pytest.raises(ModelError, match=r"qwen3 is the name of a model of a server\n  write ollama:qwen3$"):
+        sk.load("ollama/qwen3")
+
+
 @pytest.mark.parametrize(
-    "name", ["gpt2", "openai/gpt-oss-20b", "org/claude-like", "o3-org/model", "./gpt-4o"]
+    "name",
+    ["gpt2", "openai/gpt-oss-20b", "org/claude-like", "o3-org/model", "./gpt-4o", "google/gemma-3-1b-it"],
 )
 def test_other_names_are_those_of_the_hub(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRUCTKIT_DOWNLOADS", "0")
