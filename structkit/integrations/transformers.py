@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.arguments.names import names_arguments
-from structkit.errors import GenerationError, TokenRejected
+from structkit.errors import GenerationError, TokenRejected, VocabularyError
 from structkit.generate.output.json_reader import JsonReader
 from structkit.guide.guide import Cursor, Guide
 from structkit.lru_cache import LruCache
+from structkit.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["LogitsProcessor"]
+
+_log = logging.getLogger("structkit")
 
 _MAX_STATES = 4_096
 """Number of cached sequences; others are read again from their start."""
@@ -60,7 +65,8 @@ class LogitsProcessor:
     `model.generate`.
 
     Use this class where `model.generate` is required. structkit's own functions are faster, never truncate a value at
-    `max_new_tokens`, and return validated values. The prompt is unchanged: token healing does not apply.
+    `max_new_tokens`, and return validated values. The prompt is unchanged: token healing does not apply. The continuous
+    batching of transformers, `model.generate_batch`, ignores processors without an error; use `structkit.extract_many`.
 
     Args:
         guide: The target's guide over the model's vocabulary: `structkit.compile(target, vocabulary)`.
@@ -71,6 +77,7 @@ class LogitsProcessor:
     Raises:
         TokenRejected: From a call with `strict`, if the last token of a row was masked in the call before.
         GenerationError: From a call with `strict`, if another processor forbids every token that the mask allows.
+        VocabularyError: From the first call, if the model has fewer logits than the vocabulary of the guide has tokens.
 
     >>> import torch
     >>> import structkit as sk
@@ -109,6 +116,7 @@ class LogitsProcessor:
         Raises:
             TokenRejected: With `strict`, if the last token of a row was masked in the call before.
             GenerationError: With `strict`, if another processor forbids every token that the mask allows.
+            VocabularyError: The model has fewer logits than the vocabulary has tokens.
         """
         from structkit.generate.sample.select_torch import apply_masks
 
@@ -116,7 +124,7 @@ class LogitsProcessor:
         if self._strict:
             self._check(rows)
         if not self._continues(rows):
-            self._start(rows)
+            self._start(rows, scores.shape[-1])
         self._last = frozenset(rows)
         self._max_length = max(self._max_length, len(rows[0]) if rows else 0)
         masks = np.zeros((len(rows), self.guide.vocabulary.mask_words), np.uint32)
@@ -133,7 +141,8 @@ class LogitsProcessor:
             _check_choice(scores)
         return scores
 
-    def _start(self, rows: list[tuple[int, ...]]) -> None:
+    def _start(self, rows: list[tuple[int, ...]], width: int) -> None:
+        _check_vocabulary(self.guide.vocabulary, rows, width)
         self._prompts = set(rows)
         self._length = self._max_length = len(rows[0]) if rows else 0
         self._states.clear()
@@ -187,6 +196,27 @@ class LogitsProcessor:
             result = None
         self._states.put(token_ids, result)
         return result
+
+
+def _check_vocabulary(vocabulary: Vocabulary, rows: Sequence[Sequence[int]], width: int) -> None:
+    """Check what shows of a model that its vocabulary is that of the guide: the logits, and the ids of the prompt.
+
+    Raises:
+        VocabularyError: The model has fewer logits.
+    """
+    if any(vocabulary.tokens[width:]) or vocabulary.eos_token_ids[0] >= width:
+        raise VocabularyError(
+            f"the guide has a vocabulary of size {vocabulary.size}, and the model {width} logits; compile it with "
+            f"structkit.Vocabulary.from_tokenizer(tokenizer, size={width}), and the tokenizer of the model"
+        )
+    largest = max((max(row, default=0) for row in rows), default=0)
+    if largest >= vocabulary.size:
+        _log.warning(
+            "the prompt has the token %d, and the vocabulary of the guide only %d; if it is not that of the model, the "
+            "text is not of the target; compile the guide with structkit.Vocabulary.from_tokenizer(tokenizer)",
+            largest,
+            vocabulary.size,
+        )
 
 
 def _check_choice(scores: torch.Tensor) -> None:

@@ -144,6 +144,10 @@ def _hermes(name: str, **arguments: object) -> str:
     return f"<tool_call>\n{call(name, **arguments)}\n</tool_call>"
 
 
+def _pythonic(name: str, **arguments: object) -> str:
+    return f"{name}({', '.join(f'{key}={value}' for key, value in arguments.items())})"
+
+
 @pytest.mark.parametrize("output", [int, str])
 @pytest.mark.parametrize(
     ("style", "before", "written", "count"),
@@ -152,8 +156,10 @@ def _hermes(name: str, **arguments: object) -> str:
         ("hermes", "", _hermes, 1),
         ("hermes", "Let me see.\n", _hermes, 1),
         ("hermes", "", _hermes, 2),
+        ("pythonic", "", _pythonic, 1),
+        ("pythonic", "", _pythonic, 2),
     ],
-    ids=["json", "tags", "text", "two"],
+    ids=["json", "tags", "text", "two", "python", "two of python"],
 )
 def test_only_the_rejected_part_of_the_arguments_is_generated_again(
     style: Any, before: str, written: Callable[..., str], count: int, output: type
@@ -163,6 +169,8 @@ def test_only_the_rejected_part_of_the_arguments_is_generated_again(
         + "\n".join([*[written("totals", numbers=[2])] * (count - 1), written("totals", numbers=[4, last])])
         for last in (3, 8)
     )
+    if style == "pythonic":
+        wrong, right = (f"[{each}]".replace("\n", ", ") for each in (wrong, right))
     model = ScriptedModel([wrong, right, "12"], byte_vocabulary())
     run = sk.Agent(
         model,
@@ -175,6 +183,22 @@ def test_only_the_rejected_part_of_the_arguments_is_generated_again(
     assert [each.arguments["numbers"] for each in run.calls] == [*[[2]] * (count - 1), [4, 8]]
     assert run.usage.discarded_tokens == len(wrong) - wrong.index("3]")
     assert [each.start for each in run.trace.steps[0].rejected] == [wrong.index("3]")]
+
+
+def test_a_rejected_literal_of_python_is_generated_again() -> None:
+    seen: list[object] = []
+
+    def mixed(
+        a: list[bool | str | None], b: dict[str, list[bool | Annotated[int, AfterValidator(is_even)]]]
+    ) -> int:
+        seen.append(b)
+        return 1
+
+    wrong, right = (f'[mixed(a=[True, None, "é=)"], b={{"c": [False, {last}]}})]' for last in (3, 8))
+    model = ScriptedModel([wrong, right, "1"], byte_vocabulary())
+    run = sk.Agent(model, tools=[mixed], output_type=int, format="pythonic").run("x")
+    assert seen == [{"c": [False, 8]}]
+    assert run.usage.discarded_tokens == len(wrong) - wrong.index("3]")
 
 
 def test_arguments_that_validators_reject() -> None:

@@ -156,3 +156,15 @@ def test_a_row_that_another_processor_leads_out_of_the_language_is_an_error(demo
     )  # the mask is last, so what `force` wants is impossible, and the row goes on
     written = demo.model.generate(ids, logits_processor=[last], **options)
     assert written.shape[1] > width + 2
+
+
+def test_a_guide_of_another_vocabulary_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
+    processor = sk.LogitsProcessor(sk.compile(bool, byte_vocabulary()))
+    with pytest.raises(
+        sk.VocabularyError, match=r"of size 257, and the model 100 logits\n  compile it with structkit"
+    ):
+        processor(torch.tensor([[7]]), torch.zeros(1, 100))
+    processor(torch.tensor([[7]]), torch.zeros(1, 300))
+    assert caplog.text == ""
+    sk.LogitsProcessor(processor.guide)(torch.tensor([[7, 280]]), torch.zeros(1, 300))
+    assert "the prompt has the token 280, and the vocabulary of the guide only 257" in caplog.text

@@ -127,6 +127,11 @@ def test_a_server_accepts_its_own_names(host: str, status: int) -> None:
     assert response.status_code == status
 
 
+def test_the_list_of_models_may_end_with_a_slash(random: Served) -> None:
+    listed = [httpx2.get(f"{random.url}/v1/models{end}").json() for end in ("", "/")]
+    assert listed[0] == listed[1] and listed[0]["object"] == "list"
+
+
 def test_a_full_queue_is_refused_and_empties() -> None:
     release = threading.Event()
 

@@ -23,6 +23,7 @@ from structkit.messages import Answer, CallPart, Calls, Message, Output, User
 from structkit.models.protocols import Conversation
 from structkit.models.protocols import Message as Turn
 from structkit.regex.nodes import Rules
+from structkit.targets.base import JsonPart
 from structkit.targets.targets import RulesOptions, Target
 from structkit.vocabulary.control_tokens import control_text, display_text, to_bytes
 
@@ -152,6 +153,16 @@ class Format(ABC):
     def format_arguments(self, arguments: str) -> str:
         """Convert arguments from JSON to the notation of the format."""
         return arguments
+
+    def json_parts(self, arguments: str, text: bytes) -> Iterator[JsonPart]:
+        """Yield the parts of the text of arguments that are JSON, with their paths in the arguments.
+
+        Args:
+            arguments: The arguments as JSON.
+            text: The arguments in the notation of the format.
+        """
+        if text == to_bytes(arguments):
+            yield JsonPart((), 0, len(text))
 
     def rendered_calls(self, calls: Sequence[CallPart]) -> str:
         """Return the text of calls as the chat template renders it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from typing_extensions import Unpack
@@ -17,7 +17,9 @@ from structkit.lowering.containers.notation import PYTHON, is_keyword
 from structkit.lowering.lower import lower
 from structkit.regex.nodes import Rules
 from structkit.schema.markers.json_style import Whitespace
+from structkit.targets.base import JsonPart
 from structkit.targets.targets import RulesOptions, Target
+from structkit.vocabulary.control_tokens import to_bytes
 
 __all__ = ["PythonicFormat"]
 
@@ -77,6 +79,24 @@ class PythonicFormat(Format):
             return f"**{PYTHON.render(arguments)}"
         comma = ", " if self.whitespace == "spaced" else ","
         return comma.join(f"{name}={_literal(text)}" for name, text in _entries(arguments).items())
+
+    def json_parts(self, arguments: str, text: bytes) -> Iterator[JsonPart]:
+        """Yield each argument, whose literal `read_values` reads like JSON.
+
+        >>> text = b'a=[True], b="="'
+        >>> for path, start, end in PythonicFormat().json_parts('{"a": [true], "b": "="}', text):
+        ...     print(path, text[start:end])
+        ('a',) b'[True]'
+        ('b',) b'"="'
+        """
+        if text.startswith(b"**"):
+            yield JsonPart((), 2, len(text))
+            return
+        end = 0
+        for name, value in _entries(arguments).items():
+            start = text.index(b"=", end) + 1
+            end = start + len(to_bytes(PYTHON.render(value)))
+            yield JsonPart((name,), start, end)
 
     def describe(
         self,

@@ -186,14 +186,14 @@ class StepTarget(Target[object]):
         return (preamble, rest) if rest else ("", text)
 
     def json_parts(self, text: str) -> Sequence[JsonPart]:
-        """Return the arguments of the calls in a text, where the format writes them as JSON."""
+        """Return the arguments of the calls in a text, or their parts that the format writes as JSON."""
         _, rest = self._split(text)
         data, offset = to_bytes(rest), len(to_bytes(text)) - len(to_bytes(rest))
         written = self._calls(rest) or []
         return [
-            JsonPart(path, offset + each.start, offset + each.end)
+            JsonPart((*path, *part.path), offset + each.start + part.start, offset + each.start + part.end)
             for each, path in zip(written, self._paths(rest, written), strict=True)
-            if data[each.start : each.end] == to_bytes(each.arguments)
+            for part in self.format.json_parts(each.arguments, data[each.start : each.end])
         ]
 
     def _calls(self, text: str) -> list[WrittenCall] | None:

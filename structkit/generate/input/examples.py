@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.reader import Reader
+from structkit.error_notes import add_location
 from structkit.generate.input.settings import CompileSettings
 from structkit.rejected import Rejected
 from structkit.targets.targets import Target
@@ -95,7 +96,11 @@ def _answer(
     path: str,
     context: object,
 ) -> str:
-    text = write_value(value, target, compile_settings, accepts, source, context)
+    try:
+        text = write_value(value, target, compile_settings, accepts, source, context)
+    except Exception as error:  # validators and serializers are user code
+        add_location(error, path)
+        raise
     if isinstance(text, Rejected):
         steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in text.path)
         raise ValueError(

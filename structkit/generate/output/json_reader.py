@@ -1,6 +1,7 @@
 """Incremental JSON reader: the values of a text that is being generated, their paths and their bytes.
 
-The text must be a prefix of valid JSON (RFC 8259), which the guide ensures; nothing is validated. Spans, confidence,
+The text must be a prefix of valid JSON (RFC 8259), in which `true`, `false` and `null` may have their names in Python;
+the guide ensures it, and nothing is validated. Spans, confidence,
 repair, choices, field budgets and the nesting limit share one reader per sequence.
 """
 
@@ -25,7 +26,7 @@ Kind: TypeAlias = Literal["object", "array", "string", "number", "literal"]
 _WHITESPACE = frozenset(b" \t\n\r")
 _KINDS: dict[int, Kind] = {ord("{"): "object", ord("["): "array", ord('"'): "string"}
 _KINDS.update(dict.fromkeys(b"-0123456789", "number"))
-_KINDS.update(dict.fromkeys(b"tfn", "literal"))
+_KINDS.update(dict.fromkeys(b"tfnTFN", "literal"))
 
 _NO_ESCAPES = re.compile(rb'[^"\\]+')
 """Bytes inside a string that change no state; read in one step."""
@@ -242,7 +243,7 @@ class JsonReader:
                     self._end_value(position + 1, position + 1)
                 return
             if field.kind == "literal":
-                length = 5 if self.text[field.start - self._text_start] == ord("f") else 4
+                length = 5 if self.text[field.start - self._text_start] in b"fF" else 4
                 if position + 1 - field.start == length:
                     self._end_value(position + 1, position + 1)
                 return

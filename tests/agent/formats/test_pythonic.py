@@ -15,6 +15,7 @@ import structkit as sk
 from structkit.agent.formats.pythonic import PythonicFormat
 from structkit.agent.formats.step import ParsedCall, StepTarget
 from structkit.functions.python_arguments import PythonArgumentsReader
+from structkit.generate.output.json_reader import read_values
 from structkit.lowering.containers.notation import PYTHON
 from structkit.testing import ScriptedModel
 from tests.agent.run.noise import random_runs
@@ -207,3 +208,10 @@ def test_a_suspended_run_continues_in_every_style(name: Any, whitespace: Any) ->
         on_limit="answer",
     )
     assert sum(len(result.calls) for result in random_runs(agent, n=9)) > 3
+
+
+def test_a_dict_of_arguments_is_read_like_json() -> None:
+    text = b'**{"a b": [True, "x"], "class": None}'
+    (part,) = PythonicFormat().json_parts('{"a b": [true, "x"], "class": null}', text)
+    values = {each.path: text[2:][each.start : each.end] for each in read_values(text[part.start : part.end])}
+    assert values[("a b", 0)] == b"True" and values[("class",)] == b"None"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import traceback
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -22,6 +23,7 @@ from pydantic import (
     TypeAdapter,
     computed_field,
     field_serializer,
+    field_validator,
 )
 from pydantic.dataclasses import dataclass
 from pydantic_core import core_schema
@@ -34,7 +36,7 @@ from structkit.generate.input.prompt import build_prompt
 from structkit.generate.input.settings import CompileSettings
 from structkit.schema.markers.json_style import JsonStyle
 from structkit.targets.targets import read_target
-from structkit.testing import ScriptedModel
+from structkit.testing import RandomModel, ScriptedModel
 from tests.zoo import KINDS
 from tests.zoo.specimen import Specimen
 
@@ -464,3 +466,17 @@ def test_dates_that_pydantic_writes_as_numbers_are_texts() -> None:
         0
     ]
     assert example.answer == '{"day": "2020-01-01"}'
+
+
+def test_an_exception_of_a_validator_names_the_example() -> None:
+    class Person(BaseModel):
+        age: int
+
+        @field_validator("age")
+        @classmethod
+        def look_up(cls, age: int) -> int:
+            raise KeyError(age)
+
+    with pytest.raises(KeyError) as caught:
+        sk.extract(RandomModel(), "x", Person, examples=[("Ana is 34.", {"age": 34})])
+    assert "it was raised for examples[0]" in "".join(traceback.format_exception(caught.value))
