@@ -6,11 +6,25 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from structkit.arguments.names import missing_attribute
 
 __all__ = ["Call"]
 
 R_co = TypeVar("R_co", covariant=True)
+
+_OTHER_ATTRIBUTES = {
+    "args": ".arguments",
+    "execute": ".call()",
+    "function_name": ".name",
+    "input": ".arguments",
+    "invoke": ".call()",
+    "kwargs": ".arguments",
+    "run": ".call()",
+    "tool_name": ".name",
+}
+"""What other libraries call the attributes of a call, and what to write here."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,13 @@ class Call(Generic[R_co]):
         """Call the function and await its result if it is awaitable; a sync function blocks the event loop."""
         made = self.function(**self.arguments)
         return await cast("Awaitable[R_co]", made) if inspect.isawaitable(made) else cast("R_co", made)
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attribute that is meant."""
+            argument = {name: f".arguments[{name!r}]"} if name in vars(self).get("arguments", ()) else {}
+            raise missing_attribute(self, name, {**_OTHER_ATTRIBUTES, **argument})
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())

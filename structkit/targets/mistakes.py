@@ -76,6 +76,9 @@ def _remedy(target: object) -> str | None:
         return "write structkit.Grammar(...) with the source_grammar and the arguments of the Lark object"
     if isinstance(target, (bytes, int, float)):
         return "pass a type, a function, a JSON Schema as a dict, structkit.Regex(...) or structkit.Choice([...])"
+    function = getattr(target, "__dict__", {}).get("function")
+    if not isinstance(target, type) and isroutine(function):
+        return f"it is a {type(target).__name__} of a function; pass the function, {function.__name__}"
     if not isinstance(target, type) and hasattr(target, "vocabulary") and hasattr(target, "session"):
         return "it is a model, which is the first argument of extract and generate"
     return None

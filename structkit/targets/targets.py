@@ -128,7 +128,8 @@ def read_target(
     if isinstance(target, PythonCall):
         return PythonCallTarget.read(target, policy=policy, limits=limits, oracle=oracle)
     given: object = target
-    reject_value(given)
+    if not isinstance(given, Signature):
+        reject_value(given)
     if is_function(given):
         given = read_signature(given)
     if isinstance(given, Signature):

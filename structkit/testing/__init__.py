@@ -23,6 +23,7 @@ __all__ = ["RandomModel", "ScriptedModel", "byte_vocabulary", "small_vocabulary"
 def __getattr__(name: str) -> object:
     """Import a name on first use: pytest imports this package at startup, because of the plugin in it."""
     if name not in __all__:
-        raise AttributeError(f"module 'structkit.testing' has no attribute {name!r}")
+        remedy = f"; write structkit.{name}" if name in ("check", "sample") else ""
+        raise AttributeError(f"module 'structkit.testing' has no attribute {name!r}{remedy}")
     home = "structkit.testing.proof.strategy" if name == "strategy" else "structkit.models.scripted"
     return getattr(import_module(home), name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -330,3 +331,24 @@ def test_flags_of_a_pattern_have_a_remedy() -> None:
         TypeError, match=r"Regex\(\) has no argument 'flags'; write Regex\(re\.compile\(pattern, flags\)\)"
     ):
         cast("Any", sk.Regex)("a", flags=2)
+
+
+def test_a_call_and_a_tool_name_what_is_meant() -> None:
+    def weather(city: str) -> str:
+        return city
+
+    call: Any = sk.extract(ScriptedModel(['{"city": "Porto"}']), "x", weather)
+    for name, meant in (("args", ".arguments"), ("city", ".arguments['city']"), ("run", ".call()")):
+        with pytest.raises(
+            AttributeError, match=rf"Call has no attribute '{name}'; write {re.escape(meant)}$"
+        ):
+            getattr(call, name)
+    assert copy.deepcopy(call) == call and pickle.loads(pickle.dumps(sk.Call(len, "len", {}))).name == "len"
+    wrong: Any = sk.tool(weather)
+    with pytest.raises(sk.SchemaError, match=r"it is a Tool of a function; pass the function, weather$"):
+        sk.extract(ScriptedModel([]), "x", wrong)
+    with pytest.raises(TypeError, match=r"'tools'; write structkit\.Agent\(model, tools=\[\.\.\.\]\)"):
+        sk.extract(ScriptedModel([]), "x", str, tools=[weather])  # type: ignore[call-overload]
+    testing: Any = sk.testing
+    with pytest.raises(AttributeError, match=r"no attribute 'sample'; write structkit\.sample$"):
+        _ = testing.sample

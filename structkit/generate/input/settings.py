@@ -84,6 +84,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "prepare_tools": "write structkit.tool(f, available=...)",
         "step_callbacks": "iterate over agent.stream(...)",
         "stream": "call structkit.stream",
+        "tools": "write structkit.Agent(model, tools=[...]), or the function as the target",
         "tool_choice": "write structkit.tool(f, available=...)",
         "tool_retries": "write structkit.tool(f, tool_retries=...)",
         "tool_timeout": "write structkit.tool(f, timeout=...)",
