@@ -48,8 +48,8 @@ def check_names(
             continue
         meant = (other_names or {}).get(name, "")
         close = [meant] if meant in names else get_close_matches(name, names, 1, 0.8)
-        hint = f"write {close[0]}=..." if close else (hints or {}).get(meant or name, "")
-        remedy = hint or f"it takes {', '.join(names)}"
+        hint = "" if meant in names else (hints or {}).get(meant or name, "")
+        remedy = hint or (f"write {close[0]}=..." if close else f"it takes {', '.join(names)}")
         raise TypeError(f"{function}() has no argument {name!r}; {remedy}")
 
 

@@ -145,3 +145,23 @@ def test_a_value_that_the_budget_changed_is_logged(caplog: pytest.LogCaptureFixt
         assert not caplog.messages
         each(max_tokens=4)
         assert [message.partition(",")[0] for message in caplog.messages] == ["max_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("num_return_sequences", "structkit.generate takes it, as n=..."),
+        ("stop_sequences", "leave it out: the text ends where the target ends"),
+        ("system_prompt", "write system=..."),
+        ("guided_regex", "write structkit.Regex(...) as the type"),
+        ("format", "the type is the third argument, after model and prompt"),
+        ("mode", "leave it out: the mask enforces the type"),
+        ("min_tokens", "give the target a minimum length, such as Field(min_length=...)"),
+        ("max_completion_tokens", "write max_tokens=..."),
+        ("text", "write prompt=..."),
+    ],
+)
+def test_options_of_other_libraries_have_a_remedy(name: str, remedy: str) -> None:
+    wrong: Any = sk.extract
+    with pytest.raises(TypeError, match=rf"has no argument '{name}'; {re.escape(remedy)}$"):
+        wrong(RandomModel(), "x", bool, **{name: 3})
