@@ -218,6 +218,11 @@ class Empty(BaseModel):
             "correct it",
         ),
         (
+            Annotated[str, Field(pattern=r"^(?=.*\d)\w{8}$")],
+            "the pattern of str is not valid: look-around, including look-ahead and look-behind, is not supported",
+            "write re.compile(pattern)",
+        ),
+        (
             Annotated[Cat | Dog, Field(discriminator="type")],
             "Cat has no field 'type', which is the discriminator of Cat | Dog",
             "add type: Literal[...] to it, or name a field that all members have",

@@ -374,9 +374,9 @@ def describe_error(target: object, error: Exception, undefined: str | None = Non
         )
     constraint = re.match(r'Error building "[\w-]+" validator: (?:\w+: )?(.*)', message)
     if constraint is not None:
-        fault = re.match("regex parse error: .* error: (.*)", constraint[1])
-        if fault is not None:
-            return f"the pattern of {name} is not valid: {fault[1]}; correct it"
+        if (fault := re.match("regex parse error: .* error: (.*)", constraint[1])) is not None:
+            meant = "write re.compile(pattern)" if "not supported" in fault[1] else "correct it"
+            return f"the pattern of {name} is not valid: {fault[1]}; {meant}"
         if "exceeds size limit" in constraint[1]:
             return f"the pattern of {name} is too large for pydantic: {constraint[1]}; write smaller counts"
         if "error extracting str" in constraint[1]:
