@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from itertools import groupby
 from typing import Protocol
@@ -166,8 +167,14 @@ def option_text(option: object, whitespace: Whitespace, *, is_raw: bool, path: s
             f"an option contains a lone surrogate, which UTF-8 cannot encode; {SURROGATE_REMEDY}", place=path
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
+        is_member = isinstance(option, Enum)
+        remedy = (
+            "pass the Enum as the type"
+            if is_member
+            else "use strings, numbers, booleans, None, lists or dicts"
+        )
         raise SchemaError(
-            f"an option must be a JSON value: {error}; use strings, numbers, booleans, None, lists or dicts",
+            f"an option must be a JSON value: {error}; {remedy}",
             place=path,
         ) from error
     return text

@@ -7,13 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from typing_extensions import TypeForm
 
-from structkit.arguments.names import names_arguments
+from structkit.arguments.checks import check_type
+from structkit.arguments.names import hints_arguments
 from structkit.errors import GrammarError, SchemaError
 from structkit.grammar.read import GrammarSource, Syntax
 from structkit.grammar.syntax.holes import Hole
@@ -34,10 +36,25 @@ __all__ = ["Grammar", "Syntax"]
 T_co = TypeVar("T_co", covariant=True)
 
 _LIMITS = Limits()
+_OF_TREES = (
+    "ambiguity",
+    "cache",
+    "debug",
+    "keep_all_tokens",
+    "lexer_callbacks",
+    "propagate_positions",
+    "tree_class",
+)
+"""Arguments of `lark.Lark` that change no text."""
+
 _NO_HOLES: Mapping[str, Any] = MappingProxyType({})
 
 
-@names_arguments
+@hints_arguments(
+    dict.fromkeys(
+        _OF_TREES, "leave it out: it is not of the language, but of trees; parse the text with Lark"
+    )
+)
 @dataclass(frozen=True, init=False, repr=False)
 class Grammar(TextTarget[T_co]):
     r"""Text of a context-free language.
@@ -184,6 +201,14 @@ class Grammar(TextTarget[T_co]):
         _check_values(syntax, value, uses_lark=bool(value == "tree" or transformer or holes), postlex=postlex)
         if isinstance(transformer, type):
             raise TypeError(f"the transformer is a class; pass an object of it, {transformer.__name__}()")
+        if transformer is not None and not hasattr(transformer, "transform"):
+            raise TypeError(f"the transformer must be a lark.Transformer, not {transformer!r:.60}")
+        check_type("start", start, (str, type(None)), "the name of one rule, or None")
+        check_type("g_regex_flags", g_regex_flags, Integral, "flags of re, such as re.IGNORECASE")
+        check_type("holes", holes, Mapping, "a dict of rules and their types")
+        for rule in holes:
+            if not (str(rule).isidentifier() and str(rule).islower()):
+                raise ValueError(f"the name of a hole is that of a rule, in lower case, not {rule!r:.60}")
         path = _path(text)
         self._set(
             text=str(text) if path is None else _read(path),

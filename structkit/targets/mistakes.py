@@ -14,6 +14,8 @@ import typing_extensions
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.json_values import repr_of, shorten_repr
+from structkit.schema.markers.max_tokens import MaxTokens
+from structkit.schema.markers.quote import Quote
 from structkit.targets.specs import TextTarget
 
 __all__ = ["reject_value"]
@@ -65,6 +67,10 @@ def _remedy(target: object) -> str | None:
         return f"it is a module; write a class of it, such as {target.__name__}.Person"
     if isinstance(target, type) and issubclass(target, TextTarget):
         return f"it is a class; pass an object of it, structkit.{target.__name__}(...)"
+    marker = target if isinstance(target, type) else type(target)
+    if marker in (MaxTokens, Quote):
+        example = "Quote()" if marker is Quote else "MaxTokens(20)"
+        return f"it annotates a type; write Annotated[str, structkit.{example}]"
     if isinstance(target, str):
         return _remedy_of_text(target)
     if isinstance(target, (list, tuple, set, frozenset)):

@@ -167,6 +167,7 @@ class JsonSchema(TextTarget[object]):
             if not isinstance(schema, (dict, Mapping)):
                 remedy = "; write json.loads(...)" if isinstance(schema, str) else ""
                 remedy = f"; pass {schema.__name__} itself" if isinstance(schema, type) else remedy
+                remedy = "; write {} for any value" if schema is True else remedy
                 raise TypeError(f"JsonSchema requires schemas as dicts, not {type(schema).__name__}{remedy}")
         if self.additional not in ("open", "closed"):
             raise ValueError(f"additional must be 'open' or 'closed', not {self.additional!r}")

@@ -64,13 +64,22 @@ def test_a_bug_in_a_transformer_is_raised() -> None:
             "at `holes\\['start'\\]`:\n  invalid target 'Person'\n  pass the class Person",
         ),
         ({"transformer": Transformer}, "the transformer is a class; pass an object of it"),
+        ({"transformer": len}, "the transformer must be a lark.Transformer, not <built-in function len>"),
+        ({"holes": [int]}, "holes must be a dict of rules and their types, not "),
+        ({"holes": {"Person": int}}, "the name of a hole is that of a rule, in lower case, not 'Person'"),
+        ({"start": ["a", "b"]}, "start must be the name of one rule, or None"),
+        ({"g_regex_flags": "i"}, "g_regex_flags must be flags of re, such as re.IGNORECASE, not 'i'"),
+        (
+            {"keep_all_tokens": True},
+            "'keep_all_tokens'; leave it out: it is not of the language",
+        ),
         ({"text": Lark('start: "a"')}, "not Lark; pass its source_grammar"),
         ({"text": b"start: A"}, "not bytes; pass the text or a Path"),
     ],
     ids=str,
 )
 def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises((sk.SchemaError, TypeError), match=message):
+    with pytest.raises((sk.SchemaError, TypeError, ValueError), match=message):
         sk.Grammar(**{"text": "%ignore / /", **arguments})
 
 

@@ -232,6 +232,8 @@ class Empty(BaseModel):
             "pydantic does not know the JSON of a plain validator",
             "__get_pydantic_json_schema__",
         ),
+        (sk.Quote(), "invalid target Quote(", "write Annotated[str, structkit.Quote()]"),
+        (sk.MaxTokens, "invalid target <class", "write Annotated[str, structkit.MaxTokens(20)]"),
         (Marked, "Marked has the class Quote as an annotation", "write Annotated[str, structkit.Quote()]"),
     ],
 )
@@ -241,6 +243,13 @@ def test_what_is_no_target(target: Any, cause: str, remedy: str) -> None:
     assert raised.value.cause.startswith(cause)
     assert raised.value.remedy is not None
     assert remedy in raised.value.remedy
+
+
+def test_the_class_of_an_enum_is_a_type_and_no_list_of_options() -> None:
+    with pytest.raises(sk.SchemaError, match=r"pass the Enum as the type$"):
+        sk.Choice(enum.Enum("Colour", "RED GREEN"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"not bool; write \{\} for any value$"):
+        sk.JsonSchema(True)  # type: ignore[arg-type]
 
 
 def test_several_arguments_are_no_list_of_options() -> None:
@@ -326,6 +335,11 @@ def test_text_that_is_no_grammar_has_a_remedy() -> None:
     with pytest.raises(sk.GrammarError, match="Unexpected input") as raised:
         sk.Grammar('start: "a')
     assert raised.value.remedy is not None and "close a quotation mark" in raised.value.remedy
+    with pytest.raises(sk.GrammarError, match=r"a pattern alone as structkit\.Regex"):
+        sk.Grammar("[a-z]+")
+    with pytest.raises(sk.GrammarError, match="needs itself") as raised:
+        sk.Grammar('start: start "a"')
+    assert raised.value.remedy == "add one that does not"
 
 
 def test_a_grammar_of_another_syntax_and_a_missing_file_have_a_remedy(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ class Definitions:
         rules = {name: tuple(dict.fromkeys(found)) for name, found in productions.all().items()}
         cfg = Cfg(start, rules, named_tokens=frozenset(self.tokens))
         if start not in cfg.productive:
-            message = f"no text ends the rule `{start}`: each of its alternatives needs itself, or is empty"
+            message = f"no text ends the rule `{start}`: each of its alternatives needs itself, or is empty; add one"
             self.source.fail(message, self.places[start])
         if any(count > _MAX_NULLABLE_COUNT and name in cfg.nullable for name, count in productions.counted):
             raise LimitExceeded(

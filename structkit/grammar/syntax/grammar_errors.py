@@ -82,7 +82,8 @@ class GrammarErrors:
         """Return the error of a first rule that no text ends, or that does not exist."""
         if is_defined:
             return self.at_name(
-                f"no text ends the rule `{start}`: each of its alternatives needs itself", start
+                f"no text ends the rule `{start}`: each of its alternatives needs itself; add one that does not",
+                start,
             )
         rules = [name for name in self._names() if not name.isupper()]
         remedy = f"pass start={rules[0]!r}, or write {start}: {rules[0]}" if rules else f"write {start}: ..."
@@ -148,6 +149,8 @@ class GrammarErrors:
             column -= len(first)
         elif found := re.match(r"Unexpected token Token\('\w+', (['\"])(.*)\1\)$", message):
             message = f"Unexpected `{found[2]}`; remove it, or complete what stands before it"
+        elif message == "Expecting rule or terminal definition":
+            message = f"{message}; write a rule as `start: ...`, and a pattern alone as structkit.Regex"
         elif message == "Unexpected input":
             remedies = (remedy for at, after, remedy in _NOTATIONS if at.search(before) and after.match(rest))
             message = f"{message}; {next(remedies)}"
