@@ -1,10 +1,14 @@
-"""Values that threads share: a copy is the value itself, and the error of pickling has a remedy."""
+"""Values that threads share: a copy is the value itself, and errors of pickling and attributes have a remedy."""
 
 from __future__ import annotations
 
-from typing import ClassVar, NoReturn
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from typing_extensions import Self
+
+from structkit.arguments.names import missing_attribute
 
 __all__ = ["Shared"]
 
@@ -19,6 +23,14 @@ class Shared:
     """
 
     pickle_remedy: ClassVar[str] = "make it in the other process"
+    other_attributes: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What other libraries call an attribute, and what to write here."""
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attribute that is meant."""
+            raise missing_attribute(self, name, self.other_attributes)
 
     def __copy__(self) -> Self:
         return self

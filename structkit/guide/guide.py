@@ -19,6 +19,7 @@ from structkit.automaton.runtime.configurations import Outdated
 from structkit.error_notes import add_location
 from structkit.errors import LimitExceeded, StructkitError, TokenRejected, VocabularyError
 from structkit.export.residual import Residual, residual
+from structkit.guide.other_names import OF_CURSORS, OF_GUIDES
 from structkit.guide.parser import Parser
 from structkit.guide.picture import automaton_graph
 from structkit.guide.state import State
@@ -58,6 +59,7 @@ class Guide(Shared):
         eos_mask: uint32[words], the end tokens.
     """
 
+    other_attributes = OF_GUIDES
     pickle_remedy = "call structkit.compile in the other process, where the disk cache has the guide"
 
     def __init__(
@@ -262,6 +264,7 @@ class Cursor(Shared):
     b'rue'
     """
 
+    other_attributes = OF_CURSORS
     pickle_remedy = "pass its tokens to the other process, and advance a cursor there"
 
     def __init__(self, guide: Guide) -> None:

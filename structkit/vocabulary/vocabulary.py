@@ -68,10 +68,15 @@ class Vocabulary:
         Raises:
             VocabularyError: No token is text, `eos_token_ids` is empty, or a token or id has the wrong type or value.
         """
-        if not isinstance(tokens, Iterable):
-            raise VocabularyError(
-                f"tokens is a list of bytes, not {type(tokens).__name__}; write, for example, [b'a', b'b']"
+        given: object = tokens
+        is_dict = isinstance(given, Mapping)
+        if not isinstance(given, Iterable) or isinstance(given, (set, frozenset)) or is_dict:
+            remedy = (
+                "list its tokens by id, as in sorted(vocab, key=vocab.get)"
+                if is_dict
+                else "write [b'a', b'b']"
             )
+            raise VocabularyError(f"tokens is a list of bytes, not {type(given).__name__}; {remedy}")
         listed = [b"" if token is None else token for token in tokens]
         ends = sorted({_token_id(end) for end in _ends(eos_token_ids)})
         _check(listed, ends)

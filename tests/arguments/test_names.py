@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 import structkit as sk
 from structkit.arguments.names import names_arguments
-from structkit.testing import RandomModel, ScriptedModel, strategy
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, strategy
 
 CALLS: dict[str, Callable[..., object]] = {
     "Agent": lambda **options: sk.Agent(RandomModel(), **options),
@@ -352,3 +352,21 @@ def test_a_call_and_a_tool_name_what_is_meant() -> None:
     testing: Any = sk.testing
     with pytest.raises(AttributeError, match=r"no attribute 'sample'; write structkit\.sample$"):
         _ = testing.sample
+
+
+def test_guides_and_cursors_name_what_other_libraries_call_otherwise() -> None:
+    guide: Any = sk.compile(bool, byte_vocabulary())
+    cursor = guide.cursor()
+    for owner, name, meant in (
+        (guide, "advance", ".cursor().advance(token_id)"),
+        (guide, "initial_state", ".cursor()"),
+        (cursor, "accept_token", ".advance(token_id)"),
+        (cursor, "fill_next_token_bitmask", ".fill_mask(out)"),
+        (cursor, "copy", ".fork()"),
+    ):
+        kind = type(owner).__name__
+        with pytest.raises(
+            AttributeError, match=rf"{kind} has no attribute '{name}'; write {re.escape(meant)}$"
+        ):
+            getattr(owner, name)
+    assert not hasattr(cursor, "size")

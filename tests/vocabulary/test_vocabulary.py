@@ -34,6 +34,12 @@ def test_ids_are_positions_and_end_tokens_are_not_text() -> None:
         ([b"a"], 1, r"eos_token_ids is a set of ids, not 1\n  write \{1\}"),
         ([b"a"], None, r"eos_token_ids is a set of ids, not None\n  write \{0\}"),
         (None, [0], "tokens is a list of bytes, not NoneType"),
+        (
+            {b"a": 1, b"b": 0},
+            [2],
+            "tokens is a list of bytes, not dict\n  list its tokens by id, as in sorted",
+        ),
+        ({b"a", b"b"}, [2], "tokens is a list of bytes, not set"),
         ([b"a"], [2**30], "invalid token id 1073741824"),
         ([b"a"], [1.0], r"invalid token id 1\.0"),
         ([b"a", "b"], [2], r"at `tokens\[1\]`:\n  the token 'b' is not bytes"),

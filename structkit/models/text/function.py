@@ -69,6 +69,7 @@ def from_function(
     >>> sk.extract(model, "Ana is 34.", dict[str, str | int])
     {'name': 'Ana', 'age': 34}
     """
+    check_type("name", name, (str, type(None)), "a string")
     if not callable(function):
         raise TypeError(
             f"from_function takes a function of a text, not {function!r:.60}; write def complete(text: str) -> str"
@@ -189,7 +190,8 @@ class FunctionModel:
     def _texts(self, reply: object) -> Iterator[str]:
         if isinstance(reply, str):
             return iter((self._text(reply, "returned"),))
-        if isinstance(reply, (bytes, bytearray, Mapping)) or not isinstance(reply, Iterable):
+        is_value = isinstance(reply, (bytes, bytearray, Mapping)) or hasattr(reply, "model_dump_json")
+        if is_value or not isinstance(reply, Iterable):
             self._text(reply, "returned")
         return self._iterate(cast("Iterable[object]", reply))
 
@@ -216,7 +218,9 @@ class FunctionModel:
         elif isinstance(piece, (bytes, bytearray)):
             found, remedy = "bytes", "decode them, as in reply.decode()"
         else:
-            found, remedy = f"a value of the type {type(piece).__name__}", "return its text"
+            is_model = hasattr(piece, "model_dump_json")
+            remedy = "return its JSON, as in reply.model_dump_json()" if is_model else "return its text"
+            found = f"a value of the type {type(piece).__name__}"
         raise ModelError(
             f"the function {verb} {found} and must return a string, or an iterator of strings; {remedy}",
             place=self.name,

@@ -380,3 +380,14 @@ def test_an_exit_is_raised_in_the_thread_of_the_caller(function: Callable[[str],
         return "[1]"
 
     assert sk.extract(sk.from_function(whole), "one", list[int]) == [1]
+
+
+def test_a_model_of_pydantic_is_no_reply() -> None:
+    class Person(BaseModel):
+        name: str
+
+    wrong: Any = lambda text: Person(name="Ana")  # noqa: E731
+    with pytest.raises(
+        sk.ModelError, match=r"a value of the type Person .*\n  return its JSON, as in reply\.model_d"
+    ):
+        sk.extract(sk.from_function(wrong), "x", Person)
