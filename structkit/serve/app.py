@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -28,6 +29,7 @@ from structkit.serve.read.responses import read_response
 from structkit.serve.transport import (
     HEADERS,
     EventStream,
+    WithoutSlash,
     cancel_all,
     check_access,
     error_response,
@@ -81,7 +83,11 @@ def create_app(model: LogitsModel, config: ServerConfig | None = None) -> Starle
     ]
     if server.has_playground:
         routes += [Route("/", _page, methods=["GET"]), server.route("/playground", server.play, "POST")]
-    return Starlette(routes=routes, exception_handlers={HTTPException: _http_error})
+    return Starlette(
+        routes=routes,
+        exception_handlers={HTTPException: _http_error},
+        middleware=[Middleware(WithoutSlash)],
+    )
 
 
 class _Server:

@@ -19,11 +19,12 @@ from structkit.serve.read.fields import Fields, read_json
 from structkit.serve.write.events import dumped
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 __all__ = [
     "HEADERS",
     "EventStream",
+    "WithoutSlash",
     "cancel_all",
     "check_access",
     "error_response",
@@ -114,6 +115,24 @@ async def _received(request: Request, maximum: int) -> bytes:
                 headers={"Connection": "close"},
             )
     return bytes(body)
+
+
+class WithoutSlash:
+    """An application for which slashes at the end of a path are removed.
+
+    Starlette would redirect the request to the address in the header `Host`, which can be that of a proxy, and many
+    clients do not send a body there again.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        path = scope.get("path", "").rstrip("/")
+        if len(path) > len(scope.get("root_path", "")):
+            scope = {**scope, "path": path}
+        await self._app(scope, receive, send)
 
 
 class EventStream(Response):

@@ -111,7 +111,7 @@ TEXT = {"type": "function", "function": {"name": "bad", "parameters": {"type": "
         ),
         ("add_generation_prompt", "must be true here; leave it out, or", {"add_generation_prompt": False}),
         ("chat_template_kwargs", "without thinking", {"chat_template_kwargs": {"enable_thinking": True}}),
-        ("prompt_logprobs", "only the tokens of the answer", {"prompt_logprobs": 1}),
+        ("prompt_logprobs", "to /v1/completions with echo: true", {"prompt_logprobs": 1}),
         ("priority", "must be an integer", {"priority": "high"}),
         ("prediction", "must be an object", {"prediction": "a"}),
         ("web_search_options", "searches nothing", {"web_search_options": {}}),

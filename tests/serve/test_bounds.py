@@ -12,8 +12,12 @@ from contextlib import ExitStack
 
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 from structkit.generate.schedule.scheduler import SCHEDULERS
+from structkit.serve import ServerConfig, create_app
 from structkit.testing import RandomModel, ScriptedModel
 from tests.serve.running import ANA, PERSON, Served, eventually, serving
 
@@ -315,3 +319,14 @@ def test_a_server_that_stops_cancels_answers_that_take_longer() -> None:
         eventually(lambda: SCHEDULERS.of(model).active_rows > 0)
         served.server.should_exit = True
         eventually(lambda: SCHEDULERS.of(model).is_idle)
+
+
+def test_slashes_at_the_end_of_a_path_are_ignored(random: Served) -> None:
+    for path in ("/v1/models", "/v1/models/demo", "/health"):
+        assert httpx2.get(f"{random.url}{path}/").json() == httpx2.get(f"{random.url}{path}").json()
+    assert post(random, LONG | {"max_tokens": 5}, f"{CHAT}//").status_code == 400
+    assert "takes POST" in error_of(httpx2.get(f"{random.url}{CHAT}/"))["message"]
+    app = Starlette(routes=[Mount("/llm", create_app(random.model, ServerConfig(name="demo")))])
+    with TestClient(app) as client:
+        paths = ("/llm/v1/models/", "/llm/v1/models/demo/", "/llm/", "/llm/health/")
+        assert [client.get(path, follow_redirects=False).status_code for path in paths] == [200] * 4

@@ -257,8 +257,6 @@ def test_echo_puts_the_prompt_before_the_text(real: Served, stream: bool) -> Non
             texts[choice.index] = texts.get(choice.index, "") + choice.text
         plain = client.completions.create(prompt=prompt, **fields)
         assert texts == {choice.index: f"Ana is é{choice.text}" for choice in plain.choices}
-    with pytest.raises(openai.BadRequestError, match="echo is not supported with logprobs"):
-        client.completions.create(prompt="a", echo=True, logprobs=1, **fields)
     with pytest.raises(openai.BadRequestError, match="echo is not supported; put the prompt before"):
         answers(real, extra_body={"echo": True})
 
@@ -294,22 +292,3 @@ def test_fields_of_other_servers_are_accepted_where_nothing_changes(random: Serv
     assert response.output_text == "a"
     with pytest.raises(openai.BadRequestError, match="best_of must equal n; write n, and choose"):
         client.completions.create(model="demo", prompt="x", best_of=2)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("tools", [[], [WEATHER]])
-def test_a_stop_sequence_can_be_shown(stream: bool, tools: list[object]) -> None:
-    with serving(["one END"]) as served:
-        answer = client_of(served).chat.completions.create(
-            model="demo",
-            messages=ANA,
-            stop=["END"],
-            stream=stream,
-            extra_body={"include_stop_str_in_output": True, "tools": tools},
-        )
-        texts = (
-            [each.choices[0].delta.content or "" for each in answer]
-            if stream
-            else [answer.choices[0].message.content]
-        )
-    assert "".join(texts) == "one END"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 from typing import Any
 
 import pytest
 
-from structkit.testing import ScriptedModel
+from structkit.models.single_row import log_probability
 from tests.serve.running import ANA, PERSON, SCHEMA, Served, client_of, serving, tool
 
 openai = pytest.importorskip("openai")
@@ -79,15 +79,6 @@ def test_a_delta_of_a_response_has_them(real: Served) -> None:
     assert len(content.logprobs) == sum(len(delta.logprobs) for delta in deltas)
 
 
-def test_the_tokens_of_a_stop_sequence_are_no_content() -> None:
-    for stream in (False, True):
-        with serving(["one END"]) as served:
-            answer = client_of(served).chat.completions.create(**ASK, stop="END", stream=stream)
-            choices = [each.choices[0] for each in answer] if stream else [answer.choices[0]]
-            tokens = [each for choice in choices if choice.logprobs for each in choice.logprobs.content]
-        assert bytes_of(tokens) == b"one "
-
-
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("reply", "content", "is_called"),
@@ -121,31 +112,53 @@ def test_log_probabilities_beside_tools_are_those_without(real: Served) -> None:
     assert all(each.logprob == pytest.approx(each.top_logprobs[0].logprob, abs=1e-4) for each in sampled)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_stop_sequence_ends_the_text_beside_tools(stream: bool) -> None:
-    ask = {"model": "demo", "messages": ANA, "tools": [WEATHER], "stop": ["END", "no one"]}
-    for reply, shown in [("one END", "one "), ("one EN", "one EN"), ("it is no", "it is no")]:
-        with serving([reply]) as served:
-            answer = client_of(served).chat.completions.create(**ask, stream=stream)
-            choices = [each.choices[0] for each in answer] if stream else [answer.choices[0]]
-        texts = [choice.delta.content if stream else choice.message.content for choice in choices]
-        assert "".join(text or "" for text in texts) == shown
-        assert choices[-1].finish_reason == "stop"
+class OneSession:
+    """A model without batches, which gives the logits of one token at a time."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("batch", "is_random"):
+            raise AttributeError(name)
+        return getattr(self._model, name)
 
 
-def test_calls_are_never_cut_by_a_stop_sequence() -> None:
-    for choice, reply in [("auto", CALL), ("required", '{"city": "Porto"}')]:
-        with ScriptedModel([reply]) as model, serving(model) as served:
-            completion = client_of(served).chat.completions.create(
-                model="demo", messages=ANA, tools=[WEATHER], tool_choice=choice, stop="Porto"
-            )
-        [call] = completion.choices[0].message.tool_calls
-        assert json.loads(call.function.arguments) == {"city": "Porto"}
+@pytest.mark.parametrize("has_batches", [True, False])
+def test_a_prompt_that_is_shown_has_those_of_the_model(demo: Any, has_batches: bool) -> None:
+    ids = demo.encode_text("Ana Souza, 34, works as a nürse in Porto €. " * 4)
+    session, expected = demo.session(), []
+    for token, following in itertools.pairwise(ids):
+        row = session.logits([token])[: demo.vocabulary.size].copy()
+        expected.append((log_probability(row, following), log_probability(row, int(row.argmax()))))
+    ask: dict[str, Any] = {"model": "demo", "prompt": ids, "echo": True, "logprobs": 2}
+    with serving(demo if has_batches else OneSession(demo)) as served:
+        for tokens in (0, 3):
+            made = client_of(served).completions.create(**ask, max_tokens=tokens)
+            [choice], found = made.choices, made.choices[0].logprobs
+            assert made.usage.completion_tokens == len(found.tokens) - len(ids) <= tokens
+            assert found.text_offset[0] == 0 and found.text_offset[-1] < len(choice.text)
+            assert found.token_logprobs[0] is None and found.top_logprobs[0] is None
+            scores = found.token_logprobs[1 : len(ids)]
+            best = [max(top.values()) for top in found.top_logprobs[1 : len(ids)]]
+            assert scores == pytest.approx([each for each, _ in expected], abs=1e-3)
+            assert best == pytest.approx([each for _, each in expected], abs=1e-3)
+        streamed = client_of(served).completions.create(**ask, max_tokens=3, stream=True)
+        parts = [part.choices[0].logprobs for part in streamed]
+    assert parts[0].tokens == found.tokens[: len(ids)]
+    assert [offset for part in parts if part for offset in part.text_offset] == found.text_offset
 
 
-def test_a_stop_sequence_would_cut_a_value(random: Served) -> None:
-    with pytest.raises(openai.BadRequestError, match="would cut the answer") as raised:
-        client_of(random).chat.completions.create(
-            model="demo", messages=ANA, response_format=PERSON, tools=[WEATHER], stop="}"
-        )
-    assert raised.value.param == "stop"
+def test_a_prompt_alone_has_no_answer(random: Served) -> None:
+    ask: dict[str, Any] = {"model": "demo", "max_tokens": 0}
+    client = client_of(random)
+    for prompt, echo in (("x", False), ("x", True), ("Ana is é", True)):
+        [choice] = client.completions.create(**ask, prompt=prompt, echo=echo).choices
+        assert (choice.text, choice.finish_reason) == (prompt if echo else "", "length")
+    [choice] = client.completions.create(**ask, prompt="x", echo=True, logprobs=1).choices
+    assert (choice.logprobs.tokens, choice.logprobs.token_logprobs) == (["x"], [None])
+    regex = {"structured_outputs": {"regex": "日"}}
+    with pytest.raises(openai.BadRequestError, match="only 0 are allowed; send max_tokens"):
+        client.completions.create(**ask, prompt="x", extra_body=regex)
+    with pytest.raises(openai.BadRequestError, match="max_tokens must be"):
+        client.chat.completions.create(**ask, messages=ANA)

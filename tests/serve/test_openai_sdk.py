@@ -158,25 +158,6 @@ def test_log_probabilities_are_those_among_the_allowed_tokens(random: Served) ->
     assert len(text.choices[0].logprobs.top_logprobs) == len(text.choices[0].logprobs.tokens)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    ("stop", "text", "shown"),
-    [
-        (["END"], "one END", "one "),
-        (["x", "yz"], "a y yz", "a y "),
-        (["END"], "one EN", "one EN"),
-        ([*(letter * 64 for letter in "abcdefghijklmno"), "日é\n."], "one 日é\n.", "one "),
-    ],
-)
-def test_free_text_ends_before_a_stop_sequence(stop: list[str], text: str, shown: str, stream: bool) -> None:
-    with serving([text]) as served:
-        answer = client_of(served).completions.create(
-            model="demo", prompt="Hi", stop=stop, max_tokens=30, stream=stream
-        )
-        texts = [each.choices[0].text for each in answer] if stream else [answer.choices[0].text]
-    assert "".join(texts) == shown
-
-
 def test_a_prompt_can_be_tokens(random: Served) -> None:
     ids, client = random.model.encode_text("Hello, Ana"), client_of(random)
     completion = client.completions.create(model="demo", prompt=[ids, ids[:2]], max_tokens=5)

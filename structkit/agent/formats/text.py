@@ -43,13 +43,11 @@ class TextOutput(Target[object]):
         json: The target of the JSON outputs; `None` if there are none.
         excluded_starts: First characters that text does not have.
         excluded_marker: A string that text does not contain; empty if there is none.
-        stops: Strings, after the first of which a text ends; no calls follow it.
     """
 
     json: Target[object] | None = None
     excluded_starts: str = ""
     excluded_marker: str = ""
-    stops: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -81,13 +79,7 @@ class TextOutput(Target[object]):
             **style: See `Target.rules`.
         """
         text = self._text()
-        ended: list[Node] = []
-        if self.stops:
-            rest, stop = Repeat(_CHARACTERS), choice([LiteralText(each) for each in self.stops])
-            found = Intersection(text, seq(rest, stop))
-            ended = [Intersection(found, seq(rest, stop, _CHARACTERS, rest), negate=True)]
-            text = Intersection(text, seq(rest, stop, rest), negate=True)
-        texts = choice([text if calls is None else seq(text, choice([EMPTY, calls])), *ended])
+        texts = text if calls is None else seq(text, choice([EMPTY, calls]))
         if self.json is None:
             return merger.rules(texts)
         return merger.rules(choice([texts, merger.add("result", self.json.rules(**style))]))

@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.generate.sample.select import on_cpu
 from structkit.generate.schedule.locks import MODEL_LOCKS
-from structkit.models.protocols import Batch, Logits, LogitsModel, SupportsTransfer
+from structkit.models.protocols import Batch, LogitsModel, SupportsTransfer
 from structkit.models.single_row import SingleRowBatch, call_model, checked_logits, new_batch
 
 __all__ = ["ParticleRows"]
@@ -40,7 +41,7 @@ class ParticleRows:
         """Read the prompt; return float32[1, width], the logits of the next token."""
         batch = self._sessions[0] if self._transfer is None else self._batch
         with self._lock:
-            return _on_cpu(checked_logits(partial(batch.add, self._sequences), 1))
+            return on_cpu(checked_logits(partial(batch.add, self._sequences), 1))
 
     def step(self, parents: Sequence[int], token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Continue sequences by one token each; those that nothing continues are dropped.
@@ -77,7 +78,7 @@ class ParticleRows:
         for fork in forks:
             call_model(partial(transfer.merge, fork))
         fed = [[token_ids[number]] for number in order]
-        logits = _on_cpu(checked_logits(partial(batch.feed, fed), len(order)))
+        logits = on_cpu(checked_logits(partial(batch.feed, fed), len(order)))
         return logits[np.argsort(order)]
 
     def _step_sessions(
@@ -91,15 +92,7 @@ class ParticleRows:
             else:
                 session = self._sessions[parent]
                 read = partial(session.feed, [token_ids[-1:]])
-            logits.append(_on_cpu(checked_logits(read, 1)))
+            logits.append(on_cpu(checked_logits(read, 1)))
             sessions.append(session)
         self._sessions = sessions
         return np.concatenate(logits)
-
-
-def _on_cpu(logits: Logits) -> NDArray[np.float32]:
-    if isinstance(logits, np.ndarray):
-        return logits
-    from structkit.generate.sample.select_torch import rows_on_cpu
-
-    return rows_on_cpu(logits, range(len(logits)))

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.errors import ModelError
 from structkit.generate.sample.select_numpy import select_tokens_on_cpu
 from structkit.generate.sample.step import SampledToken, SampleRequest
 from structkit.models.protocols import Logits
 
-__all__ = ["select_tokens"]
+__all__ = ["on_cpu", "select_tokens"]
+
+
+def on_cpu(logits: Logits) -> NDArray[np.float32]:
+    """Return logits as an array of numpy."""
+    if isinstance(logits, np.ndarray):
+        return logits
+    from structkit.generate.sample.select_torch import rows_on_cpu
+
+    return rows_on_cpu(logits, range(len(logits)))
 
 
 def select_tokens(logits: Logits, requests: Sequence[SampleRequest]) -> list[SampledToken | ModelError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import cast
@@ -16,8 +16,8 @@ from structkit.targets.targets import AnyTarget
 from structkit.targets.untrusted import grammar_text, private_keyword
 
 __all__ = [
+    "FREE_TEXT",
     "Constraint",
-    "free_text",
     "grammar_constraint",
     "json_schema",
     "read_constraint",
@@ -39,9 +39,6 @@ _REMEDIES: Mapping[str, str] = {
     "grammar": "write structured_outputs: {grammar: ...}",
 }
 
-_CHARACTER = r"[\t\n\x20-\x7e\u00a0-\U0010ffff]"
-"""A character of free text: no control character but the tab and the line feed."""
-
 
 @dataclass(frozen=True)
 class Constraint:
@@ -58,17 +55,8 @@ class Constraint:
     is_free: bool = False
 
 
-def free_text(stops: Sequence[str]) -> Regex:
-    r"""Return the target of free text, which ends after a stop sequence if one occurs.
-
-    >>> import re
-    >>> bool(re.fullmatch(free_text(["END"]).pattern, "one END")), bool(re.fullmatch(free_text([]).pattern, "a\x00"))
-    (True, False)
-    """
-    if not stops:
-        return Regex(f"{_CHARACTER}*")
-    either = "|".join("".join(c if c.isalnum() else f"\\U{ord(c):08x}" for c in stop) for stop in stops)
-    return Regex(f"(?![\\s\\S]*(?:{either})[\\s\\S]){_CHARACTER}*")
+FREE_TEXT = Constraint(lambda limits: Regex(r"[\t\n\x20-\x7e\u00a0-\U0010ffff]*"), is_free=True)
+"""Free text has no control character but the tab and the line feed."""
 
 
 def read_constraint(body: Fields) -> Constraint | None:

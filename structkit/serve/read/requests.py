@@ -12,7 +12,7 @@ from structkit.models.protocols import Message as Turn
 from structkit.serve.bounds.api_error import Params
 from structkit.serve.bounds.config import ServerConfig
 from structkit.serve.read.bias import MinTokens, read_bias
-from structkit.serve.read.constraints import Constraint, free_text, read_constraint
+from structkit.serve.read.constraints import FREE_TEXT, Constraint, read_constraint
 from structkit.serve.read.conversation import Conversation
 from structkit.serve.read.fields import HALF_PAIR, Fields, has_surrogate
 from structkit.serve.read.messages import read_messages
@@ -29,7 +29,6 @@ __all__ = [
     "MAX_TOP_LOGPROBS",
     "AnyPrompt",
     "Ask",
-    "free_constraint",
     "read_chat",
     "read_completion",
     "read_model",
@@ -185,11 +184,6 @@ class Ask:
         return self.count * len(self.prompts)
 
     @property
-    def hidden_stops(self) -> tuple[str, ...]:
-        """The stop sequences that are no part of an answer."""
-        return () if self.shows_stop else self.stops
-
-    @property
     def params(self) -> Params:
         """The fields that errors of the generation name."""
         prompt = {"chat": "messages", "text": "prompt", "response": "input"}[self.kind]
@@ -210,7 +204,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     conversation = read_messages(body)
     start = _start(body, conversation)
     tools = read_tools(body, conversation)
-    stops = _stops(body, is_free=given is None)
+    stops = _stops(body)
     limit = body.integer("max_completion_tokens", 1, config.max_tokens)
     options = read_options(body, config, limit)
     top = body.integer("top_logprobs", 0, MAX_TOP_LOGPROBS)
@@ -225,7 +219,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
         kind="chat",
         model=read_model(body),
         prompts=(conversation.turns,),
-        constraint=given or free_constraint(stops),
+        constraint=given or FREE_TEXT,
         options=options,
         stops=stops,
         shows_stop=body.flag("include_stop_str_in_output", False),
@@ -249,16 +243,11 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
     check_neutral(body, _NEUTRAL_OF_TEXTS)
     check_without_effect(body)
     given = read_constraint(body)
-    stops = _stops(body, is_free=given is None)
-    options = read_options(body, config, None, _COMPLETION_TOKENS if given is None else None)
+    stops = _stops(body)
+    options = read_options(body, config, None, _COMPLETION_TOKENS if given is None else None, least=0)
     options["include_schema"] = False  # the prompt is what the model reads
     others = [*([given.param] if given else []), *(["stop"] if stops else [])]
     _add_min_tokens(body, config, options, others)
-    echoes = body.flag("echo", False)
-    if echoes and body.has("logprobs"):
-        raise body.error(
-            "echo", "is not supported with logprobs, which the prompt has not; leave out one of them"
-        )
     prompts = _prompts(body)
     count = body.integer("n", 1, config.answers_of_request) or 1
     if body.integer("best_of", 1, 1_000) not in (None, count):
@@ -269,7 +258,7 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
         kind="text",
         model=read_model(body),
         prompts=prompts,
-        constraint=given or free_constraint(stops),
+        constraint=given or FREE_TEXT,
         options=options,
         stops=stops,
         shows_stop=body.flag("include_stop_str_in_output", False),
@@ -277,7 +266,7 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
         count=count,
         is_streamed=body.flag("stream", False),
         sends_usage=_sends_usage(body),
-        shows_prompt=echoes,
+        shows_prompt=body.flag("echo", False),
     )
 
 
@@ -344,7 +333,7 @@ def _sends_usage(body: Fields) -> bool:
 
 
 def read_options(
-    body: Fields, config: ServerConfig, limit: int | None, default: int | None = None
+    body: Fields, config: ServerConfig, limit: int | None, default: int | None = None, *, least: int = 1
 ) -> ResultOptions:
     """Return the options of the generation.
 
@@ -353,13 +342,15 @@ def read_options(
         config: Its bounds.
         limit: The maximum number of tokens by another name than `max_tokens`.
         default: The maximum number without both.
+        least: The smallest `max_tokens`: that of a text completion is 0, which shows the prompt alone.
     """
-    given = body.integer("max_tokens", 1, config.max_tokens)
+    given = body.integer("max_tokens", least, config.max_tokens)
     if given is not None and limit is not None and given != limit:
         raise body.error("max_tokens", "and max_completion_tokens differ; give one of them")
+    limits = (given, limit, default, min(config.max_tokens, 1_024))
     temperature = body.number("temperature", 0, 2)
     options = ResultOptions(
-        max_tokens=given or limit or default or min(config.max_tokens, 1_024),
+        max_tokens=next(each for each in limits if each is not None),
         temperature=config.default_temperature if temperature is None else temperature,
         limits=config.target_limits,
         confidence=False,
@@ -383,12 +374,7 @@ def read_options(
     return options
 
 
-def free_constraint(stops: tuple[str, ...] = ()) -> Constraint:
-    """Return the constraint of free text."""
-    return Constraint(lambda limits: free_text(stops), "stop" if stops else None, is_free=True)
-
-
-def _stops(body: Fields, *, is_free: bool) -> tuple[str, ...]:
+def _stops(body: Fields) -> tuple[str, ...]:
     value = body.raw("stop")
     if value is None or value == []:
         return ()
@@ -398,8 +384,6 @@ def _stops(body: Fields, *, is_free: bool) -> tuple[str, ...]:
             raise body.error("stop", f"must be strings of 1 to {_MAX_STOP_LENGTH} characters")
         if has_surrogate(stop):
             raise body.error("stop", HALF_PAIR)
-    if not is_free:
-        raise body.error("stop", "would cut the answer, which must be complete; leave it out")
     return tuple(cast("list[str]", stops))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from structkit.serve.bounds.config import ServerConfig
-from structkit.serve.read.constraints import read_text_constraint
+from structkit.serve.read.constraints import FREE_TEXT, read_text_constraint
 from structkit.serve.read.conversation import Conversation, text_of
 from structkit.serve.read.fields import Fields
 from structkit.serve.read.neutral import (
@@ -21,7 +21,6 @@ from structkit.serve.read.neutral import (
 from structkit.serve.read.requests import (
     MAX_TOP_LOGPROBS,
     Ask,
-    free_constraint,
     read_model,
     read_options,
     shows_schema,
@@ -117,7 +116,7 @@ def read_response(body: Fields, config: ServerConfig) -> Ask:
         kind="response",
         model=read_model(body),
         prompts=(conversation.turns,),
-        constraint=given or free_constraint(),
+        constraint=given or FREE_TEXT,
         options=options,
         count=1,
         stops=(),

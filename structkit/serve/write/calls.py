@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from structkit.agent.agent import Agent
-from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.events import (
     PartialOutput,
     PreambleDelta,
@@ -146,13 +145,14 @@ async def call_pieces(
                     if answer is None:  # the prompt is encoded before the first event
                         count, vocabulary = events.prompt_tokens, agents.vocabulary
                         records = None if recorder is None else TokenRecords(recorder, count, vocabulary)
-                        answer = _Answer(
-                            tools, put, ContentText(ask.hidden_stops, put, records), events.tokens
-                        )
+                        answer = _Answer(tools, put, ContentText(ask, put, records), events.tokens)
                     if isinstance(event, StepEnd):
                         answer.finish(event.step)
                     else:
                         answer.read(event)
+                    if answer.content.is_stopped:
+                        put(answer.content.stopped(events.prompt_tokens))
+                        return
         except StructkitError as error:
             params = replace(ask.params, constraint=_constraint_param(error, ask, tools))
             raise api_error_of(error, params) from error
@@ -218,7 +218,7 @@ class _Answer:
                 pass
 
     def finish(self, step: AgentStep[object]) -> None:
-        """Put what has not been sent, and the end."""
+        """Put what has not been sent and, unless a stop sequence ended the content, the end."""
         message, result = step.message, self._result_tools
         calls: list[tuple[str, str, str]] = []
         text = message.text
@@ -233,6 +233,8 @@ class _Answer:
             calls = [("result", str(value["name"]), json.dumps(value["arguments"], ensure_ascii=False))]
         if text:
             self.content.finish(text, self.tokens)
+        if self.content.is_stopped:
+            return
         for id, name, arguments in calls:
             if id not in self._ids:
                 self._start(id, name)
@@ -268,7 +270,7 @@ def _output_type(ask: Ask, tools: ToolAsk) -> AnyTarget:
     if tools.choice == "required":
         return _required(tools.tools)
     if ask.constraint.is_free:
-        return TextOutput(stops=ask.stops) if ask.stops else str
+        return str
     return ask.constraint.target(ask.options["limits"])
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -12,9 +14,16 @@ from numpy.typing import NDArray
 from structkit.generate.input.options import ResultOptions
 from structkit.generate.output.token import Token
 from structkit.generate.sample.processors import MASK, AnyProcessor, LogitsStep, Penalty
+from structkit.generate.sample.select import on_cpu
+from structkit.generate.schedule.locks import MODEL_LOCKS
+from structkit.models.protocols import LogitsModel, SupportsLookahead
+from structkit.models.single_row import call_model, checked_logits, new_batch
 from structkit.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["TokenRecord", "TokenRecords", "TokensFrom", "TopRecorder"]
+__all__ = ["TokenRecord", "TokenRecords", "TokensFrom", "TopRecorder", "prompt_records"]
+
+_PROMPT_STEP = 64
+"""Maximum number of tokens of a prompt whose logits are in memory: 40 MB with a vocabulary of 150,000."""
 
 _LOWEST_LOGPROB = -9999.0
 """The log-probability of a token with the probability 0: JSON has no infinity, and OpenAI writes this number."""
@@ -25,16 +34,17 @@ TokensFrom: TypeAlias = "Callable[[int], Sequence[Token]]"
 
 @dataclass(frozen=True)
 class TokenRecord:
-    """A token of an answer.
+    """A token of an answer, or of a prompt that is shown.
 
     Attributes:
         text: Its bytes.
-        logprob: Its log-probability among the tokens that the target allows; 0 for the only continuation.
+        logprob: Its log-probability among the tokens that the target allows; 0 for the only continuation, and
+            `None` for the first token of a prompt.
         top: The most likely of these tokens, with their log-probabilities.
     """
 
     text: bytes
-    logprob: float
+    logprob: float | None
     top: tuple[tuple[bytes, float], ...]
 
 
@@ -133,6 +143,50 @@ class TokenRecords:
             self._count += 1
             self._bytes += len(token.text)
         return tuple(found)
+
+
+def prompt_records(
+    model: LogitsModel, token_ids: Sequence[int], count: int, cancelled: threading.Event
+) -> tuple[TokenRecord, ...]:
+    """Return the tokens of a prompt, each with its log-probability after those before it; the first has none.
+
+    Args:
+        model: The model.
+        token_ids: The tokens.
+        count: Number of the most likely tokens at each position.
+        cancelled: Ends the work.
+
+    Raises:
+        StructkitError: The model failed.
+    """
+    tokens = model.vocabulary.tokens
+    records = [TokenRecord(tokens[token_ids[0]], None, ())]
+    for position, row in enumerate(_prompt_logits(model, token_ids[:-1]), 1):
+        if cancelled.is_set():
+            break
+        row = row[: len(tokens)]  # logits past the vocabulary are padding
+        found = _Distribution(position, row, _total(row))
+        top = [(tokens[token_id], logprob) for token_id, logprob in _top(found, count)] if count else []
+        token_id = token_ids[position]
+        records.append(TokenRecord(tokens[token_id], found.logprob(token_id), tuple(top)))
+    return tuple(records)
+
+
+def _prompt_logits(model: LogitsModel, token_ids: Sequence[int]) -> Iterator[NDArray[np.float32]]:
+    """Yield the logits after each token."""
+    if not token_ids:
+        return
+    # The lock is held until the end, so that the caches of only one prompt are in memory beside the batch.
+    with MODEL_LOCKS.lock_of(model):
+        batch = new_batch(model)
+        yield on_cpu(checked_logits(partial(batch.add, [token_ids[:1]]), 1))[0]
+        step = _PROMPT_STEP if isinstance(batch, SupportsLookahead) else 1
+        for start in range(1, len(token_ids), step):
+            some = [token_ids[start : start + step]]
+            if isinstance(batch, SupportsLookahead) and len(some[0]) > 1:
+                yield from on_cpu(call_model(partial(batch.feed_multi, some, len(some[0])))[0])
+            else:
+                yield on_cpu(checked_logits(partial(batch.feed, some), 1))[0]
 
 
 def _total(row: NDArray[np.float32]) -> float:

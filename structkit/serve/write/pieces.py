@@ -25,7 +25,7 @@ from structkit.serve.bounds.admission import Lease
 from structkit.serve.bounds.api_error import ApiError, for_clients
 from structkit.serve.read.bias import check_bias
 from structkit.serve.read.requests import AnyPrompt, Ask
-from structkit.serve.write.logprobs import TokenRecord, TokenRecords, TokensFrom, TopRecorder
+from structkit.serve.write.logprobs import TokenRecord, TokenRecords, TokensFrom, TopRecorder, prompt_records
 from structkit.serve.write.worker import Put, in_worker
 
 __all__ = [
@@ -70,10 +70,17 @@ class ArgumentsPiece:
 
 @dataclass(frozen=True)
 class EndPiece:
-    """The answer is complete."""
+    """The answer ends.
+
+    Attributes:
+        finish_reason: Why it ends.
+        usage: Its tokens.
+        stop: The stop sequence that ended it, as vLLM returns it in `stop_reason`.
+    """
 
     finish_reason: FinishReason
     usage: Usage
+    stop: str | None = None
 
 
 Piece: TypeAlias = "TextPiece | CallPiece | ArgumentsPiece | EndPiece"
@@ -118,22 +125,21 @@ async def answer_pieces(
         prepared = _prepare(request, ask, prompt)
         count = len(prepared.prompt_ids)
         records = None if recorder is None else TokenRecords(recorder, count, model.vocabulary)
-        text = ContentText(ask.hidden_stops, put, records)
+        text = ContentText(ask, put, records)
         if ask.shows_prompt:
-            put(TextPiece(_prompt_text(model, prompt)))
-        if ask.is_streamed:
+            top, ids = ask.top_logprobs, prepared.prompt_ids
+            shown = () if top is None else prompt_records(model, ids, top, cancelled)
+            put(TextPiece(_prompt_text(model, prompt), shown))
+        if ask.is_streamed or ask.stops:
             put(_stream(request, prepared, text, cancelled))
         else:
             result = run_request(request, prepared, None, cancelled)
             text.finish(result.text, _from(result.events))
-            put(result)
+            put(_end_of(result))
 
-    async with aclosing(in_worker(work, lease)) as items:
-        async for item in items:
-            if isinstance(item, TextPiece):
-                yield item
-            elif isinstance(item, Result):
-                yield EndPiece("length" if item.finish_reason == "budget" else "stop", item.usage)
+    async with aclosing(in_worker(work, lease)) as pieces:
+        async for piece in pieces:
+            yield cast("Piece", piece)
 
 
 def _request(
@@ -195,11 +201,9 @@ def _prompt_text(model: LogitsModel, prompt: AnyPrompt) -> str:
     return b"".join(tokens[token_id] for token_id in cast("tuple[int, ...]", prompt)).decode(errors="replace")
 
 
-def _stream(
-    request: Request, prepared: Prepared, text: ContentText, cancelled: threading.Event
-) -> Result[object]:
-    """Put the text as it is generated, and return the result."""
-    generated = GeneratedTokens()
+def _stream(request: Request, prepared: Prepared, text: ContentText, cancelled: threading.Event) -> EndPiece:
+    """Put the text as it is generated, until it is complete or a stop sequence ends it, and return the end."""
+    generated, count = GeneratedTokens(), len(prepared.prompt_ids)
     view, read, decoder = TextView(generated), 0, codecs.getincrementaldecoder("utf-8")()
     with closing(run_steps(request, prepared, None, cancelled, generated)) as steps:
         for outcome in steps:
@@ -211,8 +215,15 @@ def _stream(
                 read = len(view.text)
             else:
                 text.finish(outcome.text, _from(outcome.events))
-                return outcome
+            if text.is_stopped:
+                return text.stopped(count)
+            if outcome is not None:
+                return _end_of(outcome)
     raise RuntimeError("the generation ended without a result")
+
+
+def _end_of(result: Result[object]) -> EndPiece:
+    return EndPiece("length" if result.finish_reason == "budget" else "stop", result.usage)
 
 
 def _from(tokens: Sequence[Token]) -> TokensFrom:
@@ -220,20 +231,38 @@ def _from(tokens: Sequence[Token]) -> TokensFrom:
 
 
 class ContentText:
-    """Sends the content of an answer without what may be the start of a stop sequence, or follows one.
+    """Sends the content of an answer, which the first of its stop sequences ends, without what may be its start.
 
     Args:
-        stops: The stop sequences.
+        ask: The request.
         put: Receives the pieces.
         records: The tokens with their log-probabilities; `None` if they are not sent.
     """
 
-    def __init__(self, stops: Sequence[str], put: Put, records: TokenRecords | None) -> None:
-        self._stops = stops
+    def __init__(self, ask: Ask, put: Put, records: TokenRecords | None) -> None:
+        self._stops = ask.stops
+        self._shows_stop = ask.shows_stop
         self._put = put
         self._records = records
         self._text = ""
         self._sent = 0
+        self._searched = 0
+        self._stop: str | None = None
+        self._written_tokens = 0
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a stop sequence ended the content."""
+        return self._stop is not None
+
+    def stopped(self, prompt_tokens: int) -> EndPiece:
+        """Return the end of an answer that a stop sequence ended.
+
+        Args:
+            prompt_tokens: The length of the prompt.
+        """
+        usage = Usage(prompt_tokens=prompt_tokens, generated_tokens=self._written_tokens)
+        return EndPiece("stop", usage, self._stop)
 
     def extend(self, added: str, tokens: TokensFrom) -> None:
         """Add text, and send what can be sent.
@@ -243,7 +272,8 @@ class ContentText:
             tokens: See `TokenRecords.until`.
         """
         self._text += added
-        self._send(_end_before_stop(self._text, self._stops, is_complete=False), tokens, is_end=False)
+        if not self._find_stop(tokens):
+            self._send(_end_before_stop(self._text, () if self._shows_stop else self._stops), tokens)
 
     def flush(self, tokens: TokensFrom) -> None:
         """Send the rest of the text: no more is added."""
@@ -252,9 +282,24 @@ class ContentText:
     def finish(self, text: str, tokens: TokensFrom) -> None:
         """Send the rest of the complete text."""
         self._text = text
-        self._send(_end_before_stop(text, self._stops), tokens, is_end=True)
+        if not self._find_stop(tokens):
+            self._send(len(text), tokens, is_end=True)
 
-    def _send(self, end: int, tokens: TokensFrom, *, is_end: bool) -> None:
+    def _find_stop(self, tokens: TokensFrom) -> bool:
+        """Whether the text has a stop sequence; the text before the first is sent, and its tokens are counted."""
+        if self._stop is None and (found := _first_stop(self._text, self._stops, self._searched)):
+            start, end, self._stop = found
+            left = len(self._text[:end].encode(errors="replace"))
+            for token in tokens(0):
+                if left <= 0:
+                    break
+                left -= len(token.text)
+                self._written_tokens += 1
+            self._send(end if self._shows_stop else start, tokens, is_end=True)
+        self._searched = len(self._text)
+        return self.is_stopped
+
+    def _send(self, end: int, tokens: TokensFrom, *, is_end: bool = False) -> None:
         records: tuple[TokenRecord, ...] = ()
         if self._records is not None and (is_end or end > self._sent):
             length = len(self._text[:end].encode(errors="replace"))
@@ -264,15 +309,32 @@ class ContentText:
             self._sent = end
 
 
-def _end_before_stop(text: str, stops: Sequence[str], *, is_complete: bool = True) -> int:
-    """Return the length of a text without its first stop sequence, or without what may become one.
+def _first_stop(text: str, stops: Sequence[str], searched: int) -> tuple[int, int, str] | None:
+    """Return the start and the end of the stop sequence that ends first, and the sequence.
 
-    >>> _end_before_stop("one END two", ["END"]), _end_before_stop("one EN", ["END"], is_complete=False)
-    (4, 4)
+    Args:
+        text: The text.
+        stops: The stop sequences.
+        searched: The length of the start of the text that has none.
+
+    >>> _first_stop("one END two", ["two", "END", "D"], 0), _first_stop("one EN", ["END"], 0)
+    ((4, 7, 'END'), None)
     """
-    found = [start for stop in stops if (start := text.find(stop)) >= 0]
-    if found or is_complete:
-        return min(found, default=len(text))
+    found = [
+        (start + len(stop), start, stop)
+        for stop in stops
+        if (start := text.find(stop, max(0, searched - len(stop) + 1))) >= 0
+    ]
+    end, start, stop = min(found, default=(0, 0, ""))
+    return (start, end, stop) if found else None
+
+
+def _end_before_stop(text: str, stops: Sequence[str]) -> int:
+    """Return the length of a text without what may become a stop sequence.
+
+    >>> _end_before_stop("one EN", ["END"])
+    4
+    """
     starts = (
         len(text) - length for stop in stops for length in range(1, len(stop)) if text.endswith(stop[:length])
     )

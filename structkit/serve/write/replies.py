@@ -7,6 +7,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from structkit.generate.output.result import Usage
 from structkit.serve.bounds.api_error import ApiError
@@ -78,7 +79,7 @@ class Reply:
                 delta = {"index": number, "function": {"arguments": text}}
                 return self._chunk(index, {"tool_calls": [delta]}, None, None)
             case EndPiece(reason):
-                return self._chunk(index, {}, reason, None)
+                return self._chunk(index, {}, reason, None, self._stop_reason(piece))
 
     def usage(self, usages: Sequence[Usage]) -> Json:
         """Return the usage; the answers to one prompt share its tokens."""
@@ -96,9 +97,9 @@ class Reply:
         text = "".join(piece.text for piece in texts)
         reason = end.finish_reason if isinstance(end, EndPiece) else "stop"
         tokens = [token for piece in texts for token in piece.tokens]
+        ended = {"index": index, "finish_reason": reason, **self._stop_reason(end)}
         if not self._is_chat:
-            logprobs = self._text_logprobs(index, tokens)
-            return {"index": index, "text": text, "finish_reason": reason, "logprobs": logprobs}
+            return {**ended, "text": text, "logprobs": self._text_logprobs(index, tokens)}
         calls = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
             for call, arguments in _calls_of(pieces)
@@ -106,8 +107,11 @@ class Reply:
         message: Json = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
         if calls:
             message["tool_calls"] = calls
-        logprobs = self._chat_logprobs(tokens)
-        return {"index": index, "message": message, "finish_reason": reason, "logprobs": logprobs}
+        return {**ended, "message": message, "logprobs": self._chat_logprobs(tokens)}
+
+    def _stop_reason(self, piece: Piece | None) -> Json:
+        """Return the field of vLLM with the stop sequence that ended the answer, if the request has any."""
+        return {"stop_reason": piece.stop} if self._ask.stops and isinstance(piece, EndPiece) else {}
 
     def _chunk(
         self,
@@ -115,11 +119,12 @@ class Reply:
         delta: Mapping[str, object],
         reason: str | None,
         tokens: Sequence[TokenRecord] | None,
+        ended: Mapping[str, object] = MappingProxyType({}),
     ) -> Json:
         if not self._is_chat:
             return self._text_chunk(index, None)
         logprobs = None if tokens is None else self._chat_logprobs(tokens)
-        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": logprobs}
+        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": logprobs, **ended}
         return {**self._head, "object": "chat.completion.chunk", "choices": [choice]}
 
     def _text_chunk(self, index: int, piece: Piece | None) -> Json:
@@ -127,6 +132,7 @@ class Reply:
         reason = piece.finish_reason if isinstance(piece, EndPiece) else None
         logprobs = self._text_logprobs(index, piece.tokens) if isinstance(piece, TextPiece) else None
         choice = {"index": index, "text": text, "finish_reason": reason, "logprobs": logprobs}
+        choice |= self._stop_reason(piece)
         return {**self._head, "object": "text_completion", "choices": [choice]}
 
     def _chat_logprobs(self, tokens: Sequence[TokenRecord]) -> Json | None:
@@ -142,7 +148,10 @@ class Reply:
             "tokens": [token.text.decode(errors="replace") for token in tokens],
             "token_logprobs": [token.logprob for token in tokens],
             "top_logprobs": [
-                {text.decode(errors="replace"): logprob for text, logprob in token.top} for token in tokens
+                None
+                if token.logprob is None
+                else {text.decode(errors="replace"): logprob for text, logprob in token.top}
+                for token in tokens
             ],
             "text_offset": [offsets.next(token.text) for token in tokens],
         }
@@ -182,5 +191,5 @@ def token_logprobs(tokens: Sequence[TokenRecord]) -> list[Json]:
     ]
 
 
-def _token(text: bytes, logprob: float) -> Json:
+def _token(text: bytes, logprob: float | None) -> Json:
     return {"token": text.decode(errors="replace"), "bytes": list(text), "logprob": logprob}

@@ -183,19 +183,3 @@ def test_text_ends_within_its_tokens() -> None:
     model = ScriptedModel(["é" * 100], BYTES, strict=False)
     result = sk.Agent(model, max_tokens=20, on_limit="answer").run("x")
     assert result.value == "é" * 10 and result.finish_reason == "budget"
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("has_tools", [False, True])
-def test_a_text_ends_with_the_first_stop(name: Any, has_tools: bool) -> None:
-    stopping: Any = TextOutput(stops=("END", "yz"))
-    agent = sk.Agent(
-        RandomModel(), tools=[count] if has_tools else [], format=name, output_type=stopping, max_steps=3
-    )
-    texts = {"one": True, "one END": True, "one E": True, "ayz": True, "one END ": False, "one ENDEND": False}
-    texts |= {"y yz END": False, "END": True}
-    assert {text: accepts(agent, text) for text in texts} == texts
-    if has_tools:
-        assert accepts(agent, call(name)) and accepts(agent, call(name, title="END"))
-    if has_tools and name in MARKED:
-        assert accepts(agent, call(name, text="one")) and not accepts(agent, call(name, text="one END"))
