@@ -135,6 +135,35 @@ def test_a_validator_of_the_result() -> None:
         sk.Agent(Replies('{"text": "a"}').model(), output_type=Report, validate=is_long, retries=0).run("?")
 
 
+@pytest.mark.parametrize("output", [Report, list[int], str | list[int]])
+@pytest.mark.parametrize(
+    ("format", "written"),
+    [
+        ("json", CALL),
+        ("hermes", f"<tool_call>\n{CALL}\n</tool_call>"),
+        ("pythonic", '[weather(city="Porto")]'),
+        ("mistral", '[TOOL_CALLS]weather[ARGS]{"city": "Porto"}'),
+    ],
+)
+def test_a_call_takes_the_place_of_an_output_that_has_begun(output: Any, format: Any, written: str) -> None:
+    begun, answer = ('{"text": "It', ANSWER) if output is Report else ("[1, x", "[1, 2]")
+    model = Replies(begun, written, answer, answer, answer).model()
+    step, results = "", []
+    agent = sk.Agent(model, tools=[weather], output_type=output, format=format)
+    for event in agent.stream("How is it?"):
+        match event:
+            case sk.StepRetracted():
+                step = ""
+            case sk.ToolResult(call):
+                step = ""
+                results.append(call.tool_result)
+            case sk.PartialOutput(_, text):
+                step += text
+            case sk.RunEnd(result):
+                assert step == result.messages[-1].content == answer
+    assert results in ([], ["sunny in Porto"])
+
+
 def test_streams() -> None:
     agent = sk.Agent(Replies(CALL, ANSWER).model(), tools=[weather], output_type=Report)
     kinds = [type(event).__name__ for event in agent.stream("How is it?")]

@@ -12,7 +12,7 @@ from structkit.agent.formats.step import StepTarget
 from structkit.agent.formats.text import TextOutput
 from structkit.agent.run.state import AgentResult, AgentStep, ToolCall
 from structkit.generate.decode.config import TextView
-from structkit.generate.run.events import Event, EventEmitter, FieldRetracted, TextDelta
+from structkit.generate.run.events import Event, EventEmitter, TextDelta
 
 __all__ = [
     "AgentEvent",
@@ -173,15 +173,15 @@ class StepEventEmitter:
     def poll(self) -> Iterator[StepEvent]:
         """Yield the events since the last call."""
         written = self._generated
-        if written.stable_length < (self._read if self._result is None else self._reader.start):
+        if written.stable_length < self._read:
+            # A text model can write a call in place of an output that it has begun, so the output has no start to keep.
             self._reset()
             yield StepRetracted()
         while (piece := self._reader.next(written.text)) is not None:
             yield from self._piece_events(piece)
         if self._result is not None:
             yield from self._output_events(self._result)
-        else:
-            self._read = written.stable_length = len(written.text)
+        self._read = written.stable_length = len(written.text)
 
     def finish(self) -> Iterator[StepEvent]:
         """Yield the last events of a complete step."""
@@ -213,11 +213,7 @@ class StepEventEmitter:
         return f"call_{self._number}"
 
     def _output_events(self, emitter: EventEmitter) -> Iterator[StepEvent]:
-        looked = list(emitter.poll())  # all events must be consumed
-        if any(isinstance(event, FieldRetracted) for event in looked):
-            self._decoder.reset()
-            self._decoded = self._reader.start
-            yield StepRetracted()
+        list(emitter.poll())  # all events must be consumed
         partial = emitter.partial
         if partial is not None and partial != self._partial:
             self._partial = partial
