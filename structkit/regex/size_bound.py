@@ -35,8 +35,8 @@ _ESCAPED = tuple(map(ord, '"\\'))
 _MAX_POSITIONS = 60
 """Maximum characters of such a pattern."""
 
-_MAX_SIZE = 1_000
-"""Maximum characters of a pattern that is analyzed."""
+_MAX_SIZE = 600
+"""Maximum characters of a pattern that is analyzed; each has up to 15 states, as those between the bytes of UTF-8."""
 
 _MAX_COUNTED_SIZE = 100
 """Maximum characters of a pattern with length bounds."""

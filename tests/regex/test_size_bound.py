@@ -137,3 +137,15 @@ def test_few_positions_of_one_character_are_small() -> None:
     assert is_small_string(parse(pattern, search=True, unicode=False))
     assert is_small_string(parse("^.*a.{5}$", search=True, unicode=False))
     assert not is_small_string(parse("^.*a.{10}$", search=True, unicode=False))
+
+
+def test_a_small_string_of_many_positions_has_few_states() -> None:
+    other = CharClass(((0, 0x60), (0x62, 0xD7FF), (0xE000, 0x10FFFF)))
+    sizes = [
+        count for count in (100, 300, 600, 1_000) if is_small_string(Seq((other, LiteralText("a")) * count))
+    ]
+    assert sizes
+    for count in sizes:
+        assert len(rule_dfa(string_tail(Seq((other, LiteralText("a")) * count)), Limits()).final) <= 10_000
+    assert is_small_string(Seq((other,) * 600)) and not is_small_string(Seq((other,) * 601))
+    assert len(rule_dfa(string_tail(Seq((other,) * 600)), Limits()).final) <= 10_000
