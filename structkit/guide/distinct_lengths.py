@@ -7,6 +7,8 @@ them may be needed, and the longest is the bound.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -160,69 +162,125 @@ class DistinctLengths:
 
     def _count(self, tables: Tables) -> bool:
         """Count the texts of all states; a number may be too small. Return whether that took not too long."""
+        moves = self._moves(tables)
+        self._texts = _count_texts(moves)
+        open_ended = _open_ended(moves)
+        if open_ended is None:
+            return False
+        self._longest = _longest_texts(moves, open_ended)
+        return True
+
+    def _moves(self, tables: Tables) -> _Moves:
+        """Return the moves of all states of the counted rules."""
         automaton, distance = self._index.automaton, self._index.shortest.distance
-        after: list[tuple[slice, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
-        calls: list[tuple[int, int, int, int, int]] = []
         size = sum(stop - first for first, stop in map(automaton.state_range, self._place))
-        texts = np.zeros((_MAX_LENGTH + 1, size + 1))
-        longest = np.full(size + 1, -1, np.int64)
+        final = np.zeros(size + 1, np.bool_)
+        rules: list[_RuleMoves] = []
+        calls: list[tuple[int, int, int, int, int]] = []
         for rule, place in self._place.items():
             first, stop = automaton.state_range(rule)
             width, row = tables.width(first, stop), tables.row.item(first)
             targets = tables.targets[row : row + (stop - first) * width].reshape(-1, width)
-            reached = np.where(targets == DEAD, size, (targets >> OPERATION_BITS) - first + place)
+            after = np.where(targets == DEAD, size, (targets >> OPERATION_BITS) - first + place)
             operations = targets & OPERATION_MASK
             # Without rounds of a counter, which may be at its maximum.
-            counted = np.where((operations > 0) & (operations < EXIT), size, reached)
-            bytes_of = np.bincount(tables.classes[rule], minlength=width)[:width].astype(np.float64)
-            here = slice(place, place + stop - first)
-            after.append((here, reached, counted, bytes_of))
-            texts[0, here] = tables.final[first:stop]
-            longest[here][tables.final[first:stop]] = 0
+            counted = np.where((operations > 0) & (operations < EXIT), size, after)
+            byte_counts = np.bincount(tables.classes[rule], minlength=width)[:width].astype(np.float64)
+            places = slice(place, place + stop - first)
+            final[places] = tables.final[first:stop]
+            rules.append(_RuleMoves(places, after, counted, byte_counts))
             for state in range(first, stop):
                 for call in range(tables.call_first.item(state), tables.call_first.item(state + 1)):
                     callee, back = tables.start.item(tables.call_rule.item(call)), tables.call_next.item(call)
-                    places = state - first + place, self._place_of(callee), back - first + place
-                    calls.append((*places, distance.item(callee), distance.item(back)))
-        callers, callees, backs, inside, behind = np.array(calls, np.int64).reshape(-1, 5).T
-        for length in range(1, _MAX_LENGTH + 1):
-            for here, _, counted, bytes_of in after:
-                texts[length, here] = np.minimum(texts[length - 1][counted] @ bytes_of, _MANY)
-            # One part varies, the other is a shortest one: different pairs may be one text.
-            for varied, fixed in ((callees, behind), (backs, inside)):
-                before = length - np.maximum(fixed, 1)
-                is_long = before >= 0
-                found = texts[before[is_long], varied[is_long]]
-                np.maximum.at(texts[length], callers[is_long], found)
-        self._texts = np.minimum(np.cumsum(texts, axis=0), _MANY)
-        open_ended = np.append(longest[:-1] < UNREACHABLE, False)
-        rounds = 0
-        while True:
-            longer = np.zeros_like(open_ended)
-            for here, reached, _, _ in after:
-                longer[here] = open_ended[reached].any(1)
-            np.logical_or.at(longer, callers, open_ended[callees] | open_ended[backs])
-            rounds += 1
-            if (longer == open_ended).all():
-                break
-            open_ended = longer
-            if rounds * len(open_ended) > _MAX_WORK // 64:
-                return False
-        while True:
-            previous = longest.copy()
-            for here, reached, _, _ in after:
-                most = longest[reached].max(1)
-                longest[here] = np.maximum(longest[here], np.where(most >= 0, most + 1, -1))
-            both = np.where(
-                (longest[callees] >= 0) & (longest[backs] >= 0), longest[callees] + longest[backs], -1
-            )
-            np.maximum.at(longest, callers, both)
-            longest[open_ended] = UNREACHABLE
-            longest = np.minimum(longest, UNREACHABLE)
-            if (longest == previous).all():
-                break
-        self._longest = longest
-        return True
+                    ends = state - first + place, self._place_of(callee), back - first + place
+                    calls.append((*ends, distance.item(callee), distance.item(back)))
+        return _Moves(final, rules, *np.array(calls, np.int64).reshape(-1, 5).T)
+
+
+class _RuleMoves(NamedTuple):
+    """The byte transitions of a rule.
+
+    Attributes:
+        places: The places of its states.
+        after: int64[states, classes], the place after a byte; the last place has no texts.
+        counted: The same without transitions that count a round.
+        byte_counts: float64[classes], the number of bytes of each class.
+    """
+
+    places: slice
+    after: NDArray[np.int64]
+    counted: NDArray[np.int64]
+    byte_counts: NDArray[np.float64]
+
+
+class _Moves(NamedTuple):
+    """The moves of all counted states, by their places; the last place is that of no state.
+
+    Attributes:
+        final: bool[places], whether a text may end here.
+        rules: The byte transitions of each rule.
+        callers: int64[calls], the places that call a rule.
+        callees: int64[calls], the places of the starts of the rules called.
+        backs: int64[calls], the places after the calls.
+        inside: int64[calls], the fewest bytes of a text of the rule called.
+        behind: int64[calls], the fewest bytes of a text from the place after the call.
+    """
+
+    final: NDArray[np.bool_]
+    rules: list[_RuleMoves]
+    callers: NDArray[np.int64]
+    callees: NDArray[np.int64]
+    backs: NDArray[np.int64]
+    inside: NDArray[np.int64]
+    behind: NDArray[np.int64]
+
+
+def _count_texts(moves: _Moves) -> NDArray[np.float64]:
+    """Return float64[lengths, places], the number of texts of at most each length, or fewer."""
+    texts = np.zeros((_MAX_LENGTH + 1, len(moves.final)))
+    texts[0] = moves.final
+    for length in range(1, _MAX_LENGTH + 1):
+        for rule in moves.rules:
+            found = texts[length - 1][rule.counted] @ rule.byte_counts
+            texts[length, rule.places] = np.minimum(found, _MANY)
+        # One part varies, the other is a shortest one: different pairs may be one text.
+        for varied, fixed in ((moves.callees, moves.behind), (moves.backs, moves.inside)):
+            before = length - np.maximum(fixed, 1)
+            is_long = before >= 0
+            np.maximum.at(texts[length], moves.callers[is_long], texts[before[is_long], varied[is_long]])
+    return np.minimum(np.cumsum(texts, axis=0), _MANY)
+
+
+def _open_ended(moves: _Moves) -> NDArray[np.bool_] | None:
+    """Return bool[places], whether texts can be of any length: a cycle is reached; `None` if that takes too long."""
+    open_ended = np.ones(len(moves.final), np.bool_)
+    open_ended[-1] = False
+    for _ in range(_MAX_WORK // 64 // len(open_ended) + 1):
+        longer = np.zeros_like(open_ended)
+        for rule in moves.rules:
+            longer[rule.places] = open_ended[rule.after].any(1)
+        np.logical_or.at(longer, moves.callers, open_ended[moves.callees] | open_ended[moves.backs])
+        if (longer == open_ended).all():
+            return open_ended
+        open_ended = longer
+    return None
+
+
+def _longest_texts(moves: _Moves, open_ended: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return int64[places], the bytes of the longest text; `UNREACHABLE` if there is none, -1 if there is no text."""
+    longest = np.where(moves.final, 0, -1).astype(np.int64)
+    while True:
+        previous = longest.copy()
+        for rule in moves.rules:
+            most = longest[rule.after].max(1)
+            longest[rule.places] = np.maximum(longest[rule.places], np.where(most >= 0, most + 1, -1))
+        inside, behind = longest[moves.callees], longest[moves.backs]
+        both = np.where((inside >= 0) & (behind >= 0), inside + behind, -1)
+        np.maximum.at(longest, moves.callers, both)
+        longest[open_ended] = UNREACHABLE
+        longest = np.minimum(longest, UNREACHABLE)
+        if (longest == previous).all():
+            return longest
 
 
 def _sum(*tokens: int) -> int:
