@@ -17,7 +17,10 @@ from structkit.regex.nodes import Rules
 __all__ = ["build_called", "link", "start_building"]
 
 _MAX_LAZY = 10_000
-"""States that no lazy rule exceeds; with lower limits all rules are built before the first token."""
+"""States that no lazy rule exceeds, nor a third of the states of the NFA that it is made from.
+
+With lower limits all rules are built before the first token.
+"""
 
 _MAX_POSTPONED = 50_000
 """Transitions of an automaton that is added to the arrays when its rule is first called; this takes about 0.2 ms."""
@@ -73,7 +76,7 @@ def start_building(rules: Rules, limits: Limits) -> LazyBuilder:
 def _scaled(limits: Limits, name: str) -> int:
     """Return a limit in states."""
     limit: int = getattr(limits, name)
-    return limit // 256 if name == "transitions" else limit
+    return limit // {"transitions": 256, "nfa_states": 3}.get(name, 1)
 
 
 def _check_eager_rules(builder: LazyBuilder) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import xor
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from structkit.regex.nodes import (
     CharClass,
@@ -23,26 +23,11 @@ from structkit.regex.nodes import (
 
 __all__ = ["edges_if_unambiguous", "have_distinct_starts", "is_small_string"]
 
-_MAX_STATES = 8_192
-"""Maximum states of a pattern whose characters do not determine their positions."""
-
-_STATES_BETWEEN = 16
-"""States between the bytes of a character in UTF-8, or of an escape."""
-
-_ESCAPED = tuple(map(ord, '"\\'))
-"""The printable characters that JSON escapes."""
+_MAX_STATES, _MAX_NFA_STATES = 10_000, 30_000
+"""Maximum states of a small automaton, and of the nondeterministic one that it is made from."""
 
 _MAX_POSITIONS = 60
-"""Maximum characters of such a pattern."""
-
-_MAX_SIZE = 600
-"""Maximum characters of a pattern that is analyzed; each has up to 15 states, as those between the bytes of UTF-8."""
-
-_MAX_COUNTED_SIZE = 100
-"""Maximum characters of a pattern with length bounds."""
-
-_MAX_PRODUCT_SIZE = 1_000
-"""Maximum product of the characters of a pattern and the minimum length: each is counted in a state of its own."""
+"""Maximum characters of a pattern whose characters do not determine their positions."""
 
 _MAX_REQUIRED = 60
 """Maximum characters that must follow a part of a pattern, so that the operation of one byte can count them."""
@@ -99,16 +84,19 @@ def is_small_string(body: Node) -> bool:
     >>> is_small_string(Seq((Repeat(CharClass(((97, 122),))), Repeat(LiteralText("x"), 20, 20))))
     False
     """
-    max_size, max_states = _MAX_SIZE, _MAX_STATES
+    copies = 1
     match body:
-        case Intersection(left, Repeat(_, min_count), negate=False):
-            body, max_size = left, min(_MAX_COUNTED_SIZE, _MAX_PRODUCT_SIZE // (min_count + 1))
-            max_states //= min_count + 1
+        case Intersection(
+            left, Repeat(_, min_count), negate=False
+        ):  # each character of the minimum is counted
+            body, copies = left, min_count + 1
             if _required(body)[1] > _MAX_REQUIRED:
                 return False
     size = _size(body)
-    return size <= max_size and (
-        _ends(body) is not None or (size <= _MAX_POSITIONS and _states(body) <= max_states)
+    if size is None or size.states * copies > _MAX_STATES or size.nfa_states > _MAX_NFA_STATES:
+        return False
+    return _ends(body) is not None or (
+        size.positions <= _MAX_POSITIONS and _states(body) * copies <= _MAX_STATES
     )
 
 
@@ -125,19 +113,49 @@ def edges_if_unambiguous(node: Node) -> tuple[Ranges, Ranges] | None:
     return None if found is None else (found.first, found.follow)
 
 
-def _size(node: Node) -> int:
-    """Return the characters of a pattern with repetitions expanded; more than `_MAX_SIZE` if unknown."""
+class _Size(NamedTuple):
+    """Bounds on a pattern with repetitions expanded, if each character determines its position.
+
+    Attributes:
+        positions: The characters of the pattern.
+        states: The states of its automaton, with those between the bytes of a character.
+        nfa_states: The states of its nondeterministic automaton.
+    """
+
+    positions: int
+    states: int
+    nfa_states: int
+
+
+def _size(node: Node) -> _Size | None:
+    """Return bounds on the size of a pattern; `None` if they are not known."""
     match node:
         case LiteralText(value):
-            return len(value)
-        case CharClass():
-            return 1
+            states = sum([1 if "#" <= each <= "~" and each != "\\" else 6 for each in value])
+            return _Size(len(value), states, states)
+        case CharClass(ranges):
+            wide = sum([high >= 0x80 for _, high in ranges])
+            if wide:
+                return _Size(1, _states_between(wide), 18 + 3 * wide)
+            return _Size(1, 8, 18) if _has_escaped(ranges) else _Size(1, 1, 1)
         case Repeat(part, min_count, max_count):
-            return _size(part) * max(min_count, max_count or 1)
+            size, count = _size(part), max(min_count, max_count or 1)
+            return size and _Size(*(each * count for each in size))
         case Seq(parts) | Choice(parts):
-            return sum(map(_size, parts))
+            sizes = [size for size in map(_size, parts) if size is not None]
+            return _Size(*map(sum, zip(*sizes, strict=True))) if len(sizes) == len(parts) > 0 else None
         case _:
-            return _MAX_SIZE + 1
+            return None
+
+
+def _states_between(ranges: int) -> int:
+    """Return a bound on the states of a class with some ranges of characters of several bytes in UTF-8."""
+    return 20 + ranges // 2
+
+
+def _has_escaped(ranges: Ranges) -> bool:
+    """Return whether a class has a character that JSON escapes."""
+    return any(low < 0x20 or low <= 0x22 <= high or low <= 0x5C <= high for low, high in ranges)
 
 
 def _states(node: Node) -> int:
@@ -147,17 +165,21 @@ def _states(node: Node) -> int:
     has states between its bytes, which depend on the positions of such characters.
     """
     changes: dict[int, int] = {}
-    wide = escaped = 0
+    wide = escaped = wide_ranges = 0
     for index, ranges in enumerate(_positions(node)):
         bit = 1 << index
         for low, high in ranges:
             for code in (low, high + 1):
                 changes[code] = changes.get(code, 0) ^ bit
-            wide |= bit * (high >= 0x80)
-            escaped |= bit * (low < 0x20 or any(low <= code <= high for code in _ESCAPED))
+            if high >= 0x80:
+                wide, wide_ranges = wide | bit, wide_ranges + 1
+        escaped |= bit * _has_escaped(ranges)
     sets = set(accumulate((changes[code] for code in sorted(changes)), xor))
-    between = [_STATES_BETWEEN << each.bit_count() for each in (wide, escaped) if each]
-    return sum(between, sum([1 << each.bit_count() for each in sets]))
+    between = _states_between(wide_ranges)
+    found = [1 << each.bit_count() for each in sets]
+    found += [between << wide.bit_count()] if wide else []
+    found += [16 << escaped.bit_count()] if escaped else []
+    return sum(found)
 
 
 def _positions(node: Node) -> list[Ranges]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structkit.automaton.construct.compile_rule import regular_dfa, rule_dfa
+import structkit as sk
+from structkit.automaton.construct.compile_rule import nfa_of, regular_dfa, rule_dfa
+from structkit.errors import LimitExceeded
 from structkit.limits import Limits
 from structkit.regex.charset import ANY
 from structkit.regex.json_string import raw_intersection, string_tail
@@ -15,6 +18,7 @@ from structkit.regex.nodes import CharClass, Choice, LiteralText, Node, Repeat, 
 from structkit.regex.pattern.empty_text import rotate
 from structkit.regex.pattern.parse import parse
 from structkit.regex.size_bound import Ranges, edges_if_unambiguous, have_distinct_starts, is_small_string
+from structkit.testing import byte_vocabulary
 from tests.regex.strategies import NODES, WIDE_NODES
 
 _TEXTS = ["".join(letters) for size in range(6) for letters in product("abc", repeat=size)]
@@ -139,13 +143,31 @@ def test_few_positions_of_one_character_are_small() -> None:
     assert not is_small_string(parse("^.*a.{10}$", search=True, unicode=False))
 
 
-def test_a_small_string_of_many_positions_has_few_states() -> None:
-    other = CharClass(((0, 0x60), (0x62, 0xD7FF), (0xE000, 0x10FFFF)))
+_CLASSES = [
+    parse(pattern, search=False, unicode=unicode)
+    for pattern, unicode in (
+        ("[a-z]", False), ("[^a]", False), (r"\S", False), (r"\s", False), (r"\w", True), (r"\W", True),
+        (r"\p{L}", False), (r"\P{L}", False), (r"\p{M}", False), (r"\p{Lu}", False), (r"\p{Sc}", False),
+        ("[\x00-\x1f]", False), ('["a]', False), ("[^\x00-\x7f]", False), ("é", False), (r"\x00", False),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("node", _CLASSES)
+def test_a_small_string_of_many_positions_has_few_states(node: Node) -> None:
     sizes = [
-        count for count in (100, 300, 600, 1_000) if is_small_string(Seq((other, LiteralText("a")) * count))
+        count for count in (1, 5, 10, 100, 400) if is_small_string(Seq((node, LiteralText("-")) * count))
     ]
     assert sizes
     for count in sizes:
-        assert len(rule_dfa(string_tail(Seq((other, LiteralText("a")) * count)), Limits()).final) <= 10_000
-    assert is_small_string(Seq((other,) * 600)) and not is_small_string(Seq((other,) * 601))
-    assert len(rule_dfa(string_tail(Seq((other,) * 600)), Limits()).final) <= 10_000
+        tail = string_tail(Seq((node, LiteralText("-")) * count))
+        assert len(rule_dfa(tail, Limits()).final) <= 10_000
+        assert nfa_of(tail, Limits()).size <= 30_000
+    assert not is_small_string(Seq((node, LiteralText("-")) * 5_001))
+
+
+def test_a_large_pattern_exceeds_a_limit_before_the_first_token() -> None:
+    pattern = "^" + r"\p{L}\P{L}" * 300 + "$"
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+    with pytest.raises(LimitExceeded, match="nfa_states"):
+        sk.compile(schema, byte_vocabulary(), cache=False)
