@@ -11,6 +11,7 @@ from typing import Protocol
 
 from structkit.error_notes import SURROGATE_REMEDY
 from structkit.errors import SchemaError
+from structkit.lowering.containers.objects import text_size
 from structkit.lowering.lazy import constants_discount
 from structkit.lowering.numbers.integers import with_decimal_point
 from structkit.lowering.small import are_short
@@ -73,7 +74,9 @@ class UnionLowerer:
         lowering.overlapping = overlapping
         lowering.small = lowering.small and are_short([*strings, *integers]) and have_distinct_starts(nodes)
         constants = sum([type(branch) is Const for branch in branches])
-        lowering.size += count - constants_discount(constants)
+        text = "".join([each.value for each in (*strings, *integers)])
+        inline = text_size(text) if len(text) <= _MAX_INLINE_LENGTH else 0
+        lowering.size += max(count - constants_discount(constants), inline)
         rule = partial(lowering.rule, small=True)
         if integers:
             found = alternation(integers, rule, path)

@@ -16,7 +16,7 @@ from structkit.lowering.alternatives import UnionLowerer
 from structkit.lowering.containers.any_json import any_json
 from structkit.lowering.containers.arrays import MAX_INLINE_NODES, ArrayLowerer
 from structkit.lowering.containers.notation import JSON, Notation, keywords_of
-from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer
+from structkit.lowering.containers.objects import MAX_LAZY_SIZE, ObjectLowerer, text_size
 from structkit.lowering.containers.product_rule import Deferred, ProductRule
 from structkit.lowering.containers.products import UNLISTED, ProductLowerer
 from structkit.lowering.containers.spelling import SharedKeys, canonical_constant, shared_keys
@@ -373,6 +373,8 @@ class _Lowering:
             return self.nested(schema, path)
         self.small = self.small and (type(schema) not in MAY_BE_LARGE or is_small(schema))
         self.size += 1
+        if isinstance(schema, Const):
+            self.size += text_size(schema.text)
         match schema:
             case Const(text) if text[0] == '"':  # the most frequent case; equal in all styles
                 return LiteralText(text)

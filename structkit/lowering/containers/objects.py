@@ -28,16 +28,24 @@ from structkit.schema.ir.nodes import Additional, Object, Schema
 from structkit.schema.ir.path import path_step
 from structkit.schema.markers.json_style import Order
 
-__all__ = ["MAX_INLINE_VALUE", "MAX_LAZY_SIZE", "ObjectLowerer", "ObjectLowering"]
+__all__ = ["MAX_INLINE_VALUE", "MAX_LAZY_SIZE", "ObjectLowerer", "ObjectLowering", "text_size"]
 
 MAX_LAZY_SIZE = 500
 """Largest rule, in schemas, that is built lazily."""
+
+_SIZE_BYTES = 50
+"""Bytes of names and constants that count as one schema, so that the size of a rule bounds its states."""
 
 _MIN_LARGE_SIZE = 60
 """Largest object, in schemas, that does not become a rule. Rules bound the size of an automaton."""
 
 MAX_INLINE_VALUE = 8
 """Largest value, in nodes, of a large object, or of a product, that does not become a rule."""
+
+
+def text_size(text: str) -> int:
+    """Return what a text adds to the size of a rule, in schemas: one for every 50 bytes."""
+    return (len(text) if text.isascii() else 4 * len(text)) // _SIZE_BYTES
 
 
 class ObjectLowering(StringLowering, Protocol):
@@ -95,6 +103,7 @@ class ObjectLowerer:
             if value is NEVER and not prop.required:
                 continue
             name = f"{prop.name}=" if is_call else json_text(prop.name, path=path) + lowering.colon
+            lowering.size += text_size(name)
             parts.append(ListPart(seq(name, value), int(prop.required)))
         additional = self.additional(schema, path)
         count = schema.min_properties, schema.max_properties

@@ -39,10 +39,10 @@ def test_equal_automata_are_counted_once() -> None:
 
 
 def test_many_automata_exceed_the_memory_that_each_of_them_is_within() -> None:
-    limits = Limits(memory=500_000)
-    compile(_fields(5, 9), V, limits=limits, cache=False)
+    limits = Limits(memory=2_500_000)
+    compile(_fields(5, 12), V, limits=limits, cache=False)
     with pytest.raises(LimitExceeded, match="the size of the automata of all rules") as caught:
-        compile(_fields(20, 9), V, limits=limits, cache=False)
+        compile(_fields(20, 12), V, limits=limits, cache=False)
     assert caught.value.limit == "memory" and caught.value.place is not None
     assert caught.value.place.startswith("$")
 
