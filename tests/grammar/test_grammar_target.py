@@ -271,7 +271,7 @@ def test_an_error_names_the_file(tmp_path: Path) -> None:
     "text",
     [
         'start: ("a"|"b")~20',
-        'start: ["x" [("a"|"b")~20] | "y"]',
+        'start: ["x" | ("a"|"b"?|"c")~1..9]',
         "start: " + '"a"? "b"? "c"? ' * 10,
         'start: (("a"~0..49)~0..49)~0..49',
         'start: "a"~1..100000',
