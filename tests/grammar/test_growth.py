@@ -11,7 +11,7 @@ import pytest
 
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.rules.graph import Graph, coarsest, minimal
-from structkit.grammar.syntax.lark_grammar import LarkOptions
+from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
 from structkit.limits import Limits
 from structkit.regex.nodes import Network
 
@@ -119,6 +119,25 @@ def test_reserved_words_do_not_multiply_what_a_name_requires() -> None:
     %ignore /\/\*.*?\*\//
     """
     assert GrammarSource(grammar, limits=Limits(work=1_500_000)).rules.rules
+
+
+@pytest.mark.parametrize(("lexer", "work"), [("dynamic", 1_500_000), ("dynamic_complete", Limits().work)])
+def test_names_that_exclude_keywords_do_not_multiply_rules(lexer: Lexer, work: int) -> None:
+    """Behind a name is what continues it, or the rest of a keyword, but not both."""
+    words = (
+        "and break do else elseif end false for function if in local nil not or repeat return then true "
+        "until while"
+    )
+    levels = "".join(f'e{n}: e{n + 1} (("o{n}" | "p{n}") e{n + 1})*\n' for n in range(8))
+    grammar = rf"""
+    start: stat*
+    stat: NAME "=" e0 ";"? | "while" e0 "do" stat* "end" | "if" e0 "then" stat* ("else" stat*)? "end"
+    {levels}
+    e8: NAME | "(" e0 ")" | "f" "(" [e0 ("," e0)*] ")"
+    NAME: /(?!({words.replace(" ", "|")})\b)[A-Za-z_]\w*/
+    %ignore /\s+/
+    """
+    assert GrammarSource(grammar, options=LarkOptions(lexer=lexer), limits=Limits(work=work)).rules.rules
 
 
 def test_the_lalr_parser_of_a_long_production_takes_linear_work() -> None:

@@ -38,7 +38,7 @@ __all__ = ["UnseparatedTerminals", "constrain", "constrain_tokens"]
 
 _MULTIPLIED = "the grammar with what its terminals require of their neighbours"
 
-_STEPS_PER_STATE, _STEPS_PER_MOVE = 150, 20
+_STEPS_PER_STATE, _STEPS_PER_MOVE = 150, 12
 """The work of a state of the multiplied rules, and of a move whose shortest texts are found; see `Limits.work`."""
 
 _RESERVE, _SECOND = 0.25, 0.5

@@ -443,12 +443,11 @@ class _Shortest:
             for context, state in each.ends.items():
                 self._ends.setdefault((entry, state), []).append(context)
             self._pending.append((0, 0, 0, (entry, 0)))
-        reached: set[_Place] = set()
+        self._least = {place: (0, 0, 0) for _, _, _, place in self._pending}
         while self._pending:
-            _, fixed, lines, place = heappop(self._pending)
-            if place not in reached:
-                reached.add(place)
-                self._visit((fixed, lines), place)
+            *bound, place = heappop(self._pending)
+            if self._least[place] == tuple(bound):
+                self._visit((bound[1], bound[2]), place)
 
     def _visit(self, before: tuple[int, int], place: _Place) -> None:
         """Follow the moves of a state, with the bound on the texts that lead there."""
@@ -467,7 +466,10 @@ class _Shortest:
 
     def _reach(self, before: tuple[int, int], cost: tuple[int, int], place: _Place) -> None:
         fixed, lines = before[0] + cost[0], before[1] + cost[1]
-        heappush(self._pending, (fixed + lines, fixed, lines, place))
+        bound = fixed + lines, fixed, lines
+        if place not in self._least or bound < self._least[place]:
+            self._least[place] = bound
+            heappush(self._pending, (*bound, place))
 
     def _cost(self, entry: Entry, symbol: Symbol | Call | LineMove | None) -> tuple[int, int]:
         """Return what a move of a rule adds."""
