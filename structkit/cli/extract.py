@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import json
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -92,7 +93,7 @@ def read_type(source: str, name: str) -> AnyTarget:
         raise SchemaError(f"{source} cannot be imported: {type_and_message(error)}; {remedy}") from error
     for part in name.split("."):
         if not hasattr(value, part):
-            raise SchemaError(f"{source} has no {name!r}; {_class_names(value)}")
+            raise SchemaError(f"{source} has no {name!r}; {_class_names(value, part)}")
         value = getattr(value, part)
     return cast("AnyTarget", value)
 
@@ -184,10 +185,12 @@ def _import_module(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-def _class_names(owner: object) -> str:
-    """Return the names that a module or class defines, as a part of a message."""
+def _class_names(owner: object, name: str) -> str:
+    """Return the name that is close to one that a module or class does not have, or those that it defines."""
     module = owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
     defined = sorted(
         name for name, value in vars(owner).items() if getattr(value, "__module__", "") == module
     )
+    if close := get_close_matches(name, defined, 1):
+        return f"write {close[0]}"
     return f"it defines {', '.join(defined[:10])}" if defined else "it defines no types"

@@ -73,18 +73,26 @@ class Parser(argparse.ArgumentParser):
         if "--type" in message and "required" in message:  # other commands take the type as their argument
             given = (f"--type {text}" for text in self._given if re.fullmatch(r"[\w./\\-]+:\w+", text))
             return next(given, None)
-        unknown = re.search(r"unrecognized arguments: (?:.*?(--[\w-]+)|[^-])", message)
+        unknown = re.search(r"unrecognized arguments: (?:.*?(?<!\S)(--?[A-Za-z][\w-]*)|[^-])", message)
         if unknown is None:
             return None
         option = unknown[1]
         if option is None:
-            return "an argument with spaces in quotes"
+            after = self._given[self._given.index("--choice") + 2 :] if "--choice" in self._given else ()
+            is_choice = bool(after) and not after[0].startswith("-")
+            return "--choice before each option" if is_choice else "an argument with spaces in quotes"
+        if not option.startswith("--"):
+            known = dict.fromkeys(each for each in self._options() if each.startswith(f"-{option}"))
+            return f"-{option}" if f"-{option}" in known else " or ".join(known) or None
         return _MEANT.get(f"{self.prog} {option}") or self._option(option)
 
     def _option(self, text: str) -> str | None:
         """Return the option that is closest to a text."""
-        close = get_close_matches(text.partition("=")[0], re.findall(r"--[\w-]+", self.format_help()), 1)
+        close = get_close_matches(text.partition("=")[0], self._options(), 1)
         return close[0] if close else None
+
+    def _options(self) -> list[str]:
+        return re.findall(r"--[\w-]+", self.format_help())
 
 
 def positive_int(text: str) -> int:
