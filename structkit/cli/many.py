@@ -32,7 +32,7 @@ def extract_file(arguments: argparse.Namespace, target: AnyTarget, options: Opti
 
     Every line of the input is a prompt: a JSON string, or an object with a `prompt` (a string or messages) and an
     optional `id`. The same line of the output is an object with the `value` or the `error`, and the `id`. A value that
-    a limit changed has the `finish_reason` `"budget"`.
+    a limit changed has the `finish_reason` `"budget"`, and `repaired` has the paths of values that validators refused.
 
     Raises:
         StructkitError: A file cannot be read or written, the output already exists, or the target is invalid.
@@ -228,6 +228,8 @@ def _answer(result: Result[object] | Exception, line_id: object, *, is_json: boo
         answer: dict[str, object] = {"value": stored_value(result.text, is_json=is_json)}
         if result.finish_reason == "budget":
             answer["finish_reason"] = "budget"
+        if result.repaired:
+            answer["repaired"] = [each.path for each in result.repaired]
     else:
         answer = {"error": type_and_message(result)}
     return answer if line_id is None else {"id": line_id, **answer}

@@ -48,6 +48,22 @@ def test_a_file_of_prompts_line_by_line(
     assert sink.read_text() == complete
 
 
+def test_a_line_names_its_repaired_values(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text(
+        "from typing import Annotated\nfrom pydantic import AfterValidator, BaseModel\n"
+        "def even(value):\n    assert value % 2 == 0\n    return value\n"
+        "class Person(BaseModel):\n    age: Annotated[int, AfterValidator(even)]\n"
+    )
+    model = ScriptedModel(['{"age": 3}', '{"age": 4}', '{"age": 6}'])
+    monkeypatch.setattr("structkit.cli.many.load", lambda name: model)
+    source, sink = file.parent / "in.jsonl", file.parent / "out.jsonl"
+    source.write_text('"Ana is 3."\n"Tom is 6."\n')
+    command = ["extract", "--type", f"{file}:Person", "--input", str(source), "--output", str(sink)]
+    assert main([*command, "--batch-size", "1"]) == 0
+    answers = [json.loads(line) for line in sink.read_text().splitlines()]
+    assert answers == [{"value": {"age": 4}, "repaired": ["age"]}, {"value": {"age": 6}}]
+
+
 def test_a_line_is_json_also_if_a_number_is_beyond_64_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
