@@ -36,6 +36,7 @@ __all__ = [
     "is_field",
     "new_serializer",
     "new_validator",
+    "nodes_of",
     "reject_function",
 ]
 
@@ -91,7 +92,7 @@ def adapter_of(target: TypeForm[T] | TypeAdapter[T], read_function: ReadFunction
     rebuild: Callable[[], object] | None = getattr(adapter.core_schema, "rebuild", None)
     if rebuild is not None:  # a class whose schema is built on first use
         rebuild()
-    if not any(_is_call(node) or node.get("type") == "generator" for node in _nodes(adapter.core_schema)):
+    if not any(_is_call(node) or node.get("type") == "generator" for node in nodes_of(adapter.core_schema)):
         return adapter
     rewriter = _Rewriter(read_function)
     core = rewriter.rewrite(cast("Core", adapter.core_schema))
@@ -127,8 +128,8 @@ def _options(core: Core) -> dict[str, Any]:
     Raises:
         SchemaError: The installed pydantic has no such option.
     """
-    classes = [node for node in _nodes(core) if node.get("type") in ("model", "dataclass")]
-    found = next((node for node in classes if any(map(_is_rewritten, _nodes(node)))), None)
+    classes = [node for node in nodes_of(core) if node.get("type") in ("model", "dataclass")]
+    found = next((node for node in classes if any(map(_is_rewritten, nodes_of(node)))), None)
     if found is None:
         return {}
     try:
@@ -224,7 +225,7 @@ class _Rewriter:
                 "metadata": {**cast("Core", core.get("metadata") or {}), _READ: True},
             }
         rewritten = {key: value if key in _NO_SCHEMAS else self._inside(value) for key, value in core.items()}
-        if rewritten.get("custom_init") and any(map(_is_value, _nodes(rewritten))):
+        if rewritten.get("custom_init") and any(map(_is_value, nodes_of(rewritten))):
             name = name_of(rewritten["cls"])
             raise SchemaError(
                 f"{name} has a function in a field and an __init__, in which pydantic calls the function; remove "
@@ -278,7 +279,7 @@ def _is_rewritten(core: Core) -> bool:
     return _is_value(core) or _READ in cast("Core", core.get("metadata") or {})
 
 
-def _nodes(core: object) -> Iterator[Core]:
+def nodes_of(core: object) -> Iterator[Core]:
     """Yield a core schema and all core schemas inside it, including parts such as fields."""
     pending, seen = [core], set[int]()
     while pending:

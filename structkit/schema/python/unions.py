@@ -6,10 +6,12 @@ The comparison is structural, and takes a member for unreachable only if its tex
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from structkit.errors import SchemaError
@@ -17,11 +19,13 @@ from structkit.limits import Limits, Work
 from structkit.schema.ir.keywords import UNSUPPORTED
 from structkit.schema.ir.path import join_path, path_step
 from structkit.schema.markers.json_style import JsonStyle, style_of
-from structkit.schema.python.calls import called_function
+from structkit.schema.python.calls import called_function, nodes_of
 from structkit.schema.python.core_schema import NO_JSON, Core, branches_of, inner_schema, name_of
 from structkit.schema.python.temporal import JsonObject, unsupported
 
 __all__ = ["check_unions", "possible_members", "with_remedy_of_default"]
+
+_log = logging.getLogger("structkit")
 
 _IGNORED = frozenset({"ref", "metadata", "serialization", "title", "cls", "config", "schema"})
 """Keys of a core schema that do not change which texts it accepts, or that are compared by themselves."""
@@ -72,6 +76,50 @@ def check_unions(core: Core, policy: JsonStyle, limits: Limits) -> None:
             if comparison.hides(earlier, later, ordered=ordered):
                 swap = not comparison.hides(later, earlier, ordered=ordered)
                 raise _error(earlier, later, path, swap=swap)
+    for names in _recursive_unions(comparison):
+        _report_recursion(names)
+
+
+def _recursive_unions(comparison: _Comparison) -> Iterator[tuple[str, ...]]:
+    """Yield the names of the members of each union that two or more of its classes contain."""
+    users: dict[str, set[str]] = {}
+    for name, core in comparison.definitions.items():
+        for used in _references(core):
+            users.setdefault(used, set()).add(name)
+    for name, core in comparison.definitions.items():
+        unions = [each for each in nodes_of(core) if each.get("type") == "union"]
+        leading = _reachable(name, users) if unions else set()
+        for union in unions:
+            members = [each for each in branches_of(union) if not leading.isdisjoint(_references(each))]
+            resolved = [comparison.resolved(each) for each in members]
+            names = [_name(each) for each in resolved if each.get("type") in (*_CLASSES, "typed-dict")]
+            if len(names) > 1:
+                yield tuple(names)
+
+
+def _references(core: Core) -> set[str]:
+    return {f"{each['schema_ref']}" for each in nodes_of(core) if each.get("type") == "definition-ref"}
+
+
+def _reachable(name: str, steps: Mapping[str, set[str]]) -> set[str]:
+    """Return a name, and all names to which steps lead from it."""
+    found, pending = set[str](), [name]
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += steps.get(name, ())
+    return found
+
+
+@lru_cache(maxsize=1000)
+def _report_recursion(names: tuple[str, ...]) -> None:
+    _log.warning(
+        "the union %s contains itself and has no discriminator, so that pydantic takes %d times as long for each level "
+        "of a value; name a field that differs, as in Field(discriminator='kind')",
+        " | ".join(names if len(names) < 6 else [*names[:4], "..."]),
+        len(names),
+    )
 
 
 class _Fields(NamedTuple):

@@ -287,3 +287,35 @@ def test_the_comparison_of_members_is_bounded() -> None:
     with pytest.raises(sk.LimitExceeded, match="the members of unions") as caught:
         OutputType.of(Union[tuple(members)], limits=sk.Limits(work=50_000))
     assert caught.value.place == "$"
+
+
+class Add(BaseModel):
+    op: Literal["+"]
+    left: int | Add | Multiply
+
+
+class Multiply(BaseModel):
+    op: Literal["*"]
+    left: int | Add | Multiply
+    right: Leaf | None = None
+
+
+class Leaf(BaseModel):
+    op: Literal["leaf"]
+    parent: Annotated[Add | Multiply, Field(discriminator="op")] | None
+    chain: Leaf | Plain | None = None
+
+
+class Plain(BaseModel):
+    value: int
+
+
+def test_a_recursive_union_without_a_discriminator_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Pydantic tries each member at each level, also after a member has matched."""
+    for target in (Plain, Add, list[Multiply]):
+        sk.to_json_schema(target)
+        sk.explain(target)
+    assert [each.message.split(" contains itself")[0] for each in caplog.records] == [
+        "the union Add | Multiply"
+    ]
+    assert "takes 2 times as long for each level" in caplog.text
