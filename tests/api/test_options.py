@@ -159,9 +159,20 @@ def test_a_value_that_the_budget_changed_is_logged(caplog: pytest.LogCaptureFixt
         ("min_tokens", "give the target a minimum length, such as Field(min_length=...)"),
         ("max_completion_tokens", "write max_tokens=..."),
         ("text", "write prompt=..."),
+        ("reasoning", "write thinking=..."),
     ],
 )
 def test_options_of_other_libraries_have_a_remedy(name: str, remedy: str) -> None:
     wrong: Any = sk.extract
     with pytest.raises(TypeError, match=rf"has no argument '{name}'; {re.escape(remedy)}$"):
         wrong(RandomModel(), "x", bool, **{name: 3})
+
+
+def test_options_of_samples_are_those_of_generate() -> None:
+    wrong: Any = sk.Agent
+    for function in (
+        lambda **options: wrong(RandomModel(), **options),
+        lambda **options: call(sk.classify, **options),
+    ):
+        with pytest.raises(TypeError, match=r"has no argument 'sampling'; structkit\.generate takes it$"):
+            function(sampling="faithful")

@@ -335,5 +335,9 @@ class ByPath(dict[str, T]):
         written = format_path(path) if isinstance(path, tuple) else str(path)
         close = get_close_matches(re.sub(r"^\$?[./]?", "", written), self, 1)
         few = ", ".join(map(repr, list(self)[:8])) + (", ..." if len(self) > 8 else "")
-        remedy = f"write {close[0]!r}" if close else f"the paths are {few or 'none'}"
+        remedy = (
+            f"write {close[0]!r}"
+            if close
+            else f"the paths are {few or 'none, without confidence=True or a Quote'}"
+        )
         raise KeyError(f"no value has the path {path!r:.60}; {remedy}")

@@ -302,7 +302,7 @@ def test_a_path_that_no_value_has_names_the_near_one() -> None:
             result.confidence[path]  # type: ignore[index]
     with pytest.raises(KeyError, match=r"'job'; the paths are '\$', 'age', 'b', 'b\[0\]'"):
         result.confidence["job"]
-    with pytest.raises(KeyError, match=r"'age'; the paths are none"):
+    with pytest.raises(KeyError, match=r"'age'; the paths are none, without confidence=True or a Quote"):
         result.spans["age"]
     assert "job" not in result.confidence
     assert result.confidence.get("job") is None
