@@ -176,3 +176,13 @@ def test_options_of_samples_are_those_of_generate() -> None:
     ):
         with pytest.raises(TypeError, match=r"has no argument 'sampling'; structkit\.generate takes it$"):
             function(sampling="faithful")
+
+
+def test_a_class_is_no_processor_and_a_value_no_result() -> None:
+    wrong: Any = sk
+    with pytest.raises(TypeError, match=r"a processor is a class; pass an object of it, Suppress\(\.\.\.\)$"):
+        wrong.extract(RandomModel(), "x", bool, processors=[sk.processors.Suppress])
+    with pytest.raises(ValueError, match="factor must be above 0 and finite, not 0"):
+        sk.processors.Penalty(0)
+    with pytest.raises(TypeError, match=r"result must be the Result of structkit\.generate, not True"):
+        wrong.Calibration("random", {}).apply(True)

@@ -234,6 +234,11 @@ class Empty(BaseModel):
         ),
         (sk.Quote(), "invalid target Quote(", "write Annotated[str, structkit.Quote()]"),
         (sk.MaxTokens, "invalid target <class", "write Annotated[str, structkit.MaxTokens(20)]"),
+        (
+            create_model("Short", text=(Annotated[str, sk.MaxTokens], ...)),
+            "Short has the class MaxTokens as an annotation",
+            "write Annotated[str, structkit.MaxTokens(20)]",
+        ),
         (Marked, "Marked has the class Quote as an annotation", "write Annotated[str, structkit.Quote()]"),
     ],
 )

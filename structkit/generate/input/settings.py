@@ -272,6 +272,8 @@ class Settings:
         if self.timeout is not None:
             check_number("timeout", self.timeout, 0, math.inf)
         for processor in self.processors:
+            if isinstance(processor, type):
+                raise TypeError(f"a processor is a class; pass an object of it, {processor.__name__}(...)")
             if not (callable(processor) or hasattr(processor, "begin") or processor is MASK):
                 raise TypeError(f"processors must be callables as in transformers, not {processor!r}")
         if self.assistant_model is not None and not hasattr(self.assistant_model, "session"):

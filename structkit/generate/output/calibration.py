@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.arguments.checks import check_type
 from structkit.generate.output.confidence import Confidence
 from structkit.generate.output.json_reader import ByPath, format_path, read_values
 from structkit.generate.output.result import Result
@@ -101,6 +102,7 @@ class Calibration:
         It is `None` for a kind that the examples did not have, for a value that `abstain` took out, and then for `$`.
 
         Raises:
+            TypeError: It is no result.
             ValueError: The result is of another model, has no confidence, or was drawn with `sampling="faithful"`,
                 whose confidence does not list the choices.
 
@@ -114,6 +116,7 @@ class Calibration:
         >>> fixed.confidence["$"].calibrated == curve(result.confidence["$"].logprob)
         True
         """
+        check_type("result", result, Result, "the Result of structkit.generate")
         if result.trace.model != self.model:
             raise ValueError(
                 f"the calibration is of the model {self.model!r}, and the result of {result.trace.model!r}; "

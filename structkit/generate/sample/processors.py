@@ -7,6 +7,7 @@ position; the mask is always applied after the last processor too.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.arguments.checks import check_int
+from structkit.arguments.checks import check_int, check_number
 from structkit.errors import ModelError, PatternError
 from structkit.generate.sample import kernels
 from structkit.models.single_row import call_model
@@ -134,6 +135,9 @@ class Penalty:
     """
 
     factor: float
+
+    def __post_init__(self) -> None:
+        check_number("factor", self.factor, 0, math.inf, exclusive=True)
 
     def begin(self, vocabulary: Vocabulary) -> LogitsStep:
         """See `Processor`."""

@@ -349,11 +349,10 @@ def describe_error(target: object, error: Exception, undefined: str | None = Non
         return f"{name} refers to {which}, which is not defined; define it where {name} is defined, or correct it"
     if "should have length > 0" in message or 'literal "expected" cannot be empty' in message:
         return f"{name} has an Enum or a Literal without values; add one"
-    if "Quote.__get_pydantic" in message:
-        return f"{name} has the class Quote as an annotation; write Annotated[str, structkit.Quote()]"
-    unknown = re.match(
-        r"Unable to generate pydantic-core schema for (.+?)\. Set `arbitrary_types_allowed", message
-    )
+    if marker := re.match(r"(MaxTokens|Quote)\.__get_pydantic", message):
+        example = f"Annotated[str, structkit.{marker[1]}({'20' if marker[1] == 'MaxTokens' else ''})]"
+        return f"{name} has the class {marker[1]} as an annotation; write {example}"
+    unknown = re.match(r"Unable to generate pydantic-core schema for (.+?)\. Set `arbitrary_types", message)
     if unknown is not None:
         if (remedy := builtin_remedy(_class_at(target, unknown[1]))) is not None:
             return (
