@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from structkit.agent.run.state import RunTrace, ToolCall
+from structkit.arguments.checks import check_type
 from structkit.errors import GenerationError
 from structkit.generate.output.result import Usage
 from structkit.messages import Message
@@ -96,6 +97,7 @@ def run_record(error: BaseException) -> RunRecord | None:
     ...     print([(call.name, call.arguments) for call in record.calls], record.steps)
     [('price', {'title': 'Sugar'})] 1
     """
+    check_type("error", error, BaseException, "the exception that a run raised")
     record = vars(error).get(_ATTRIBUTE)
     return record if isinstance(record, RunRecord) else None
 
