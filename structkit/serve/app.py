@@ -190,8 +190,8 @@ class _Server:
             tasks += [asyncio.ensure_future(_listed(answer)) for answer in await self._open(ask, lease)]
             answers = await asyncio.gather(*tasks)
         finally:
+            lease.drop()  # before the wait, which can be cancelled; threads hold the places until they end
             await cancel_all(tasks)
-            lease.drop()
         for pieces in answers:
             if isinstance(end := pieces[-1], EndPiece):
                 self._metrics.count_tokens(end.usage)
@@ -219,8 +219,8 @@ class _Server:
                     usages[index] = piece.usage
                     self._metrics.count_tokens(piece.usage)
         finally:
-            await cancel_all(tasks)
             lease.drop()
+            await cancel_all(tasks)
         if end := reply.end([usages[index] for index in sorted(usages)]):
             yield end
 
