@@ -72,12 +72,14 @@ class Load:
         tokens: The tokens of all answers.
         outcomes: The number of answers that are valid, invalid or refused.
         seconds: The time of all requests.
+        cpu: The processor time of the server meanwhile: on a machine that other programs use, it tells more.
     """
 
     latencies: list[float] = field(default_factory=list)
     tokens: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+    cpu: float = 0.0
 
     def quantile(self, share: float) -> float:
         """Return a quantile of the latencies; 0 without any."""
@@ -94,8 +96,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.soak:
         with structkit_serve(sys.executable) as server:
             return asyncio.run(_Soak(server, options.soak, options.seed).run())
-    print("| server | clients | values/s | tokens/s | p50 | p99 | valid | invalid | failed |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    print(
+        "| server | clients | values/s | tokens/s | processor per value | p50 | p99 | valid | invalid | failed |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     has_invalid = False
     for name, start in _arms(options):
         with start as server:
@@ -105,7 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 counts = load.outcomes
                 print(
                     f"| {name} | {clients} | {sum(counts.values()) / load.seconds:.1f} "
-                    f"| {load.tokens / load.seconds:.0f} | {1000 * load.quantile(0.5):.0f} ms "
+                    f"| {load.tokens / load.seconds:.0f} | {1000 * load.cpu / sum(counts.values()):.0f} ms "
+                    f"| {1000 * load.quantile(0.5):.0f} ms "
                     f"| {1000 * load.quantile(0.99):.0f} ms | {counts['valid']} | {counts['invalid']} "
                     f"| {counts['failed']} |",
                     flush=True,
@@ -134,13 +139,13 @@ def _vllm_with_xgrammar(python: str) -> Iterator[Server]:
 
 async def _load(server: Server, clients: int, seconds: float) -> Load:
     """Send requests for a time."""
-    load, begin = Load(), time.monotonic()
+    load, begin, cpu = Load(), time.monotonic(), server.cpu_seconds()
     async with _client(server) as client:
         model = server.model or (await client.get("/v1/models")).json()["data"][0]["id"]
         await asyncio.gather(
             *(_send_until(client, server, model, number, begin + seconds, load) for number in range(clients))
         )
-    load.seconds = time.monotonic() - begin
+    load.seconds, load.cpu = time.monotonic() - begin, server.cpu_seconds() - cpu
     return load
 
 
@@ -265,9 +270,7 @@ class _Soak:
         schema = {"type": "object", "properties": properties, "required": [*properties]}
         body = _body(self._model, f"{PEOPLE[number % len(PEOPLE)]} ({number})")
         body["response_format"] = _format(schema)
-        response = await client.post(_CHAT, json=body)
-        response.raise_for_status()
-        return _Case(body, response.json()["choices"][0]["message"]["content"])
+        return _Case(body, _content(await client.post(_CHAT, json=body)))
 
     async def _watch(self, begin: float) -> None:
         """Print the memory after each twentieth of the requests."""
@@ -296,7 +299,7 @@ class _Soak:
     async def _repeated(self, client: httpx2.AsyncClient, number: int) -> None:
         case = self._random.choice(self._cases)
         response = await client.post(_CHAT, json=case.body)
-        self._check(case, response.json()["choices"][0]["message"]["content"])
+        self._check(case, _content(response))
 
     async def _streamed(self, client: httpx2.AsyncClient, number: int) -> None:
         case, text = self._random.choice(self._cases), ""
@@ -309,7 +312,7 @@ class _Soak:
     async def _new(self, client: httpx2.AsyncClient, number: int) -> None:
         body = _body(self._model, f"{PEOPLE[number % len(PEOPLE)]} ({number})")
         body["structured_outputs"] = {"regex": f"n{number}: [a-z]{{4,8}}"}
-        text = (await client.post(_CHAT, json=body)).json()["choices"][0]["message"]["content"]
+        text = _content(await client.post(_CHAT, json=body))
         if not re.fullmatch(f"n{number}: [a-z]{{4,8}}", text):
             raise ValueError(f"the answer of another request, or none: {text!r}")
 
@@ -340,6 +343,13 @@ class _Soak:
             raise ValueError(f"the answer of another request: {text!r}")
         # The sums of a batch have another order than those of one row, which can decide between equal logits.
         self._outcomes["another value of the same schema"] += 1
+
+
+def _content(response: httpx2.Response) -> str:
+    if response.status_code != 200:
+        raise ValueError(f"status {response.status_code}: {response.text:.200}")
+    content: str = response.json()["choices"][0]["message"]["content"]
+    return content
 
 
 def _client(server: Server) -> httpx2.AsyncClient:
