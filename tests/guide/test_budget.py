@@ -274,7 +274,7 @@ def test_a_completion_that_is_passed_on_is_one_after_the_token(name: str) -> Non
     guide = sk.compile(target, vocabulary, cache=False, order="any")
     mask = np.zeros(vocabulary.mask_words, np.uint32)
     reader, passed = guide.index.reader, 0
-    for seed in range(cases(3, of=60)):
+    for seed in range(cases(5, of=60)):
         chance, cursor = random.Random(seed), guide.cursor()
         for left in range(cursor.min_tokens_to_end() + chance.randrange(6), 0, -1):
             cursor.fill_mask(mask, left)

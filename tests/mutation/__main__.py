@@ -1,28 +1,33 @@
-"""Mutation testing: `python -m tests.mutation structkit/lru_cache.py ... [--count 10] [--seed 1]`.
+"""Mutation testing: `python -m tests.mutation structkit/regex ... [--count 2] [--seed 1]`.
 
-Random faults are put into files, one at a time, in a copy of the repository, and the tests of the file's folders run.
-A fault that no test finds is printed: it is either equivalent or a test is missing. The exit status is the number of
-such faults. With `--tests PATH` other tests run. Files with kernels are refused: each fault would compile them.
+Random faults are put into files, one at a time, in a copy of the repository, and the tests that execute the faulty line
+run: first those of the file and of its top-level folder, then those of `--others`. A fault that no test finds is
+printed: it is equivalent, or only takes time, or a test is missing. The exit status is the number of such faults.
+Files with kernels are left out: each fault would compile them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from tests.mutation.mutants import Mutant, mutants
+from tests.mutation.mutants import Mutant, sample
 from tests.shared import ROOT
 
-__all__ = ["main", "suite_of", "survives"]
+__all__ = ["main", "sources", "suites"]
 
 _COPIED = ("structkit", "tests", "scripts", "examples", "docs")
+_OTHERS = ("tests/docs/test_docstrings.py", "tests/test_contracts.py", "tests/test_suite.py")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,36 +35,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutation", description=(__doc__ or "").split("\n\n")[1]
     )
-    parser.add_argument("files", nargs="+", type=Path, help="files of structkit")
-    parser.add_argument("--count", type=int, default=10, help="faults for each file")
+    parser.add_argument("paths", nargs="+", type=Path, help="files and folders of structkit")
+    parser.add_argument("--count", type=int, default=2, help="faults for each file")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tests", nargs="*", help="the tests; by default those of the folders of the file")
-    parser.add_argument("--timeout", type=float, default=300, help="seconds of the tests of one fault")
+    parser.add_argument("--others", nargs="*", default=_OTHERS, help="tests beside those of the folders")
     options = parser.parse_args(arguments)
+    faults: list[tuple[Path, Mutant]] = []
+    for path in sources(options.paths):
+        random = Random(f"{options.seed} {path.as_posix()}")
+        faults += [(path, fault) for fault in sample((ROOT / path).read_text("utf-8"), options.count, random)]
+    rows: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         copy = copied(Path(folder))
-        alive = tried = 0
-        for file in options.files:
-            path = file.resolve().relative_to(ROOT)
-            source = (ROOT / path).read_text("utf-8")
-            if "automaton.core.jit import" in source:
-                parser.error(f"{path} has kernels")
-            tests = options.tests or suite_of(path)
-            (copy / path).write_text(source, "utf-8")
-            if not survives(copy, path, source, tests, options.timeout):
-                parser.error(f"{' '.join(tests)} fail without a fault")
-            found = list(mutants(source))
-            for mutant in Random(f"{options.seed} {path}").sample(found, min(options.count, len(found))):
-                tried += 1
-                if survives(copy, path, mutant.source, tests, options.timeout):
-                    alive += 1
-                    print(_said(path, mutant), flush=True)
-            (copy / path).write_text(source, "utf-8")
-            print(
-                f"{path}: {len(found)} faults are possible; {tried - alive} of {tried} were found so far",
-                flush=True,
-            )
-    return alive
+        Path(folder, "faults").write_bytes(pickle.dumps(faults))
+        tests = [*suites([path for path, _ in faults]), *options.others]
+        environment = {**os.environ, "PYTHONPATH": str(copy), "CI": "1"}
+        environment.setdefault("STRUCTKIT_SHARED", str(ROOT.parent / "shared"))
+        command = [sys.executable, "-m", "tests.mutation.forks", f"{folder}/faults", *tests]
+        with subprocess.Popen(
+            command, cwd=copy, env=environment, stdout=subprocess.PIPE, text=True
+        ) as server:
+            for line in server.stdout or ():
+                verdict = json.loads(line)
+                found = "own tests" if verdict["own"] else "others" if verdict["found"] else "none"
+                rows.setdefault(Path(verdict["path"]).parts[1], Counter())[found] += 1
+                if not verdict["found"]:
+                    print(_said(verdict), flush=True)
+    if sum(map(Counter.total, rows.values())) < len(faults):
+        parser.error("the tests could not run; run them with pytest")
+    for room, counts in rows.items():
+        print(
+            f"{room}: {counts['own tests']} found by own tests, {counts['others']} by others, {counts['none']} alive"
+        )
+    return sum(counts["none"] for counts in rows.values())
+
+
+def sources(paths: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files at some paths that faults are put into, relative to the repository."""
+    for path in paths:
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            has_kernels = "automaton.core.jit import" in file.read_text("utf-8")
+            if file.name != "__init__.py" and not has_kernels:
+                yield file.resolve().relative_to(ROOT)
 
 
 def copied(folder: Path) -> Path:
@@ -74,38 +91,21 @@ def copied(folder: Path) -> Path:
     return copy
 
 
-def suite_of(path: Path) -> list[str]:
-    """Return the tests of a file: its own, those of the nearest folder with some, and those of its top-level folder.
+def suites(paths: Sequence[Path]) -> list[str]:
+    """Return the tests of the top-level folders of some files, or of the files themselves.
 
-    >>> suite_of(Path("structkit/schema/algebra/ranges.py"))
-    ['tests/schema/algebra/test_ranges.py', 'tests/schema/algebra', 'tests/schema']
+    >>> suites([Path("structkit/schema/algebra/ranges.py"), Path("structkit/lru_cache.py")])
+    ['tests/schema', 'tests/test_lru_cache.py']
     """
-    own = Path("tests", *path.parts[1:-1], f"test_{path.name}")
-    suites = [own, *own.parents[: len(path.parts) - 2]]
-    return [suite.as_posix() for suite in suites if (ROOT / suite).exists()]
+    found = {
+        f"tests/{path.parts[1]}" if len(path.parts) > 2 else f"tests/test_{path.name}": None for path in paths
+    }
+    return [suite for suite in found if (ROOT / suite).exists()]
 
 
-def survives(copy: Path, path: Path, source: str, tests: Sequence[str], timeout: float) -> bool:
-    """Whether tests pass with another source of a file."""
-    (copy / path).write_text(source, "utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *tests]
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "PYTHONPATH": str(copy), "STRUCTKIT_CACHE_DIR": cache}
-        # Bytecode is found by size and second of its source, which two mutants may have in common, but no copied file.
-        environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        environment["STRUCTKIT_SHARED"] = os.environ.get("STRUCTKIT_SHARED", str(ROOT.parent / "shared"))
-        try:
-            done = subprocess.run(
-                command, cwd=copy, env=environment, capture_output=True, timeout=timeout, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return False
-    return done.returncode == 0
-
-
-def _said(path: Path, mutant: Mutant) -> str:
-    before, after = (" ".join(text.split())[:80] for text in (mutant.before, mutant.after))
-    return f"alive: {path}:{mutant.line}: {before}  ->  {after}"
+def _said(verdict: dict[str, object]) -> str:
+    before, after = (" ".join(str(verdict[key]).split())[:80] for key in ("before", "after"))
+    return f"alive: {verdict['path']}:{verdict['line']}: {before}  ->  {after}"
 
 
 if __name__ == "__main__":

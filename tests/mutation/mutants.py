@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from random import Random
 
-__all__ = ["Mutant", "mutants"]
+__all__ = ["Mutant", "mutants", "sample"]
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "-",
@@ -58,23 +60,41 @@ def mutants(source: str) -> Iterator[Mutant]:
     >>> [(mutant.before, mutant.after) for mutant in mutants("x = a < 3 and f(b)")]
     [('a < 3 and f(b)', 'a < 3 or f(b)'), ('a < 3', 'a <= 3'), ('3', '4')]
     """
-    tree = ast.parse(source)
-    lines = source.encode().splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    is_other = _is_other(source)
+    return (mutant for mutant in _all(source) if is_other(mutant))
+
+
+def sample(source: str, count: int, random: Random) -> list[Mutant]:
+    """Return some faults of a source, each as probable as the others."""
+    found = list(_all(source))
+    random.shuffle(found)
+    return list(islice(filter(_is_other(source), found), count))
+
+
+def _is_other(source: str) -> Callable[[Mutant], bool]:
+    """Return whether a fault is Python, with another syntax tree than the source."""
+    tree = ast.dump(ast.parse(source))
+
+    def is_other(mutant: Mutant) -> bool:
+        try:
+            return ast.dump(ast.parse(mutant.source)) != tree
+        except SyntaxError:  # the parentheses of an assignment expression are not a part of it
+            return False
+
+    return is_other
+
+
+def _all(source: str) -> Iterator[Mutant]:
     content = source.encode()
-    for node in _code(tree):
+    starts = [0]
+    for line in content.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in _code(ast.parse(source)):
         for after in _faults(node, source):
             start = starts[node.lineno - 1] + node.col_offset
             end = starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
             changed = (content[:start] + after.encode() + content[end:]).decode()
-            try:
-                is_other = ast.dump(ast.parse(changed)) != ast.dump(tree)
-            except SyntaxError:  # the parentheses of an assignment expression are not a part of it
-                continue
-            if is_other:
-                yield Mutant(node.lineno, content[start:end].decode(), after, changed)
+            yield Mutant(node.lineno, content[start:end].decode(), after, changed)
 
 
 def _code(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:

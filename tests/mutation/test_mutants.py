@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
+from random import Random
+from types import FunctionType
+from typing import Any
 
 import pytest
 
-from tests.mutation.__main__ import suite_of, survives
-from tests.mutation.mutants import mutants
+from tests.mutation.__main__ import main, suites
+from tests.mutation.forks import swap
+from tests.mutation.mutants import mutants, sample
 
 SOURCE = '''"""A module."""
 from __future__ import annotations
@@ -56,21 +61,76 @@ def test_every_fault_of_real_files_is_python(path: Path) -> None:
         compile(mutant.source, str(path), "exec")
 
 
-def test_a_fault_is_found_by_the_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:langsmith_plugin -p no:hypothesispytest -p no:anyio")
-    (tmp_path / "test_it.py").write_text("from part import add\ndef test_it():\n    assert add(2, 0) == 2\n")
-    path = Path("part.py")
-    assert survives(tmp_path, path, "def add(a, b): return a + b", ["test_it.py"], 600)
-    assert survives(tmp_path, path, "def add(a, b): return a - b", ["test_it.py"], 600)
-    assert not survives(tmp_path, path, "def add(a, b): return a * b", ["test_it.py"], 600)
-    assert not survives(tmp_path, path, "while True: pass", ["test_it.py"], 1)
+MODULE = """LIMIT = 3
+def outer(a):
+    def inner(b):
+        return a + b
+    return [inner(each) for each in range(3)], (lambda c: c * a)(2)
+class Counter:
+    step = 1
+    def add(self, n, by=2):
+        return n + self.step if n < LIMIT else n - by
+"""
 
 
-def test_the_suite_of_a_file() -> None:
-    assert suite_of(Path("structkit/lru_cache.py")) == ["tests/test_lru_cache.py"]
-    parse = suite_of(Path("structkit/schema/json_schema/parse.py"))
-    assert parse == ["tests/schema/json_schema/test_parse.py", "tests/schema/json_schema", "tests/schema"]
-    assert suite_of(Path("structkit/index/rows/arena.py")) == ["tests/index/rows", "tests/index"]
+def _run(source: str) -> tuple[dict[str, Any], dict[tuple[str, str, int], list[FunctionType]]]:
+    """Execute a source; return its names, and its functions as the server finds them."""
+    names: dict[str, Any] = {}
+    exec(compile(source, "module.py", "exec"), names)
+    found = [names["outer"], names["Counter"].add]
+    return names, {
+        (code.co_filename, code.co_name, code.co_firstlineno): [each]
+        for each in found
+        for code in [each.__code__]
+    }
+
+
+def _behaviour(names: dict[str, Any]) -> object:
+    counter = names["Counter"]()
+    try:
+        return names["outer"](5), [counter.add(n) for n in range(5)]
+    except TypeError as error:
+        return str(error)
+
+
+def test_the_code_of_functions_is_replaced_as_an_import_would() -> None:
+    swapped = 0
+    for mutant in mutants(MODULE):
+        names, functions = _run(MODULE)
+        changes = swap(MODULE, mutant.source, "module.py", functions)
+        is_imported = mutant.line in (1, 6, 7) or (mutant.before, mutant.line) == ("2", 8)
+        assert (changes is None) == is_imported, mutant
+        if changes is not None:
+            swapped += 1
+            for function, code in changes:
+                function.__code__ = code
+            assert _behaviour(names) == _behaviour(_run(mutant.source)[0]), mutant
+    assert swapped > 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the server needs fork and /proc")
+def test_faults_are_found_by_the_tests_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    alive = main(["structkit/lru_cache.py", "--count", "6", "--others"])
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1] == f"lru_cache.py: {6 - alive} found by own tests, 0 by others, {alive} alive"
+    assert alive <= 2 and len(printed) == alive + 1
+
+
+def test_a_sample_has_different_faults() -> None:
+    found = sample(SOURCE, 5, Random(1))
+    assert found == sample(SOURCE, 5, Random(1)) and len({each.source for each in found}) == 5
+    assert {each.source for each in sample(SOURCE, 100, Random(1))} == {
+        each.source for each in mutants(SOURCE)
+    }
+
+
+def test_the_suites_of_files() -> None:
+    paths = [
+        Path("structkit/lru_cache.py"),
+        Path("structkit/index/rows/arena.py"),
+        Path("structkit/index/index.py"),
+    ]
+    assert suites(paths) == ["tests/test_lru_cache.py", "tests/index"]
 
 
 def test_faults_that_are_no_python_are_left_out() -> None:
