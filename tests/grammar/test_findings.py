@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -300,3 +301,10 @@ def test_random_grammars(seed: int, lexer: Any, monkeypatch: pytest.MonkeyPatch)
         except LarkError:
             pass
         assert hidden.isdisjoint(found_tokens), (text, each)
+
+
+def test_a_finding_is_written_with_its_place_and_example_if_it_has_them() -> None:
+    finding = GrammarFinding("unused", "A", "no text uses it")
+    assert str(finding) == "unused A: no text uses it"
+    placed = replace(finding, line=2, column=5, example="x")
+    assert str(placed) == "line 2, column 5: unused A: no text uses it; example: 'x'"
