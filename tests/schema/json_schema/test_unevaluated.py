@@ -1,0 +1,41 @@
+"""What is evaluated inside other keywords, compared with jsonschema."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.schema.reading import read
+from tests.schema.semantics import holds
+
+KEYS: dict[str, dict[str, object]] = {name: {"properties": {name: {"type": "integer"}}} for name in "abc"}
+OBJECTS: list[dict[str, object]] = [
+    dict.fromkeys(names, value)
+    for size in range(4)
+    for names in combinations("abcd", size)
+    for value in (1, "x")
+]
+ARRAYS = [[1] * size for size in range(4)] + [["x"], [1, "x"]]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "required"),
+    [("allOf", False), ("allOf", True), ("anyOf", False), ("anyOf", True), ("oneOf", True)],
+)
+def test_keys_of_alternatives_are_evaluated_where_they_hold(keyword: str, required: bool) -> None:
+    parts = [{**KEYS[name], "required": [name]} if required else KEYS[name] for name in "ab"]
+    schema = {"type": "object", keyword: parts, **KEYS["c"], "unevaluatedProperties": False}
+    validator, document = Draft202012Validator(schema), read(schema)
+    for value in OBJECTS:
+        assert holds(document, value) == validator.is_valid(value), value
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf"])
+def test_items_of_alternatives_are_evaluated_where_they_hold(keyword: str) -> None:
+    parts = [{"prefixItems": [{"type": "integer"}] * size} for size in (1, 2)]
+    schema = {"type": "array", keyword: parts, "unevaluatedItems": False}
+    validator, document = Draft202012Validator(schema), read(schema)
+    for value in ARRAYS:
+        assert holds(document, value) == validator.is_valid(value), value
