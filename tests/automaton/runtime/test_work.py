@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from structkit.compile import compile
@@ -56,8 +58,20 @@ def test_rules_that_a_text_enters_later_are_not_refused() -> None:
     schema = {"type": "object", "properties": {f"k{n}": inner | {"title": str(n)} for n in range(6)}}
     guide = compile(schema, V, limits=Limits(work=30_000), cache=False)
     cursor = guide.cursor()
-    for byte in b'{"k3": {"a0": "x0y1", "a1": "x1y0"':
+    value = {f"k{n}": {f"a{m}": f"x{m}y{n}" for m in range(12)} for n in range(6)}
+    for byte in json.dumps(value).encode():
         cursor.advance(byte)
+
+
+@pytest.mark.parametrize(("name", "limit"), [("states", 5_000), ("transitions", 256 * 5_000)])
+def test_low_limits_refuse_rules_without_end_before_the_first_token(name: str, limit: int) -> None:
+    """Rules of a product are made while a text is read, where an error would come too late."""
+    keys = {f"k{number}": {"type": "integer"} for number in range(60)}
+    schema = {"type": "object", "properties": keys, "minProperties": 30, "additionalProperties": False}
+    with pytest.raises(LimitExceeded) as caught:
+        compile(schema, V, limits=Limits(**{name: limit}), cache=False)
+    assert caught.value.limit == name
+    compile(schema, V, limits=Limits(**{name: 4 * limit}), cache=False)
 
 
 def test_patterns_that_are_too_large_to_compare_count_as_work() -> None:
