@@ -7,6 +7,7 @@ import numpy as np
 import structkit as sk
 from structkit.automaton.core.memory import Memory
 from structkit.automaton.runtime import frame_kernels as kernels
+from structkit.automaton.runtime import parse_kernels
 from structkit.automaton.runtime.configurations import Configurations
 from structkit.index.mask_builder import vocabulary_memory
 from structkit.index.rows.row_kernels import SLOTS
@@ -38,3 +39,16 @@ def advance_through(configurations: Configurations, text: bytes) -> list[int]:
     assert found[-1] > 0
     assert found[-1] & 1
     return found
+
+
+def test_frames_have_the_number_of_their_configuration() -> None:
+    index = sk.compile(NESTED, VOCABULARY, cache=False).index
+    memory = Memory(SLOTS, vocabulary_memory(VOCABULARY, index.automaton.limits.parse_states))
+    configurations = Configurations(index.reader, lambda: index.token_distances, memory, 2**26)
+    for number in advance_through(configurations, b"[[], [[]]]"):
+        assert configurations.number(*configurations.frames(number)) == number
+
+
+def test_kernels_that_change_shared_arrays_hold_the_interpreter_lock() -> None:
+    assert not parse_kernels.advance.targetoptions["nogil"]  # type: ignore[attr-defined]  # a dispatcher
+    assert parse_kernels.forced_bytes.targetoptions.keys() >= {"nogil"}  # type: ignore[attr-defined]

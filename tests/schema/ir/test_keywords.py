@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 
 import pydantic
@@ -120,3 +121,10 @@ def test_each_uuid_type_of_pydantic_has_its_version() -> None:
     for name, each in types.items():
         written = TypeAdapter(each).json_schema()["format"]
         assert PYTHON_FORMATS[written] == Format("python:uuid", (("version", int(name[-1])),))
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("kind", ["Address", "Interface", "Network"])
+def test_each_type_of_ip_has_its_version(kind: str, version: int) -> None:
+    written = TypeAdapter(getattr(ipaddress, f"IPv{version}{kind}")).json_schema()["format"]
+    assert PYTHON_FORMATS[written] == Format(f"python:ip-{kind.lower()}", (("version", version),))

@@ -101,3 +101,17 @@ def test_properties_keep_their_names_and_own_titles() -> None:
         },
         "anyOf": [{"required": ["title"]}],
     }
+
+
+@pytest.mark.parametrize("keyword", ["properties", "items"])
+def test_an_example_has_eight_levels(keyword: str) -> None:
+    schema: dict[str, object] = {"type": "string"}
+    for _ in range(10):
+        kind = "object" if keyword == "properties" else "array"
+        schema = {"type": kind, keyword: {"a": schema} if kind == "object" else schema}
+    example: Any = example_of(schema)
+    levels = 0
+    while example:
+        example = example["a"] if keyword == "properties" else example[0]
+        levels += 1
+    assert levels == 8
