@@ -298,6 +298,24 @@ def test_keys_that_other_objects_restrict_are_charged() -> None:
     assert isinstance(merged, Object) and len(merged.properties) == 3600
 
 
+def test_pairs_of_groups_of_keys_are_charged() -> None:
+    """Also those that no name is in."""
+    parts = [
+        Object(
+            additional=tuple(Additional(String(patterns=(f"^{letter}{n:02}$",)), Null()) for n in range(30))
+        )
+        for letter in "ab"
+    ]
+    with pytest.raises(LimitExceeded, match="schema_nodes=5000"):
+        Intersector(Definitions(), Limits(schema_nodes=5_000), AutomatonOracle(python=False)).intersect(
+            parts, SchemaPath()
+        )
+    merged = Intersector(Definitions(), Limits(schema_nodes=40_000), AutomatonOracle(python=False)).intersect(
+        parts, SchemaPath()
+    )
+    assert isinstance(merged, Object) and not merged.additional
+
+
 def test_objects_that_allow_everything_do_not_restrict_keys() -> None:
     open_, closed = (Additional(String(), Anything()),), (Additional(String(), Integer(minimum=2)),)
     left = Object((Property("a", Integer(minimum=1)),), additional=open_)
