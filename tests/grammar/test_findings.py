@@ -308,3 +308,14 @@ def test_a_finding_is_written_with_its_place_and_example_if_it_has_them() -> Non
     assert str(finding) == "unused A: no text uses it"
     placed = replace(finding, line=2, column=5, example="x")
     assert str(placed) == "line 2, column 5: unused A: no text uses it; example: 'x'"
+
+
+def test_each_state_that_reads_a_terminal_has_one_sentence() -> None:
+    text = 'start: "a" x | "b" x | "b" "b" x | x "d"\nx: "c" D | "c" x D\nD: "d"'
+    found = search._Search(sk.Grammar(text, parser="lalr").source.lark)
+    list(found.findings())
+    for name in ("D", "C", "A", "B"):
+        states = sum(name in shifts for shifts in found.table.shifts)
+        sentences = found.sentences.through(name, 1000)
+        assert 0 < len(sentences) <= states
+        assert all(name in sentence for sentence in sentences)
