@@ -55,8 +55,8 @@ pydantic decides which member of a union a text belongs to, so a union must leav
   validator of the earlier member can reject a text and leave it to the later one, so such members are not refused
   either.
 - In a union of models that contain the union, such as the nodes of a syntax tree, name a discriminator. Without one,
-  pydantic reads each level once for each member: with two it takes 0.3 s for 16 levels and a minute for 24, with five 4 s
-  for 9 levels. structkit logs a warning.
+  pydantic reads each level once for each member: with two it takes 0.3 s for 16 levels and a minute for 24, with
+  five 4 s for 9 levels. structkit logs a warning.
 - Scalars, such as `str | date`, are not compared: pydantic reads `"2026-11-24"` as the first member that accepts
   it. Write `date | str`.
 """
