@@ -1,4 +1,4 @@
-"""Stop sequences end free text, values, and the text beside calls where they occur, as OpenAI and vLLM define them."""
+"""Stop sequences end free text, texts of regexes, and the text beside calls, as OpenAI and vLLM define them."""
 
 from __future__ import annotations
 
@@ -53,23 +53,33 @@ def test_the_first_that_is_complete_ends_the_text(
     assert (parts[-1].finish_reason, parts[-1].stop_reason) == ("stop", reason)
 
 
+PAIR = {"structured_outputs": {"regex": r"name: \w+, age: \d+\."}}
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("shows", [False, True])
 @pytest.mark.parametrize("tools", [[], [WEATHER]])
-def test_one_ends_a_value_where_it_occurs(stream: bool, shows: bool, tools: list[object]) -> None:
-    text = '{"name": "Ana", "age": 34}'
-    for stop, cut in (
-        ("Ana", '{"name": "'),
-        ('", "', '{"name": "Ana'),
-        (["}", "\n"], text[:-1]),
-        ("no", text),
-    ):
+def test_one_ends_a_text_of_a_regex_where_it_occurs(stream: bool, shows: bool, tools: list[object]) -> None:
+    text = "name: Ana, age: 34."
+    for stop, cut in (("Ana", "name: "), (", ", "name: Ana"), ([".", "\n"], text[:-1]), ("no", text)):
         with serving([text]) as served:
-            more = {"include_stop_str_in_output": shows, **({"tools": tools} if tools else {})}
-            found, choice = choices_of(served, stop, stream=stream, response_format=PERSON, extra_body=more)
+            more = {"include_stop_str_in_output": shows, **PAIR, **({"tools": tools} if tools else {})}
+            found, choice = choices_of(served, stop, stream=stream, extra_body=more)
         assert found == cut + (choice.stop_reason or "" if shows else "")
         assert choice.stop_reason == (None if cut == text else stop[0] if isinstance(stop, list) else stop)
         assert choice.finish_reason == "stop"
+
+
+@pytest.mark.parametrize("tools", [[], [WEATHER]])
+@pytest.mark.parametrize("kind", [PERSON, {"type": "json_object"}])
+def test_json_is_never_cut(kind: dict[str, Any], tools: list[object]) -> None:
+    from openai import BadRequestError
+
+    more: dict[str, Any] = {"response_format": kind, **({"tools": tools} if tools else {})}
+    with serving(["{}"]) as served, pytest.raises(BadRequestError, match="must be complete; leave it out"):
+        choices_of(served, ["\n"], stream=False, **more)
+    with serving(['{"a": 1}']) as served:
+        assert choices_of(served, [], stream=False, response_format={"type": "json_object"})[0] == '{"a": 1}'
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -91,7 +101,7 @@ def test_tokens_after_one_are_not_counted_and_its_own_are_no_content() -> None:
 
 
 def test_an_answer_is_the_start_of_the_one_without(real: Served) -> None:
-    ask = {**ASK, "response_format": PERSON, "temperature": 1, "seed": 5}
+    ask: dict[str, Any] = {**ASK, "extra_body": PAIR, "temperature": 1, "seed": 5}
     whole = client_of(real).chat.completions.create(**ask)
     text = whole.choices[0].message.content
     for stop in {*text}:

@@ -48,11 +48,13 @@ class Constraint:
         target: Returns the target within limits. Called in a thread, for reading a grammar takes time.
         param: The field that gives it.
         is_free: Whether it is free text.
+        is_json: Whether it is JSON, of which a start is of no use.
     """
 
     target: Callable[[Limits], AnyTarget]
     param: str | None = None
     is_free: bool = False
+    is_json: bool = False
 
 
 FREE_TEXT = Constraint(lambda limits: Regex(r"[\t\n\x20-\x7e\u00a0-\U0010ffff]*"), is_free=True)
@@ -204,7 +206,7 @@ def _any_object(param: str) -> Constraint:
 
 
 def _of(target: AnyTarget, param: str) -> Constraint:
-    return Constraint(lambda limits: target, param)
+    return Constraint(lambda limits: target, param, is_json=isinstance(target, JsonSchema))
 
 
 @lru_cache(maxsize=32)

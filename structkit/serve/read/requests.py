@@ -204,7 +204,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
     conversation = read_messages(body)
     start = _start(body, conversation)
     tools = read_tools(body, conversation)
-    stops = _stops(body)
+    stops = _stops(body, given)
     limit = body.integer("max_completion_tokens", 1, config.max_tokens)
     options = read_options(body, config, limit)
     top = body.integer("top_logprobs", 0, MAX_TOP_LOGPROBS)
@@ -243,7 +243,7 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
     check_neutral(body, _NEUTRAL_OF_TEXTS)
     check_without_effect(body)
     given = read_constraint(body)
-    stops = _stops(body)
+    stops = _stops(body, given)
     options = read_options(body, config, None, _COMPLETION_TOKENS if given is None else None, least=0)
     options["include_schema"] = False  # the prompt is what the model reads
     others = [*([given.param] if given else []), *(["stop"] if stops else [])]
@@ -374,7 +374,7 @@ def read_options(
     return options
 
 
-def _stops(body: Fields) -> tuple[str, ...]:
+def _stops(body: Fields, constraint: Constraint | None) -> tuple[str, ...]:
     value = body.raw("stop")
     if value is None or value == []:
         return ()
@@ -384,6 +384,8 @@ def _stops(body: Fields) -> tuple[str, ...]:
             raise body.error("stop", f"must be strings of 1 to {_MAX_STOP_LENGTH} characters")
         if has_surrogate(stop):
             raise body.error("stop", HALF_PAIR)
+    if constraint is not None and constraint.is_json:
+        raise body.error("stop", "would cut the JSON of the answer, which must be complete; leave it out")
     return tuple(cast("list[str]", stops))
 
 
