@@ -23,7 +23,7 @@ from structkit.testing import byte_vocabulary
 from tests.schema.values import is_valid, json_values, schemas
 from tests.shared import cases
 
-LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
+LIMITS = Limits(schema_nodes=50_000, nfa_states=60_000)
 
 
 def _plain(value: object) -> object:

@@ -34,7 +34,7 @@ from tests.schema.values import schemas
 from tests.shared import ALL, SHARED
 
 V = vocabulary(b'{"', b'": ', b", ", b'": "', b"true", b'"a"', b"12", b'{"a": ')
-LIMITS = Limits(schema_nodes=20_000, nfa_states=20_000)
+LIMITS = Limits(schema_nodes=20_000, nfa_states=60_000)
 TREE: dict[str, object] = {
     "$defs": {
         "tree": {

@@ -200,8 +200,8 @@ def string_tail(body: Node) -> Node:
     return seq(escape(body), QUOTE)
 
 
-def without_quote(tail: Node) -> Node:
-    """Return the JSON spellings of a result of `string_tail`, without the closing quote.
+def without_quote(tail: Node) -> Node | None:
+    """Return the JSON spellings of a result of `string_tail` without the closing quote; `None` if it is inside a part.
 
     >>> body = Seq((Repeat(CharClass(((97, 122),))), LiteralText("-")))
     >>> without_quote(string_tail(body)) == body
@@ -210,7 +210,7 @@ def without_quote(tail: Node) -> Node:
     parts = tail.parts if isinstance(tail, Seq) else (tail,)
     last = parts[-1]
     if not isinstance(last, LiteralText) or not last.value.endswith(QUOTE.value):
-        raise TypeError(f"a closing quote is expected at the end of {tail!r}")
+        return None
     return seq(*parts[:-1], LiteralText(last.value.removesuffix(QUOTE.value)))
 
 

@@ -33,7 +33,7 @@ from tests.fuzz.walk import vocabularies, walk
 __all__ = ["SUBJECTS"]
 
 LIMITS = sk.Limits(
-    schema_nodes=20_000, nfa_states=30_000, states=20_000, product_states=20_000, transitions=2_000_000
+    schema_nodes=20_000, nfa_states=60_000, states=20_000, product_states=20_000, transitions=5_200_000
 )
 """Small, so that an input takes little time; what lies beyond is refused earlier."""
 

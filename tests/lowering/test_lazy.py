@@ -49,7 +49,7 @@ from structkit.targets.targets import read_target
 from tests.schema.values import json_values, schemas
 from tests.shared import cases
 
-LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
+LIMITS = Limits(schema_nodes=50_000, nfa_states=60_000)
 MANY = 300
 
 
@@ -268,7 +268,7 @@ def test_the_automaton_of_a_bound_of_many_digits_is_built_before_the_first_token
     bound: dict[str, object],
 ) -> None:
     schema: dict[str, object] = {"type": "object", "properties": {"a": bound}, "required": ["a"]}
-    limits = Limits(nfa_states=30_000)
+    limits = Limits(nfa_states=60_000)
     with pytest.raises(LimitExceeded, match="nfa_states"):
         link(read_target(schema, limits=limits).rules(limits=limits), limits)
     assert Reader(link(read_target(schema).rules())).accepts(b'{"a": ' + b"9" * 309 + b"}")

@@ -24,7 +24,7 @@ NAMES = ("a", "b", "ab", "c1")
 SCALARS: tuple[object, ...] = (
     None, True, False, -1, 0, 1, 2, 3, 7, 0.5, 1.0, 2.5, -1.5, "", "a", "b", "ab", "aab", "1",
 )  # fmt: skip
-LIMITS = Limits(schema_nodes=50_000, nfa_states=30_000)
+LIMITS = Limits(schema_nodes=50_000, nfa_states=60_000)
 
 
 def _number(random: Random) -> JsonSchema:

@@ -12,13 +12,16 @@ from contextlib import ExitStack
 
 import httpx2
 import pytest
+from lark.indenter import Indenter
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
+import structkit as sk
 from structkit.generate.schedule.scheduler import SCHEDULERS
 from structkit.serve import ServerConfig, create_app
-from structkit.testing import RandomModel, ScriptedModel
+from structkit.targets.targets import AnyTarget
+from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary
 from tests.serve.running import ANA, PERSON, Served, eventually, serving
 
 CHAT = "/v1/chat/completions"
@@ -330,3 +333,37 @@ def test_slashes_at_the_end_of_a_path_are_ignored(random: Served) -> None:
     with TestClient(app) as client:
         paths = ("/llm/v1/models/", "/llm/v1/models/demo/", "/llm/", "/llm/health/")
         assert [client.get(path, follow_redirects=False).status_code for path in paths] == [200] * 4
+
+
+class _Lines(Indenter):
+    NL_type, INDENT_type, DEDENT_type = "_NL", "_INDENT", "_DEDENT"
+    OPEN_PAREN_types: list[str] = []  # noqa: RUF012
+    CLOSE_PAREN_types: list[str] = []  # noqa: RUF012
+    tab_len = 8
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {
+            "type": "object",
+            "properties": {f"k{number}": {"type": "integer"} for number in range(60)},
+            "minProperties": 30,
+            "additionalProperties": False,
+        },
+        sk.Grammar(
+            r"""
+            start: _NL* tree
+            tree: NAME _NL [_INDENT tree+ _DEDENT]
+            NAME: /[a-c]+/
+            _NL: /(\r?\n[\t ]*)+/
+            %declare _INDENT _DEDENT
+            """,
+            parser="lalr",
+            postlex=_Lines(),
+        ),
+    ],
+    ids=["product", "indentation"],
+)
+def test_targets_whose_rules_are_built_while_a_text_is_read_are_within_the_limits(target: AnyTarget) -> None:
+    sk.compile(target, byte_vocabulary(), limits=ServerConfig().target_limits, cache=False)

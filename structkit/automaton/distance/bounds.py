@@ -449,7 +449,8 @@ def _text_of_length(node: Intersection) -> str | None:
         case Intersection(left, Seq((Repeat(part, least, most), tail)), negate=False) if (
             part == JSON_CHAR and tail == QUOTE
         ):
-            text = example_text(without_quote(left), least, most)
+            body = without_quote(left)
+            text = None if body is None else example_text(body, least, most)
             # An escape is several characters here, and one for the bounds.
             return text if text is not None and text.isascii() and "\\" not in text else None
     return None

@@ -30,10 +30,10 @@ from structkit.schema.markers.json_style import Order
 
 __all__ = ["MAX_INLINE_VALUE", "MAX_LAZY_SIZE", "ObjectLowerer", "ObjectLowering", "text_size"]
 
-MAX_LAZY_SIZE = 500
+MAX_LAZY_SIZE = 300
 """Largest rule, in schemas, that is built lazily."""
 
-_SIZE_BYTES = 50
+_SIZE_BYTES = 25
 """Bytes of names and constants that count as one schema, so that the size of a rule bounds its states."""
 
 _MIN_LARGE_SIZE = 60
@@ -44,7 +44,7 @@ MAX_INLINE_VALUE = 8
 
 
 def text_size(text: str) -> int:
-    """Return what a text adds to the size of a rule, in schemas: one for every 50 bytes."""
+    """Return what a text adds to the size of a rule, in schemas: one for every 25 bytes."""
     return (len(text) if text.isascii() else 4 * len(text)) // _SIZE_BYTES
 
 

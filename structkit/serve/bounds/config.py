@@ -17,7 +17,7 @@ def _limits() -> Limits:
         work=5_000_000,
         regex_nodes=200_000,
         nfa_states=60_000,
-        transitions=2_000_000,
+        transitions=5_200_000,
         states=40_000,
         product_states=20_000,
         row_bytes=16 * 2**20,
