@@ -268,7 +268,7 @@ def test_the_automaton_of_a_bound_of_many_digits_is_built_before_the_first_token
     bound: dict[str, object],
 ) -> None:
     schema: dict[str, object] = {"type": "object", "properties": {"a": bound}, "required": ["a"]}
-    limits = Limits(nfa_states=60_000)
+    limits = Limits(nfa_states=30_000)
     with pytest.raises(LimitExceeded, match="nfa_states"):
         link(read_target(schema, limits=limits).rules(limits=limits), limits)
     assert Reader(link(read_target(schema).rules())).accepts(b'{"a": ' + b"9" * 309 + b"}")
