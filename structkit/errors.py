@@ -96,7 +96,7 @@ class StructkitError(Exception):
     def __str__(self) -> str:
         lines = [
             *([] if self.place is None else [f"at `{self.place}`{self._where()}:"]),
-            f"{self.cause}{'' if self.place is not None else self._where()}",
+            *f"{self.cause}{'' if self.place is not None else self._where()}".split("\n"),
             *self._picture(),
             *([] if self.remedy is None else [self.remedy]),
         ]
