@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 __all__ = ["check_names", "hints_arguments", "missing_attribute", "names_arguments"]
@@ -88,38 +89,7 @@ def names_arguments(
     TypeError: greet() has no name; write greet(name=...)
     """
     function: Callable[..., Any] = made.__init__ if isinstance(made, type) else made  # type: ignore[misc]
-    first = int(isinstance(made, type) or bool(owner))  # `self`
-    every = list(inspect.signature(made).parameters.values())[bool(owner) :]
-    names = [each.name for each in every if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
-    by_position = [each for each in every if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    is_open = any(each.kind is each.VAR_POSITIONAL for each in every)
-    required = [each for each in every if each.default is each.empty and each.name in names]
-    names += options
-    checks_itself = not options and any(each.kind is each.VAR_KEYWORD for each in every)
-    position = {each.name: number for number, each in enumerate(by_position)}
-    known, most = frozenset(names), len(by_position)
-    title = f"{owner}.{made.__name__}" if owner else made.__name__
-    written = f"{owner.lower()}.{made.__name__}" if owner else made.__name__
-
-    def check(args: tuple[object, ...], given: Mapping[str, object]) -> None:
-        if not checks_itself and not given.keys() <= known:
-            check_names(title, given, names, other_names, hints)
-        if len(args) - first > most and not is_open:
-            limit = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
-            remedy = f"write {names[most]}=..." if len(names) > most else "leave out the others"
-            remedy = (hints or {}).get("*", remedy)
-            raise TypeError(f"{title}() takes {limit} by position; {remedy}")
-        if (count := len(args) - first) < len(required):
-            missing = [
-                each.name
-                for each in required
-                if each.name not in given and position.get(each.name, most) >= count
-            ]
-            if missing:
-                call = ", ".join(
-                    each.name if each.name in position else f"{each.name}=..." for each in required
-                )
-                raise TypeError(f"{title}() has no {missing[0]}; write {written}({call})")
+    check = partial(_Parameters.of(made, owner, options).check, hints or {}, other_names or {})
 
     @wraps(function)
     async def awaited(*args: object, **given: object) -> object:
@@ -135,6 +105,80 @@ def names_arguments(
         made.__init__ = checked  # type: ignore[misc]
         return made
     return awaited if inspect.iscoroutinefunction(function) else checked  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """The parameters of a function or class, to check the arguments of a call.
+
+    Attributes:
+        title: The function in errors.
+        call: The function as users call it.
+        names: The names of all arguments that have one.
+        known: The same as a set; `None` if the function checks the names itself.
+        positions: The parameters that can be given by position, with their positions.
+        required: The names without a default.
+        bound: 1 if the first argument is `self`, otherwise 0.
+        is_open: Whether any number of arguments can be given by position.
+    """
+
+    title: str
+    call: str
+    names: tuple[str, ...]
+    known: frozenset[str] | None
+    positions: Mapping[str, int]
+    required: tuple[str, ...]
+    bound: int
+    is_open: bool
+
+    @classmethod
+    def of(cls, made: Callable[..., object], owner: str, options: Iterable[str]) -> _Parameters:
+        """Return those of a function or class; for the arguments see `names_arguments`."""
+        every = list(inspect.signature(made).parameters.values())[bool(owner) :]
+        kinds = {each.kind for each in every}
+        named = [each for each in every if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+        placed = [each for each in every if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+        more = tuple(options)
+        names = (*(each.name for each in named), *more)
+        return cls(
+            title=f"{owner}.{made.__name__}" if owner else made.__name__,
+            call=f"{owner.lower()}.{made.__name__}" if owner else made.__name__,
+            names=names,
+            known=None if not more and inspect.Parameter.VAR_KEYWORD in kinds else frozenset(names),
+            positions={each.name: number for number, each in enumerate(placed)},
+            required=tuple(each.name for each in named if each.default is each.empty),
+            bound=int(isinstance(made, type) or bool(owner)),
+            is_open=inspect.Parameter.VAR_POSITIONAL in kinds,
+        )
+
+    def check(
+        self,
+        hints: Mapping[str, str],
+        other_names: Mapping[str, str],
+        args: Sequence[object],
+        given: Mapping[str, object],
+    ) -> None:
+        """Raise `TypeError` for a call that Python would reject, with what is meant."""
+        if self.known is not None and not given.keys() <= self.known:
+            check_names(self.title, given, self.names, other_names, hints)
+        count = len(args) - self.bound
+        if count > len(self.positions) and not self.is_open:
+            raise self._too_many(hints)
+        if count < len(self.required):
+            self._check_required(count, given)
+
+    def _too_many(self, hints: Mapping[str, str]) -> TypeError:
+        most = len(self.positions)
+        limit = f"at most {most} argument{'s' * (most > 1)}" if most else "no argument"
+        remedy = f"write {self.names[most]}=..." if len(self.names) > most else "leave out the others"
+        return TypeError(f"{self.title}() takes {limit} by position; {hints.get('*', remedy)}")
+
+    def _check_required(self, count: int, given: Mapping[str, object]) -> None:
+        """Check that no argument is missing if `count` are given by position."""
+        for name in self.required:
+            if name not in given and self.positions.get(name, count) >= count:
+                parts = [each if each in self.positions else f"{each}=..." for each in self.required]
+                raise TypeError(f"{self.title}() has no {name}; write {self.call}({', '.join(parts)})")
 
 
 def hints_arguments(hints: Mapping[str, str]) -> Callable[[F], F]:

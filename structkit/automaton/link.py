@@ -17,7 +17,7 @@ from structkit.regex.nodes import Rules
 __all__ = ["build_called", "link", "start_building"]
 
 _MAX_LAZY = 20_000
-"""States that no lazy rule exceeds, nor a third of the states of the NFA that it is made from.
+"""Maximum states of a lazy rule; the NFA that it is made from has at most three times as many.
 
 With lower limits all rules are built before the first token.
 """

@@ -74,10 +74,10 @@ def _starts(node: Node) -> list[str]:
 
 
 def is_small_string(body: Node) -> bool:
-    """Return whether the automaton of a string body provably has about as many states as the pattern has characters.
+    """Return whether the automaton of a string body is provably small enough to be built in the middle of a text.
 
-    This holds if each character determines its position in the pattern (one-unambiguous expressions, Brüggemann-Klein
-    and Wood 1998), or leaves few positions.
+    This holds for patterns of limited size in which each character determines its position (one-unambiguous
+    expressions, Brüggemann-Klein and Wood 1998), or leaves few positions.
 
     >>> is_small_string(Seq((Repeat(CharClass(((97, 122),))), LiteralText("-"))))
     True
@@ -86,10 +86,8 @@ def is_small_string(body: Node) -> bool:
     """
     copies = 1
     match body:
-        case Intersection(
-            left, Repeat(_, min_count), negate=False
-        ):  # each character of the minimum is counted
-            body, copies = left, min_count + 1
+        case Intersection(left, Repeat(_, min_count), negate=False):
+            body, copies = left, min_count + 1  # each character of the minimum is counted in states
             if _required(body)[1] > _MAX_REQUIRED:
                 return False
     size = _size(body)
