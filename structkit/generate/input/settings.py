@@ -110,7 +110,7 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "validators": "validate",
     }
 )
-"""What other libraries call an argument, and what it is called here."""
+"""What other libraries call an argument, and its name here, or the name under which `_HINTS` has the remedy."""
 
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
