@@ -38,6 +38,7 @@ from structkit.schema.ir.constructors import array, object_, union, with_note
 from structkit.schema.ir.definitions import Definitions
 from structkit.schema.ir.json_values import shorten_repr
 from structkit.schema.ir.nodes import (
+    ANY_KEYS,
     Additional,
     Anything,
     Array,
@@ -57,9 +58,6 @@ from structkit.schema.ir.path import SchemaPath
 __all__ = ["Combine", "Intersector", "may_intersect"]
 
 P = TypeVar("P")
-
-_OPEN = (Additional(String(), Anything()),)
-"""Undeclared keys without restrictions."""
 
 _COST = 10
 """Cost of one intersected node in units of `Limits.schema_nodes`: it takes as long as this many subschemas."""
@@ -350,7 +348,7 @@ class Intersector:
         listed = {key.name: None for key in keys if key.in_order}
         names = dict.fromkeys((*listed, *(key.name for key in keys)))
         self.met_objects = True
-        is_open = [node.additional == _OPEN for node in nodes]
+        is_open = [node.additional == ANY_KEYS for node in nodes]
         self.charge(len(keys) + len(names) * is_open.count(False) // _COST, path)
         here = path.child("properties")
         known = [

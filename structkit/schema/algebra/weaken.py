@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from structkit.schema.ir.nodes import Additional, Anything, Array, Integer, Number, Object, Schema, String
+from structkit.schema.ir.nodes import ANY_KEYS, Array, Integer, Number, Object, Schema, String
 
 __all__ = ["relaxations"]
 
@@ -29,4 +29,4 @@ def relaxations(node: Schema) -> Iterator[Schema]:
         case Object():
             node = replace(node, min_properties=0, max_properties=None, required_groups=())
             yield node
-            yield replace(node, additional=(Additional(String(), Anything()),) if node.additional else ())
+            yield replace(node, additional=ANY_KEYS if node.additional else ())

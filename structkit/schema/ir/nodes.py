@@ -15,6 +15,7 @@ from structkit.frozen import CachedHash, cached_hash, frozen
 from structkit.unenforced import Unenforced
 
 __all__ = [
+    "ANY_KEYS",
     "FREE_STRING",
     "Additional",
     "Anything",
@@ -237,6 +238,10 @@ class Additional:
     names: String
     value: Schema
     implicit: bool = field(default=False, compare=False)
+
+
+ANY_KEYS = (Additional(String(), Anything()),)
+"""All undeclared keys, with any value."""
 
 
 @cached_hash

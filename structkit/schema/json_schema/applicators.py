@@ -7,7 +7,7 @@ from typing import Protocol
 
 from structkit.errors import SchemaError
 from structkit.schema.ir.constructors import union
-from structkit.schema.ir.nodes import Additional, Anything, Object, Property, Schema, String
+from structkit.schema.ir.nodes import ANY_KEYS, Anything, Object, Property, Schema
 from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["DEPENDENT_KEYWORDS", "conditional", "dependent", "having", "in_document_order", "members"]
@@ -35,7 +35,7 @@ def in_document_order(parts: Iterable[tuple[str, Schema]], raw: Mapping[str, obj
 def having(names: Iterable[str]) -> Object:
     """Return the objects with all of some keys."""
     keys = tuple(Property(name, Anything(), in_order=False) for name in names)
-    return Object(keys, additional=(Additional(String(), Anything()),))
+    return Object(keys, additional=ANY_KEYS)
 
 
 def members(raw: Mapping[str, object], keyword: str, path: SchemaPath) -> Sequence[object]:

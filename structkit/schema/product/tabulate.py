@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from structkit.schema.algebra.difference import difference
 from structkit.schema.algebra.intersect import Intersector
@@ -19,6 +20,7 @@ from structkit.schema.algebra.string_oracle import is_restricted
 from structkit.schema.ir.constructors import array, object_, union, with_note
 from structkit.schema.ir.descend import children
 from structkit.schema.ir.nodes import (
+    ANY_KEYS,
     Additional,
     Anything,
     Array,
@@ -43,6 +45,7 @@ from structkit.schema.ir.product_search import possible_product
 from structkit.schema.ir.product_states import count_formula
 from structkit.schema.ir.rebuild import in_array, in_object
 from structkit.schema.product.combine import is_all
+from structkit.schema.product.covers import covers
 from structkit.schema.product.multiply import multiply_out
 
 __all__ = ["has_products", "tabulate_all"]
@@ -52,8 +55,6 @@ _MAX_CASES = 512
 
 _CONDITIONS = 10
 """Conditions that are examined in the time of one intersection."""
-
-_OPEN = (Additional(String(), Anything()),)
 
 
 def tabulate_all(root: str, intersector: Intersector) -> dict[str, Schema]:
@@ -116,7 +117,7 @@ def _product(node: Combined, intersector: Intersector, path: SchemaPath) -> Sche
     if isinstance(base, Never):
         return base
     if isinstance(base, Anything):
-        base = Object(additional=_OPEN)
+        base = Object(additional=ANY_KEYS)
     if not isinstance(base, Object):
         raise intersector.too_many(path)
     numbers: dict[Object, int] = {}
@@ -195,10 +196,11 @@ class _Table:
         for number, node in enumerate(conditions):
             for key in node.properties:
                 self._declaring[key.name].append(number)
-        self._closed = [number for number, node in enumerate(conditions) if node.additional != _OPEN]
+        self._closed = [number for number, node in enumerate(conditions) if node.additional != ANY_KEYS]
         self._base_keys = {key.name: key for key in base.properties}
         self._required = {key.name for key in base.properties if key.required}
         self._judged: set[String] = set()
+        self._intersections: dict[tuple[Schema, Object], Schema] = {}
 
     def product(self) -> Schema:
         """Return the product.
@@ -253,7 +255,7 @@ class _Table:
         here = self._path.child("additionalProperties")
         found: list[tuple[Additional, dict[Schema, int]]] = [(group, {}) for group in self._base.additional]
         for number, node in enumerate(self._conditions):
-            if node.additional == _OPEN:
+            if node.additional == ANY_KEYS:
                 found = [
                     (
                         Additional(each.names, each.value, each.implicit and node.additional[0].implicit),
@@ -313,16 +315,16 @@ class _Table:
             here = path.child("not") if conditions & self._negated else path
             split: list[tuple[Schema, int]] = []
             for cell, violated in cells:
-                answer = self._contains(other, cell, is_listed=is_listed)
+                answer = self._contains(other, cell, path, is_listed=is_listed)
                 if answer is None:
                     split.append((self._intersector.intersect((cell, other), here), violated))
                     cell = difference(cell, other, self._intersector, here)
                 split.append((cell, violated if answer else violated | conditions))
-            cells = [(cell, violated) for cell, violated in split if not self._is_empty(cell)]
+            cells = [(cell, violated) for cell, violated in split if not self._is_empty(cell, path)]
             self._check(len(cells))
         merged: dict[int, list[Schema]] = {}
         for cell, violated in cells:
-            if not self._is_empty(cell):
+            if not self._is_empty(cell, path):
                 merged.setdefault(violated, []).append(cell)
         return tuple(Case(self._named(union(values), path), violated) for violated, values in merged.items())
 
@@ -332,7 +334,7 @@ class _Table:
             return value
         return self._intersector.definitions.reference(("case", value), str(path.part or ""), lambda: value)
 
-    def _contains(self, other: Schema, cell: Schema, *, is_listed: bool) -> bool | None:
+    def _contains(self, other: Schema, cell: Schema, path: SchemaPath, *, is_listed: bool) -> bool | None:
         """Return whether a schema allows all values of a cell, or none; `None` if this is not known."""
         if isinstance(other, Anything) or other == cell:
             return True
@@ -340,22 +342,56 @@ class _Table:
             return False
         if isinstance(cell, Const):
             return contains_value(other, json.loads(cell.text), self._intersector.oracle)
-        return False if is_listed else None
+        if is_listed:
+            return False
+        return self._covers(self._resolved(other), self._base_of(self._resolved(cell)), path) or None
 
-    def _is_empty(self, cell: Schema) -> bool:
-        if isinstance(cell, Ref):
-            cell = self._intersector.definitions.resolve(cell.name, self._path)
+    def _is_empty(self, cell: Schema, path: SchemaPath) -> bool:
+        cell = self._resolved(cell)
         if isinstance(cell, String) and is_restricted(cell):
             if cell not in self._judged:  # the oracle keeps its automaton
                 self._judged.add(cell)
                 self._intersector.charge(_EMPTINESS, self._path)
             return self._intersector.oracle.is_empty(cell) is True
+        if isinstance(cell, Combined) and is_all(cell):
+            excluded = [part for each in cell.parts if _is_negation(each) for part in each.parts]
+            return any(self._covers(part, self._base_of(cell), path) for part in excluded)
         return isinstance(cell, Never)
+
+    def _resolved(self, node: Schema) -> Schema:
+        return self._intersector.definitions.resolve(node.name, self._path) if isinstance(node, Ref) else node
+
+    def _base_of(self, node: Schema) -> Schema:
+        """Return the object that all objects of a combination match; any other node as it is."""
+        if not isinstance(node, Combined) or not is_all(node):
+            return node
+        objects = [part for part in node.parts if isinstance(part, Object) and not part.required_groups]
+        found: Schema = Anything()
+        for part in objects:
+            found = self._both(found, part)
+        return found
+
+    def _both(self, left: Schema, right: Object) -> Schema:
+        """Return the intersection of two nodes, which many cells have in common."""
+        if (left, right) not in self._intersections:
+            self._intersections[left, right] = self._intersector.intersect((left, right), self._path)
+        return self._intersections[left, right]
+
+    def _covers(self, outer: Schema, inner: Schema, path: SchemaPath) -> bool:
+        """Return whether an object certainly allows all values of another one."""
+        if not isinstance(outer, Object) or not isinstance(inner, Object):
+            return isinstance(inner, Never)
+        return covers(outer, inner, self._intersector, path)
 
     def _check(self, cases: int) -> None:
         self._intersector.charge(cases, self._path)
         if cases > _MAX_CASES:
             raise _NoProductError
+
+
+def _is_negation(node: Schema) -> TypeGuard[Combined]:
+    """Return whether a node is what none of its parts allows."""
+    return isinstance(node, Combined) and node.max_count == 0
 
 
 def _has_combinations(node: Schema) -> bool:
