@@ -19,7 +19,7 @@ from structkit.lowering.containers.notation import Notation
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE
 from structkit.lowering.small import MAX_REPETITIONS, is_small
 from structkit.lowering.strings.raw_text import raw_language
-from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
+from structkit.lowering.strings.rfc import MAX_COUNTED, format_example
 from structkit.lowering.strings.strings import MAX_LAZY_LENGTH
 from structkit.lowering.usage import differ_at_the_start
 from structkit.regex.charset import ANY
@@ -75,6 +75,7 @@ LARGE_DOCUMENT = 200
 """Smallest size of a large document, in schemas."""
 
 _FEW_STATES, _RANGE_STATES, _MANY_STATES = 20, 500, 2_000
+_COUNTED_STATES = 500
 """Bounds on the states of a call or a small node, of a range of numbers, and of a format."""
 
 _MAX_EXAMPLE_LENGTH = 10_000
@@ -379,8 +380,10 @@ def _string(schema: String) -> Summary | None:
         return (
             _leaf(f'"{"0" * schema.min_length}"', _FEW_STATES + 20 * schema.min_length) if is_simple else None
         )
-    is_simple = given.name in FORMAT_EXAMPLES and schema == String(format=given)
-    return _leaf(f'"{FORMAT_EXAMPLES[given.name]}"', _MANY_STATES) if is_simple else None
+    example = format_example(schema)
+    if example is None:
+        return None
+    return _leaf(f'"{example}"', _MANY_STATES + _COUNTED_STATES * min(schema.min_length, MAX_COUNTED))
 
 
 @lru_cache(maxsize=256)

@@ -26,7 +26,7 @@ from structkit.lowering.numbers.integers import constant_spellings
 from structkit.lowering.numbers.rules import NumberLowerer
 from structkit.lowering.small import MAY_BE_LARGE, is_small
 from structkit.lowering.strings.oracle import AutomatonOracle
-from structkit.lowering.strings.raw_text import format_body
+from structkit.lowering.strings.raw_text import FormatRule, format_body
 from structkit.lowering.strings.strings import ANY_STRING, ANY_TEXT, StringLowerer
 from structkit.lowering.usage import Usage, canonical_rule_name, usages, with_multiple_spellings
 from structkit.regex.json_string import with_separators
@@ -43,7 +43,6 @@ from structkit.schema.ir.nodes import (
     Combined,
     Const,
     Document,
-    Format,
     Integer,
     Never,
     Null,
@@ -173,6 +172,7 @@ class _Lowering:
         self.names = RuleNames(self.rules, self.examples, document.definitions)
         self.deferred_names: dict[Schema, str] = {}
         self.shared: dict[tuple[Schema, bool, bool], tuple[Node, int, bool, int]] = {}
+        self.lowered_strings: dict[tuple[String, bool], Node] = {}
         self.empty_reason: tuple[str, str] | None = None
         self.count = 0
         self.canonical = self.overlapping = False
@@ -270,13 +270,9 @@ class _Lowering:
         self.examples[rule] = summary.example
         self.lazy.add(rule)
 
-    def defer_format(self, rule: str, given: Format) -> None:
-        """Add the rule of a format, which is lowered on first use."""
-        self.deferred[rule] = given, "$"
-
-    def defer_product(self, rule: str, given: ProductRule) -> None:
-        """Add a rule of a product, which is lowered on first use."""
-        self.deferred[rule] = given, given.table.path
+    def defer_rule(self, rule: str, given: FormatRule | ProductRule, path: str) -> None:
+        """Add a rule of a format or of a product, which is lowered on first use."""
+        self.deferred[rule] = given, path
 
     def deferred_value(self, schema: Schema, path: str, summary: Summary) -> Node:
         """Make a value a rule that is lowered on first use, and return the call; equal values share a rule."""
@@ -294,8 +290,8 @@ class _Lowering:
     def lower_deferred(self, rule: str) -> None:
         """Lower a deferred rule."""
         schema, path = self.deferred.pop(rule)
-        if isinstance(schema, Format):
-            self.rules[rule] = format_body(schema)
+        if isinstance(schema, FormatRule):
+            self.rules[rule] = format_body(schema.given, schema.min_length, schema.max_length)
             return
         if isinstance(schema, ProductRule):
             self.rules[rule] = ProductLowerer(self).rule(schema)
@@ -380,7 +376,7 @@ class _Lowering:
                 return LiteralText(text)
             case String():
                 is_known = schema is FREE_STRING and ANY_TEXT.rule in self.rules
-                return ANY_STRING if is_known else self.strings.string(schema, path)
+                return ANY_STRING if is_known else self.shared_string(schema, path)
             case Anything():
                 return self.anything()
             case Boolean():
@@ -410,6 +406,13 @@ class _Lowering:
                 return NEVER
             case Combined():
                 raise TypeError("a document has no combinations; call tabulate when it is parsed")
+
+    def shared_string(self, schema: String, path: str) -> Node:
+        """Lower a string; equal strings of a document share a rule, because patterns are often repeated."""
+        key = schema, self.canonical
+        if key not in self.lowered_strings:
+            self.lowered_strings[key] = self.strings.string(schema, path)
+        return self.lowered_strings[key]
 
     def canonical_definition(self, name: str) -> Node:
         """Return a call of a definition inside unique items, where each value has one spelling."""

@@ -22,7 +22,7 @@ from structkit.lowering.containers.notation import JSON
 from structkit.lowering.containers.objects import MAX_LAZY_SIZE
 from structkit.lowering.lower import _Lowering, lower
 from structkit.lowering.strings.registry import language
-from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, KNOWN_FORMATS
+from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, KNOWN_FORMATS, MAX_COUNTED, format_example
 from structkit.regex.lazy_rules import LazyRules
 from structkit.regex.nodes import NEVER, LiteralText, Rules
 from structkit.schema.ir.descend import children
@@ -286,18 +286,63 @@ def test_a_limit_is_exceeded_before_the_first_token() -> None:
     assert not isinstance(lower(Document(Object((Property("a", choices),)))).rules, LazyRules)
 
 
+def _strings(name: str, lengths: tuple[int, int | None]) -> String:
+    return String(*lengths, format=Format(name))
+
+
+def _longest_minimum(name: str) -> int:
+    """Return the largest minimum length with which the rule of a format is lazy."""
+    return max(count for count in range(64) if format_example(_strings(name, (count, None))))
+
+
 @pytest.mark.parametrize("name", KNOWN_FORMATS)
 def test_a_format_has_at_most_the_estimated_states(name: str) -> None:
-    rules = lower(Document(Object((Property("a", String(format=Format(name))),))))
-    assert isinstance(rules.rules, LazyRules)
-    assert name not in rules.rules.lowered
-    assert name in rules.lazy
-    assert len(build_rule(rules.rules[name], LIMITS).targets) <= lazy._MANY_STATES
+    counted = _longest_minimum(name) if FORMAT_EXAMPLES[name] else 0
+    # Limits below which all rules are built before the first token.
+    limits = Limits(states=20_000, nfa_states=60_000, product_states=20_000, transitions=20_000 * 256)
+    for lengths in ((0, None), (0, 255), (counted, None), (counted, 100_000)):
+        rules = lower(Document(Object((Property("a", _strings(name, lengths)),))))
+        assert isinstance(rules.rules, LazyRules)
+        (rule,) = (rule for rule in rules.lazy if rule.startswith(name))
+        assert rule not in rules.rules.lowered
+        states = lazy._MANY_STATES + lazy._COUNTED_STATES * min(counted, MAX_COUNTED)
+        assert len(build_rule(rules.rules[rule], limits).targets) <= states
 
 
 @pytest.mark.parametrize("name", KNOWN_FORMATS)
 def test_the_example_of_a_format_has_the_format(name: str) -> None:
     assert regular_dfa(language(Format(name))).accepts(FORMAT_EXAMPLES[name].encode())
+
+
+@pytest.mark.parametrize("name", KNOWN_FORMATS)
+def test_a_format_with_lengths_has_the_texts_of_both(name: str) -> None:
+    shortest = FORMAT_EXAMPLES[name]
+    plain = regular_dfa(language(Format(name)))
+    for low, high in ((0, 60), (1, None), (5, 60), (0, len(shortest)), (len(shortest) + 9, 100)):
+        example = format_example(_strings(name, (low, high)))
+        texts = [*_TEXTS, shortest, shortest + "a" * 5, example or ""]
+        expected = [
+            plain.accepts(text.encode()) and low <= len(text) <= (100 if high is None else high)
+            for text in texts
+        ]
+        assert example is None or expected[-1]
+        try:
+            reader = Reader(link(lower(Document(_strings(name, (low, high))))))
+        except UnsatisfiableSchema:
+            assert not any(expected)
+            continue
+        assert [reader.accepts(f'"{text}"'.encode()) for text in texts] == expected
+
+
+_TEXTS = [
+    *(f"a@{'a' * count}" for count in (1, 3, 58, 59)),
+    *(f"a.{'a' * count}" for count in (2, 3, 58)),
+    *(f"http://a.aa/{'a' * count}" for count in (0, 48, 49)),
+    "",
+    "/a",
+    "/aaaa",
+    "2000-01-01T00:00:00.000000000000000000000000000000000000001Z",
+]
 
 
 def _linked(schema: dict[str, object], min_size: int) -> Automaton | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from structkit.lowering.strings.raw_text import FormatRule
 from structkit.regex.nodes import (
     EMPTY,
     NEVER,
@@ -16,7 +17,7 @@ from structkit.regex.nodes import (
     choice,
     seq,
 )
-from structkit.schema.ir.nodes import Format, Schema
+from structkit.schema.ir.nodes import Schema
 from structkit.schema.ir.product_search import ProductStates
 from structkit.schema.ir.product_states import State
 
@@ -74,5 +75,5 @@ class ProductRule:
     state: State
 
 
-Deferred: TypeAlias = Schema | Format | ProductRule
-"""A schema, the format of a string, or what may follow in an object."""
+Deferred: TypeAlias = Schema | FormatRule | ProductRule
+"""A schema, the strings of a format, or what may follow in an object."""

@@ -20,6 +20,7 @@ from structkit.lowering.containers.objects import (
 from structkit.lowering.containers.product_rule import ProductRule, ProductTable
 from structkit.lowering.containers.properties import counts_many
 from structkit.lowering.containers.spelling import with_shared_order
+from structkit.lowering.strings.raw_text import FormatRule
 from structkit.regex.json_string import json_text
 from structkit.regex.nodes import EMPTY, NEVER, LiteralText, Node, Repeat, RuleRef, Seq, choice, seq
 from structkit.regex.walk import exceeds_size
@@ -45,7 +46,7 @@ class ProductLowering(ObjectLowering, Protocol):
     def lower_deferred(self, rule: str) -> None:
         """Lower a deferred rule."""
 
-    def defer_product(self, rule: str, given: ProductRule) -> None:
+    def defer_rule(self, rule: str, given: FormatRule | ProductRule, path: str) -> None:
         """Add a rule of a product, which is lowered on first use."""
 
     @property
@@ -171,7 +172,7 @@ class ProductLowerer:
         if name is None:
             lowering = self._lowering
             name = table.names[state] = self._new_name(table.path)
-            lowering.defer_product(name, ProductRule(table, state))
+            lowering.defer_rule(name, ProductRule(table, state), table.path)
             lowering.examples[name] = _example(table, state)
             lowering.lazy.add(name)
         return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from structkit.errors import UnsupportedKeyword
@@ -10,14 +11,14 @@ from structkit.limits import Limits
 from structkit.lowering.strings.registry import is_known, language
 from structkit.lowering.strings.rfc import KNOWN_FORMATS, PERMISSIVE_FORMATS
 from structkit.regex.charset import ANY
-from structkit.regex.json_string import QUOTE, escape, raw_intersection
-from structkit.regex.nodes import NEVER, Intersection, Node, Repeat, choice, seq
+from structkit.regex.json_string import raw_intersection, string_tail
+from structkit.regex.nodes import NEVER, Intersection, Node, Repeat, choice
 from structkit.regex.pattern.parse import parse
 from structkit.schema.algebra.string_oracle import not_of_format
 from structkit.schema.ir.keywords import pattern_of
 from structkit.schema.ir.nodes import Format, String
 
-__all__ = ["can_exclude", "format_body", "raw_language", "uncertain_formats"]
+__all__ = ["FormatRule", "can_exclude", "format_body", "raw_language", "uncertain_formats"]
 
 
 def raw_language(
@@ -92,7 +93,19 @@ def _every_text() -> Node:
     return Repeat(ANY)
 
 
+@dataclass(frozen=True, slots=True)
+class FormatRule:
+    """The rule of the strings of a format with some lengths."""
+
+    given: Format
+    min_length: int
+    max_length: int | None
+
+
 @lru_cache(maxsize=128)
-def format_body(given: Format, *, canonical: bool = False) -> Node:
-    """Return the body of a JSON string of a format, and its closing quote."""
-    return seq(escape(language(given, canonical=canonical)), QUOTE)
+def format_body(
+    given: Format, min_length: int = 0, max_length: int | None = None, *, canonical: bool = False
+) -> Node:
+    """Return the body of a JSON string of a format with some lengths, and its closing quote."""
+    body = raw_intersection([language(given, canonical=canonical)], min_length, max_length)
+    return body if body is NEVER else string_tail(body)

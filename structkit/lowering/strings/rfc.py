@@ -13,8 +13,9 @@ from types import MappingProxyType
 from structkit.lowering.strings.network import unrolled
 from structkit.regex.nodes import Node, choice
 from structkit.regex.pattern.parse import compose
+from structkit.schema.ir.nodes import String
 
-__all__ = ["FORMAT_EXAMPLES", "KNOWN_FORMATS", "PERMISSIVE_FORMATS"]
+__all__ = ["FORMAT_EXAMPLES", "KNOWN_FORMATS", "MAX_COUNTED", "PERMISSIVE_FORMATS", "format_example"]
 
 
 @cache
@@ -225,7 +226,46 @@ FORMAT_EXAMPLES: Mapping[str, str] = MappingProxyType(
         "regex": "",
     }
 )
-"""A text of each format."""
+"""A shortest text of each format."""
+
+
+def format_example(schema: String) -> str | None:
+    """Return the shortest text of a format with some lengths; `None` for strings whose automaton may be large.
+
+    It is small because it counts few characters: no more than the shortest text has, or than `MAX_COUNTED`.
+
+    >>> format_example(String(5, 255, format=Format("email"))), format_example(String(100, format=Format("email")))
+    ('a@aaa', None)
+    """
+    given = schema.format
+    if given is None or (example := FORMAT_EXAMPLES.get(given.name)) is None:
+        return None
+    low, high = schema.min_length, schema.max_length
+    if given.name in _WITH_ANY_END and low <= MAX_COUNTED:
+        example += "a" * (low - len(example))
+    fits = low <= len(example) and (high is None or len(example) <= high)
+    return example if fits and schema == String(low, high, format=given) else None
+
+
+_WITH_ANY_END = frozenset(
+    {
+        "email",
+        "hostname",
+        "idn-email",
+        "idn-hostname",
+        "iri",
+        "iri-reference",
+        "regex",
+        "uri",
+        "uri-reference",
+        "uri-template",
+    }
+)
+"""The formats of which a text can be longer by some letters."""
+
+MAX_COUNTED = 8
+"""Largest minimum length, in characters, of a text of these formats whose rule is built lazily."""
+
 
 _AT = r"[\s\S]*@[\s\S]*"
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:[\s\S]*"

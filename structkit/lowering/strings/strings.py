@@ -13,9 +13,9 @@ from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.holes import with_prefix
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from structkit.limits import Limits
-from structkit.lowering.strings.raw_text import can_exclude, format_body, raw_language
+from structkit.lowering.strings.raw_text import FormatRule, can_exclude, format_body, raw_language
 from structkit.lowering.strings.registry import format_names, is_known, language
-from structkit.lowering.strings.rfc import FORMAT_EXAMPLES
+from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, format_example
 from structkit.regex.charset import ANY
 from structkit.regex.json_string import (
     ESCAPED_SUFFIX,
@@ -91,7 +91,7 @@ class StringLowering(Protocol):
     def deferred(self) -> Mapping[str, object]:
         """The rules that are not lowered yet."""
 
-    def defer_format(self, rule: str, given: Format) -> None:
+    def defer_rule(self, rule: str, given: FormatRule, path: str) -> None:
         """Add the rule of a format, which is lowered on first use."""
 
     def lower_deferred(self, rule: str) -> None:
@@ -134,8 +134,11 @@ class StringLowerer:
             others = next(each for each in schema.forbidden_formats if not can_exclude(each))
             lowering.empty_reason = lowering.empty_reason or (not_of_format(others), path)
             return NEVER
-        if given is not None and is_known(given) and schema == String(format=given) and not excluded:
-            return self._format(given, canonical=canonical)
+        if given is not None and is_known(given) and not excluded:
+            if schema == String(format=given):
+                return self._format(given, canonical=canonical)
+            if not canonical and (example := format_example(schema)) is not None:
+                return self._lazy_format(schema, given, example)
         body = raw_language(
             schema, python=lowering.bounded, limits=lowering.limits, path=path, canonical=canonical
         )
@@ -153,22 +156,29 @@ class StringLowerer:
 
     def _format(self, given: Format, *, canonical: bool) -> Node:
         """Lower a known format; one of the specification is lowered on first use."""
+        if not canonical and given.name in FORMAT_EXAMPLES:
+            return self._lazy_format(String(format=given), given, FORMAT_EXAMPLES[given.name])
         lowering = self._lowering
         rule = str(given)
-        if not canonical and given.name in FORMAT_EXAMPLES:
-            if rule not in lowering.examples:
-                lowering.defer_format(rule, given)
-                lowering.examples[rule] = LiteralText(f'{FORMAT_EXAMPLES[given.name]}"')
-                lowering.lazy.add(rule)
-                if rule in FORMATS.names:
-                    lowering.formats.add(rule)
-            return seq(QUOTE, RuleRef(rule))
         text = format_body(given, canonical=canonical)
         if text is NEVER:
             return NEVER
         if canonical and text != format_body(given):
             rule = f"{rule} canonical"
         lowering.add(rule, text)
+        return seq(QUOTE, RuleRef(rule))
+
+    def _lazy_format(self, schema: String, given: Format, example: str) -> Node:
+        """Return a call of the rule of a format and its lengths, which is lowered on first use."""
+        lowering = self._lowering
+        lengths = schema.min_length, schema.max_length
+        rule = str(given) if lengths == (0, None) else f"{given} {free_text_name(*lengths)}"
+        if rule not in lowering.examples:
+            lowering.defer_rule(rule, FormatRule(given, *lengths), "$")
+            lowering.examples[rule] = LiteralText(f'{example}"')
+            lowering.lazy.add(rule)
+            if rule in FORMATS.names:
+                lowering.formats.add(rule)
         return seq(QUOTE, RuleRef(rule))
 
     def _quote(self, schema: String, given: Format, path: str, excluded: Sequence[str]) -> Node:
