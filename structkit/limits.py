@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from structkit.arguments.names import names_arguments
 from structkit.errors import LimitExceeded
 
-__all__ = ["Limits", "Work"]
+__all__ = ["Limits", "Work", "check_iterations"]
 
 _MAX_INTEGER_DIGITS = 4_300
 """CPython's default limit on the digits of an integer converted from or to text (`sys.int_info`)."""
+
+_MAX_SHOWN_DIGITS = 20
+"""Digits of a number that a message shows."""
 
 
 @names_arguments
@@ -152,3 +155,15 @@ class Work:
         self.left -= steps
         if self.left < 0:
             raise LimitExceeded("work", self.limit, building, place=place)
+
+
+def check_iterations(count: int, limits: Limits, place: str | None = None) -> None:
+    """Check how often a repetition is needed at least.
+
+    Raises:
+        LimitExceeded: That is beyond `Limits.iterations`.
+    """
+    if count > limits.iterations:
+        text = str(count)
+        least = text if len(text) <= _MAX_SHOWN_DIGITS else f"{text[:3]}... ({len(text)} digits)"
+        raise LimitExceeded("iterations", limits.iterations, f"a repetition of at least {least}", place=place)

@@ -15,7 +15,10 @@ from structkit.automaton.runtime.reader import Reader
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, TokenRejected, VocabularyError
 from structkit.guide.guide import Cursor, Guide
-from structkit.limits import Limits
+from structkit.guide.state import rows_below
+from structkit.index.rows.mask import Mask
+from structkit.index.rows.row import Row
+from structkit.limits import Limits, Work
 from structkit.regex.nodes import (
     CharClass,
     Choice,
@@ -400,3 +403,12 @@ def test_threads_build_lazy_rules_of_one_guide() -> None:
     shared = compile(schema, V, cache=False)
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda seed: masks(shared, seed), range(8))) == expected
+
+
+def test_the_frames_below_that_tokens_reach_are_charged() -> None:
+    automaton = link(Rules(LiteralText("ab"), {}))
+    row = Row(Mask(None), np.zeros(1, np.int32), 0)
+    exits = [(row.exit_nodes, automaton.frame(0, count)) for count in range(3)]
+    with pytest.raises(LimitExceeded, match="tokens of a mask"):
+        rows_below(automaton, exits, lambda nodes, at: row, Work(250))
+    assert len(rows_below(automaton, exits, lambda nodes, at: row, Work(1_000))) == 3

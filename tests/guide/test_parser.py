@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from structkit.index.rows import row_kernels, scratch
 from structkit.limits import Limits
 from structkit.regex.json_string import free_text_except
 from structkit.regex.nodes import CharClass, Choice, LiteralText, Repeat, RuleRef, Rules, Seq
+from structkit.targets.grammar import Grammar
+from structkit.targets.targets import read_target
 from tests.languages import recursive_rules, vocabulary
 
 V = vocabulary()
@@ -294,3 +297,26 @@ def test_right_recursion_takes_no_stack() -> None:
     assert guide.parser._configurations.memory[frame_kernels.COUNTERS][frame_kernels.FRAME_COUNT] < 10
     cursor.advance(ord("b"))
     assert cursor.is_finished
+
+
+_LABELLED = r"""
+start: item ("," item)*
+item: NAME | "ab" | NUMBER | "[" item* "]" | NAME "(" item ")"
+NAME: /[^\W\d]\w*/
+NUMBER: /\d+(\.\d*)?/
+%ignore /[ "]+/
+"""
+
+
+@pytest.mark.parametrize("parser", ["lalr", "earley"])
+def test_upper_bounds_of_rules_with_labels_equal_those_in_python(parser: Literal["lalr", "earley"]) -> None:
+    target = read_target(Grammar(_LABELLED, parser=parser, lexer="basic"))
+    guide = Guide(link(target.rules()), V)
+    assert guide.automaton.has_labels
+    for text in (b"ab,eb0 ", b"b0(ab)", b"[ab aeb 00 b(c(1", b"a0,abb,  0"):
+        cursor = guide.cursor()
+        for byte in text:
+            state = cursor.state
+            bounds = [guide.index.upper_bound(frame) for frame in state.frames]
+            assert state.is_accepting or min(bounds) == guide.parser.budgets.upper_bound(state) > 0
+            cursor.advance(byte)

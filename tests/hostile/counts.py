@@ -98,6 +98,13 @@ _CASES: dict[str, Callable[[], Any]] = {
         uniqueItems=True,
         minItems=7,
     ),
+    "50 arrays of unique items": lambda: union(
+        properties={
+            f"k{n}": _array({"enum": list(range(n, n + 60))}, uniqueItems=True, minItems=50)
+            for n in range(50)
+        },
+        required=[f"k{n}" for n in range(50)],
+    ),
     "uniqueItems of uniqueItems": lambda: _array(
         _array({"enum": [1, 2, 3, 4, 5]}, uniqueItems=True, minItems=5), uniqueItems=True, minItems=100
     ),
@@ -173,6 +180,7 @@ _CASES: dict[str, Callable[[], Any]] = {
     "minItems 2, maxItems 1": lambda: _array(_INTEGER, minItems=2, maxItems=1),
     "prefixItems 5,000": lambda: _array(prefixItems=[{"enum": [n]} for n in range(5_000)], minItems=5_000),
     "prefixItems 20,000 optional": lambda: _array(prefixItems=[_INTEGER] * 20_000),
+    "minLength 1e308": lambda: schema(type="string", minLength=1e308),
     "minLength 10,000,000": lambda: schema(type="string", minLength=10_000_000),
     "minLength 1,000,000 of 40 keys": lambda: union(
         properties={f"k{n}": {"type": "string", "minLength": 1_000_000 + n} for n in range(40)},

@@ -58,3 +58,13 @@ def test_no_limit_is_exceeded_after_the_first_mask(
         return
     for byte in b'{"y": {"':
         cursor.advance(byte)
+
+
+@pytest.mark.parametrize("length", [10_000_001, 10**900])
+def test_a_text_that_must_be_too_long_is_refused_with_its_place(length: int) -> None:
+    schema = {"type": "object", "properties": {"a": {"items": {"type": "string", "minLength": length}}}}
+    with pytest.raises(
+        LimitExceeded, match=r"at least 100.* exceeds the limit iterations=10000000"
+    ) as caught:
+        sk.compile(schema, V, cache=False)
+    assert caught.value.place == "$.a[]" and len(str(caught.value)) < 200

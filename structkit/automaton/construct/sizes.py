@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from structkit.errors import LimitExceeded
-from structkit.limits import Limits
+from structkit.limits import Limits, check_iterations
 from structkit.regex.nodes import (
     AnyOrder,
     CharClass,
@@ -68,10 +67,7 @@ class Sizes:
 
     def is_large(self, node: Repeat) -> bool:
         """Return whether a repetition is counted instead of unrolled."""
-        if node.min_count > self.limits.iterations:
-            raise LimitExceeded(
-                "iterations", self.limits.iterations, f"a repetition of at least {node.min_count}"
-            )
+        check_iterations(node.min_count, self.limits)
         iterations = node.min_count if node.max_count is None else node.max_count
         return iterations > 1 and iterations * self.of(node.part) > _MAX_UNROLLED_STATES
 

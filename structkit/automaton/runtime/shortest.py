@@ -45,8 +45,16 @@ distinct text that this adds, if it is known, and whether that is no repetition.
 Step: TypeAlias = tuple[int, bytes | None]
 """A byte, or `-1 - call`, and the distinct text that a call writes, if it is the only one of its rule."""
 
+Segment: TypeAlias = tuple[bytes, frozenset[bytes], Frame | None]
+"""The bytes between two frames that have seen no distinct text, the distinct texts that these add, and the second frame
+(`None` at the end of the text)."""
+
 _MAX_PIECES, _MAX_PIECE_BYTES = 20_000, 200
 """Pieces of shortest texts that are kept, and the bytes of the longest one, which takes about 600 with its frame."""
+
+_MAX_SEGMENTS, _MAX_SEGMENT_BYTES = 1_000, 4_000
+"""Segments of shortest texts that are kept, and the bytes of the longest one. Its distinct texts take up to 100 bytes
+for each of them."""
 
 _MAX_SEEN = 128
 """Distinct texts seen beyond which none is chosen: with each, all are copied."""
@@ -65,6 +73,7 @@ class ShortestPaths:
         width: int32[rules], the byte classes of each rule.
         stop: int32[rules], the state after the last of each rule.
         pieces: Pieces of shortest texts that are kept: the texts of one state after another have most in common.
+        segments: Segments of shortest texts with distinct texts, by their first frame.
         calls: The steps from a state, in order of the bytes that they need, by the state and whether they begin a round
             of the counted repetition. A step that writes a distinct text is not taken if the text was seen.
         short_texts: The texts from states, to choose one that was not seen; `None` where they cannot be listed.
@@ -78,6 +87,7 @@ class ShortestPaths:
     width: NDArray[np.int32]
     stop: NDArray[np.int32]
     pieces: dict[Frame, Piece] = field(default_factory=dict)
+    segments: dict[Frame, Segment] = field(default_factory=dict)
     calls: dict[tuple[int, bool], list[Step]] = field(default_factory=dict)
     short_texts: dict[int, ShortTexts | None] = field(default_factory=dict)
     _iteration_steps: dict[int, Mapping[int, int]] = field(default_factory=dict)
@@ -186,6 +196,33 @@ def shortest_distinct(
     """
     at: Frame | None = frame
     known: dict[Frame | FrameSet, int] = {}
+    texts, added = list[bytes](), set[bytes]()
+    while at is not None:
+        is_fresh = not _may_have_seen(at)
+        segment = shortest.segments.get(at) if is_fresh else None
+        if segment is None:
+            segment = _segment(shortest, at, known, buffer)
+            if segment is None:
+                return None
+            if is_fresh and len(segment[0]) <= _MAX_SEGMENT_BYTES:
+                if len(shortest.segments) >= _MAX_SEGMENTS:
+                    shortest.segments.clear()
+                shortest.segments[at] = segment
+        text, found, at = segment
+        texts.append(text)
+        added |= found
+        buffer = b""
+    return b"".join(texts), frozenset(added)
+
+
+def _segment(
+    shortest: ShortestPaths, frame: Frame, known: dict[Frame | FrameSet, int], buffer: bytes
+) -> Segment | None:
+    """Return what `shortest_distinct` does, up to the next frame that has seen no distinct text.
+
+    The text after that frame depends on nothing else, so that of later arrays is computed once.
+    """
+    at: Frame | None = frame
     path, added, places = buffer, set[bytes](), dict[tuple[int, int], int]()
     while at is not None:
         text, at, found, is_new = _piece(shortest, at, known, path, places)
@@ -194,7 +231,19 @@ def shortest_distinct(
         path += text
         if found is not None:
             added.add(found)
-    return path[len(buffer) :], frozenset(added)
+        if at is not None and added and not _may_have_seen(at):
+            break
+    return path[len(buffer) :], frozenset(added), at
+
+
+def _may_have_seen(frame: Frame) -> bool:
+    """Return whether distinct texts were seen or are open in a frame or below it; sets of frames may have some."""
+    at: Below = frame
+    while isinstance(at, Frame):
+        if at.seen_texts is not None:
+            return True
+        at = at.below
+    return at is not None
 
 
 def _piece(

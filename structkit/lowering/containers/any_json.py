@@ -29,7 +29,7 @@ def any_json(lowering: AnyLowering, name: str) -> Node:
         kinds = disjoint_branches([Integer(), *kinds]) if lowering.canonical else [*kinds, Integer()]
     return _body(
         RuleRef(name),
-        lowering.strings.free_text(0, None),
+        lowering.strings.free_text(0, None, "$"),
         choice(lowering.node(kind, "$") for kind in kinds),
         lowering.comma,
         lowering.colon,

@@ -12,7 +12,7 @@ from structkit.errors import UnsupportedKeyword
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.syntax.holes import with_prefix
 from structkit.grammar.syntax.lark_grammar import LarkOptions
-from structkit.limits import Limits
+from structkit.limits import Limits, check_iterations
 from structkit.lowering.strings.raw_text import FormatRule, can_exclude, format_body, raw_language
 from structkit.lowering.strings.registry import format_names, is_known, language
 from structkit.lowering.strings.rfc import FORMAT_EXAMPLES, format_example
@@ -114,7 +114,7 @@ class StringLowerer:
         if schema is FREE_STRING or schema == FREE_STRING:  # the identity is the most frequent case
             if not excluded:
                 if ANY_TEXT.rule not in lowering.rules:
-                    self.free_text(0, None)
+                    self.free_text(0, None, path)
                 return ANY_STRING
             return seq(QUOTE, lowering.rule(free_text_except(excluded), path))
         canonical = lowering.canonical if canonical is None else canonical
@@ -145,7 +145,7 @@ class StringLowerer:
         if body is NEVER:
             return self._none(schema, path)
         if isinstance(body, Repeat) and body.part == ANY and not excluded:
-            return seq(QUOTE, self.free_text(body.min_count, body.max_count))
+            return seq(QUOTE, self.free_text(body.min_count, body.max_count, path))
         if excluded:
             body = Intersection(body, choice(LiteralText(name) for name in excluded), negate=True)
         text = string_tail(body)
@@ -219,8 +219,13 @@ class StringLowerer:
         )
         return seq(QUOTE, escape(rules.start), QUOTE)
 
-    def free_text(self, min_length: int, max_length: int | None) -> Node:
-        """Return a call of the rule of free text and its closing quote, which all schemas share."""
+    def free_text(self, min_length: int, max_length: int | None, path: str) -> Node:
+        """Return a call of the rule of free text and its closing quote, which all schemas share.
+
+        Raises:
+            LimitExceeded: The text is too long; the rule itself has no place.
+        """
+        check_iterations(min_length, self._lowering.limits, path)
         name = free_text_name(min_length, max_length)
         self._lowering.rules[name] = free_text_body(min_length, max_length)
         if min_length <= MAX_LAZY_LENGTH:

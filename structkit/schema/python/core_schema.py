@@ -325,7 +325,7 @@ def name_of(target: object) -> str:
     if origin in (Union, UnionType):
         return " | ".join(map(name_of, arguments))
     if origin is Literal:
-        return f"Literal[{', '.join(str(value) if isinstance(value, Enum) else repr(value) for value in arguments)}]"
+        return f"Literal[{', '.join(str(value) if isinstance(value, Enum) else repr_of(value) for value in arguments)}]"
     if target is Ellipsis:
         return "..."
     if target is None or target is NoneType:  # an `==` of the user may raise

@@ -277,3 +277,23 @@ def test_equal_rules_have_one_automaton() -> None:
         builder.build_all()
         sizes.append(len(builder.tables.row))
     assert sizes[1] - sizes[0] < 15 * 120  # a field adds the states of its key, and not those of the pattern
+
+
+def test_the_bound_of_a_lazy_rule_that_takes_too_much_is_refused_before_the_first_token() -> None:
+    large = Seq((Repeat(LETTERS), LiteralText("a"), Repeat(CharClass(((0x61, 0x62),)), 15, 15)))
+    both = Intersection(Seq((LiteralText("x"), large)), Seq((LiteralText("x"), Repeat(LETTERS))))
+    caller = Seq((LiteralText("("), Repeat(RuleRef("both"), 0, 1), LiteralText(")")))
+    rules = Rules(RuleRef("caller"), {"caller": caller, "both": both}, lazy=frozenset({"both"}))
+    with pytest.raises(LimitExceeded):
+        link(rules, Limits(states=20_000))
+
+
+def test_a_distinct_text_may_start_in_a_rule_until_it_is_built() -> None:
+    rules = {"plain": LiteralText("x"), "set": Seq((LiteralText("<"), Distinct(Repeat(LETTERS))))}
+    start = Choice((Seq((LiteralText("p"), RuleRef("plain"))), Seq((LiteralText("s"), RuleRef("set")))))
+    automaton = link(Rules(start, rules, lazy=frozenset(rules)))
+    unique = Reader(automaton).unique
+    number = {key: rule for rule, key in enumerate(automaton.builder.keys)}
+    assert unique.may_contain_distinct(number["plain"]) and unique.may_contain_distinct(number["set"])
+    automaton.build_all()
+    assert not unique.may_contain_distinct(number["plain"]) and unique.may_contain_distinct(number["set"])

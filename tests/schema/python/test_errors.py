@@ -240,3 +240,9 @@ def test_a_generic_model_without_a_type_for_its_parameter_is_logged_once(
     assert [each.message for each in caplog.records] == [
         "Page has no type for _T, so any JSON is a value of it; write Page[...]"
     ]
+
+
+def test_a_literal_that_cannot_be_printed_is_refused() -> None:
+    """Python prints no integer of more than 4,300 digits."""
+    with pytest.raises(sk.SchemaError, match="unprintable int"):
+        sk.to_regex(Literal[10**4_300])  # type: ignore[valid-type]
