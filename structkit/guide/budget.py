@@ -374,9 +374,11 @@ class Budgets:
     def _budget_mask(self, state: State, remaining: int) -> NDArray[np.uint32]:
         union = np.zeros(self.index.vocabulary.mask_words, np.uint32)
         known: dict[Frame | FrameSet, int] = {}
-        for exits, frame, _ in reachable_rows(state, self.index):
+        for exits, frame, row in reachable_rows(state, self.index):
             below = self.index.upper_bound(frame.below, known)
-            if below <= remaining:
+            if row.max_cost_after + self.index.pending_tokens(frame) + below <= remaining:
+                row.mask.or_into(union)  # of many frames, most have room for any token
+            elif below <= remaining:
                 self.index.row_within_budget(exits, frame, remaining - below, 0, None).mask.or_into(union)
         return union
 

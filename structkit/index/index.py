@@ -257,16 +257,19 @@ class Index:
     def upper_bound(self, frame: Below, known: dict[Frame | FrameSet, int] | None = None) -> int:
         """Return an upper bound on the tokens from a frame, through the frames below it, to the end of the text.
 
-        The bounds of frames below alternative ones are added to `known`, to be used again.
+        The bounds of frames are added to `known`, to be used again: those of many frames have most of them in common.
         """
         if self.automaton.has_labels:
             bound = labelled_bound(self.automaton, self.token_distances, frame, self._rule_upper_bound)
             return min(bound, UNREACHABLE)
-        total = 0
-        while isinstance(frame, Frame):  # as in `fewest`, which most stacks can do without
-            total += self._rule_upper_bound(frame)
+        known = {} if known is None else known
+        frames: list[Frame] = []
+        while isinstance(frame, Frame) and frame not in known:  # most stacks can do without `min_stack_cost`
+            frames.append(frame)
             frame = frame.below
-        total += min_stack_cost(frame, self._rule_upper_bound, known)
+        total = min_stack_cost(frame, self._rule_upper_bound, known)
+        for each in reversed(frames):
+            total = known[each] = total + self._rule_upper_bound(each)
         return UNREACHABLE if total >= _NEVER else min(total, UNREACHABLE - 1)
 
     def _rule_upper_bound(self, frame: Frame) -> int:

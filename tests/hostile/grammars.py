@@ -41,6 +41,7 @@ _LARK = {
     "brackets 200 deep": "start: " + "(" * 200 + '"a"' + ")" * 200,
     "brackets 10,000 deep": "start: " + "(" * 10_000 + '"a"' + ")" * 10_000,
     "palindromes": "start: p\np: " + " | ".join(f'"{c}" p "{c}"' for c in "abcdefghij") + ' | "x"',
+    "palindromes of a class": "start: p\np: /[a-z]/ p /[a-z]/ |",
     "terminals that overlap": 'start: (A | B | C | D)+\nA: /[a-z]+/\nB: /[a-z0-9]+/\nC: /[a-z_]+/\nD: /.{1,20}/\n%ignore " "',
     "terminals with lookaheads": "start: (A | B)+\nA: /(?!if|else|while|for|do)[a-z]+(?![a-z])/\nB: /(?<![a-z])(if|else|while|for|do)/\n%ignore / +/",
     "300 keywords and a name": "start: (NAME | "

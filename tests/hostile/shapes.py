@@ -68,6 +68,15 @@ def _nested_not(depth: int) -> dict[str, object]:
     return union(**found)
 
 
+def _shared(depth: int) -> dict[str, object]:
+    """A schema of one object for each level, which `json.dumps` would write 3^depth times."""
+    found: dict[str, object] = _INTEGER
+    for _ in range(depth):
+        array = {"type": "array", "items": found}
+        found = {"anyOf": [array, {**array, "maxItems": 2}, found]}
+    return found
+
+
 _CASES: dict[str, Callable[[], object]] = {
     "references that fan out, 60 levels": lambda: _definitions(
         60, lambda n: union(properties={"a": _ref(n + 1), "b": _ref(n + 1)}, required=["a", "b"])
@@ -115,6 +124,17 @@ _CASES: dict[str, Callable[[], object]] = {
         ]
     },
     "not of oneOf of 20 with optional tags": lambda: union(not_={"oneOf": [_tagged(n) for n in range(20)]}),
+    "anyOf of the same objects, 30 deep": lambda: _shared(30),
+    "oneOf of 100 arrays of 100 items": lambda: schema(
+        oneOf=[
+            schema(
+                type="array",
+                prefixItems=[{"const": n} if n == m else _INTEGER for m in range(100)],
+                minItems=100,
+            )
+            for n in range(100)
+        ]
+    ),
     "oneOf nested 12 deep": lambda: _ambiguous(12),
     "oneOf nested 60 deep": lambda: _ambiguous(60),
     "not nested 40 deep in keys": lambda: _nested_not(40),

@@ -9,7 +9,7 @@ from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
 from structkit.automaton.runtime.reader import Reader
 from structkit.automaton.runtime.shortest import shortest_texts
-from structkit.automaton.runtime.stack import Frame, return_frames
+from structkit.automaton.runtime.stack import Frame, FrameSet, return_frames
 from structkit.guide.guide import Guide
 from structkit.index.index import UNREACHABLE, Index
 from structkit.index.rows import scratch
@@ -25,6 +25,7 @@ from structkit.regex.nodes import (
     Repeat,
     RuleRef,
     Rules,
+    Seq,
     seq,
 )
 from structkit.targets.grammar import Grammar
@@ -243,3 +244,15 @@ def test_the_fewest_tokens_of_several_texts_are_those_of_one(lines: list[str], c
     found = index.fewest_tokens(filter(None, several))
     assert len(found) == min(counts, default=0)
     assert not found or b"".join(V.tokens[token] for token in found) in several
+
+
+def test_the_bounds_of_the_frames_below_are_computed_once() -> None:
+    nested = Choice((Seq((LiteralText("("), RuleRef("p"), LiteralText(")"))), LiteralText("x")))
+    automaton = link(Rules(RuleRef("p"), {"p": nested}))
+    index = Index(automaton, V)
+    frame = max(_reached(automaton, "(((("), key=index.upper_bound)
+    known: dict[Frame | FrameSet, int] = {}
+    assert index.upper_bound(frame, known) == index.upper_bound(frame) == known[frame]
+    below = frame.below
+    assert isinstance(below, Frame) and known[frame] > known[below]
+    assert index.upper_bound(frame, {below: known[below] + 70}) == known[frame] + 70

@@ -68,6 +68,7 @@ def disjoint_before_definitions(
     branches: Sequence[Schema],
     oracle: StringOracle = UNDECIDED,
     lookup: Callable[[str], Schema | None] = lambda name: None,
+    pay: Callable[[int], object] = lambda steps: None,
 ) -> bool | None:
     """Return what `pairwise_disjoint` returns whatever the unknown definitions are; `None` if one of them may decide.
 
@@ -75,14 +76,15 @@ def disjoint_before_definitions(
         branches: The branches.
         oracle: Decides queries about strings.
         lookup: Returns a definition, or `None` if it is not known yet.
+        pay: Called with the comparisons of two nodes that were made.
 
     >>> disjoint_before_definitions([String(), Integer()]), disjoint_before_definitions([String(), Ref("a")])
     (True, None)
     """
     proof = _Proof(lookup, oracle)
-    if proof.pairwise(branches):
-        return True
-    return None if proof.met_reference else False
+    is_disjoint = proof.pairwise(branches)
+    pay(proof.steps)
+    return True if is_disjoint else None if proof.met_reference else False
 
 
 def may_intersect(
@@ -240,13 +242,14 @@ class _Proof:
 
     Attributes:
         met_reference: Whether a comparison failed at a reference without a definition.
+        steps: The comparisons of two nodes.
     """
 
     def __init__(self, lookup: Callable[[str], Schema | None], oracle: StringOracle) -> None:
         self._lookup = lookup
         self._oracle = oracle
         self._open_pairs: set[tuple[str, str]] = set()
-        self._steps = 0
+        self.steps = 0
         self.met_reference = False
 
     def pairwise(self, branches: Sequence[Schema]) -> bool:
@@ -274,8 +277,8 @@ class _Proof:
 
     def disjoint(self, left: Schema, right: Schema) -> bool:
         """Return whether two nodes provably share no value."""
-        self._steps += 1
-        if self._steps > _MAX_STEPS:
+        self.steps += 1
+        if self.steps > _MAX_STEPS:
             return False
         if not (isinstance(left, Ref) and isinstance(right, Ref)):
             return self._compare(self.resolve(left), self.resolve(right))

@@ -40,6 +40,9 @@ from structkit.schema.ir.path import SchemaPath
 
 __all__ = ["exactly_one"]
 
+_STEPS_PER_NODE = 10
+"""Comparisons of two nodes in the time of one intersection."""
+
 
 class OneOf(Protocol):
     """The part of the schema parser that `oneOf` depends on."""
@@ -209,10 +212,13 @@ class _Choice:
         intersector.met_objects |= any(isinstance(node, Object | Ref) for node in nodes)
         intersector.charge(len(nodes) ** 2 // 4, self.path)
         overlapping: list[list[Schema]] = [[] for _ in nodes]
+        find = self.definitions.find_superset
+
+        def pay(steps: int) -> None:
+            intersector.charge(steps / _STEPS_PER_NODE, self.path)
+
         for (i, one), (j, other) in combinations(enumerate(nodes), 2):
-            if not disjoint_before_definitions(
-                (one, other), intersector.oracle, self.definitions.find_superset
-            ):
+            if not disjoint_before_definitions((one, other), intersector.oracle, find, pay):
                 overlapping[i].append(other)
                 overlapping[j].append(one)
         return union(

@@ -244,7 +244,7 @@ class _Parser:
         similar = None if self._count < _MIN_CACHED_SCHEMAS else self._similar(raw, path)
         for other, known in similar or ():
             # The representations distinguish 1 and True, and keys in another order.
-            if raw == other and repr(raw) == repr(other):
+            if raw is other or (raw == other and repr(raw) == repr(other)):
                 return known
         self._depth += 1
         try:

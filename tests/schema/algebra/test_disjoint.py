@@ -12,6 +12,7 @@ from structkit.schema.algebra.disjoint import disjoint_before_definitions, may_i
 from structkit.schema.ir.nodes import (
     Additional,
     Anything,
+    Array,
     Boolean,
     Const,
     Integer,
@@ -102,3 +103,10 @@ def test_alternatives_of_a_key_separate_objects_if_they_have_no_type_in_common(
         for types in (left, right)
     )
     assert may_intersect(one, other, AutomatonOracle(python=False)) == (not left.isdisjoint(right))
+
+
+def test_the_comparisons_of_a_proof_are_paid() -> None:
+    paid: list[int] = []
+    arrays = [Array(prefix=(Integer(),) * 50, min_items=50), Array(prefix=(Integer(),) * 50, min_items=50)]
+    assert disjoint_before_definitions(arrays, pay=paid.append) is False
+    assert paid == [51]

@@ -108,7 +108,10 @@ def test_alternatives_for_the_values_of_an_enum_are_few() -> None:
     assert not holds(document, {"task": "Task7@1", "inputs": {"a": "Task8@1"}})
 
 
-def test_alternatives_with_an_optional_tag_are_narrowed(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_alternatives_with_an_optional_tag_are_narrowed(count: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Each alternative is an object, or a union of objects with a tag each."""
+
     def alternative(number: int) -> dict[str, object]:
         spec = {f"{part}{number}": {"type": "string"} for part in "abcde"} | {"token": {"type": "string"}}
         return {
@@ -121,7 +124,11 @@ def test_alternatives_with_an_optional_tag_are_narrowed(caplog: pytest.LogCaptur
             "additionalProperties": False,
         }
 
-    schema = {"oneOf": [alternative(number) for number in range(1, 20)]}
+    numbers = range(1, 20)
+    alternatives = [
+        {"anyOf": [alternative(number + 100 * each) for each in range(count)]} for number in numbers
+    ]
+    schema = {"oneOf": alternatives}
     with caplog.at_level("WARNING", logger="structkit"):
         document = read(schema)
     assert document.narrowed == ("$",) and "left out of the oneOf at $" in caplog.text
@@ -131,6 +138,7 @@ def test_alternatives_with_an_optional_tag_are_narrowed(caplog: pytest.LogCaptur
     assert holds(document, {"kind": "kind3", "spec": {"a3": "x"}, "others": {"z": [1]}})
     assert not holds(document, {"kind": "kind3", "spec": {"a4": "x"}})
     assert not holds(document, {"spec": {"token": "x"}})
+    assert holds(document, {"kind": "kind103"}) == (count == 2)
 
 
 def test_a_narrowed_alternative_is_subtracted_as_it_was() -> None:

@@ -363,3 +363,13 @@ def test_untyped_alternatives_do_not_multiply() -> None:
 def test_long_chains_of_references_do_not_recurse(count: int) -> None:
     links: dict[str, object] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(count)}
     assert _accepts({"$ref": "#/$defs/d0", "$defs": {**links, f"d{count}": {"type": "null"}}}, None)
+
+
+def test_an_object_that_occurs_many_times_is_compared_by_identity() -> None:
+    """Its text has 3^30 parts, so that its `repr` would take forever."""
+    schema: dict[str, object] = {"type": "integer"}
+    for _ in range(30):
+        array = {"type": "array", "items": schema}
+        schema = {"anyOf": [array, {**array, "maxItems": 2}, schema]}
+    with pytest.raises(LimitExceeded, match="work"):
+        read(schema)

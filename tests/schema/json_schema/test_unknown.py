@@ -66,6 +66,8 @@ def test_a_slip_of_a_keyword_is_refused(schema: dict[str, Any], place: str, mean
         {"typ": "text"},
         {"tsAdditionalProperties": False},
         {"xrequired": ["a"]},
+        {"ref": "Name"},
+        {"ref": 5},
         {"defs": {"a": {}}, "allOf": [{"$ref": "#/defs/a"}]},
     ],
 )
