@@ -54,6 +54,8 @@ TABLE = [
     ('start: A "a"\nA: /a+/', "aa", "nnn"),
     ("start: A B\nA: /a+/\nB: /ab/", "aab", "nnn"),
     ("start: A\nA: /a|ab/", "ab", "nnn"),
+    ('start: X "1" | Y "2"\nX: /abc/\nY: /ab[cd]/', "abc1", "nnn"),
+    ('start: X "1" | Y "2"\nX: /abc/\nY: /ab[cd]/', "abc2", "yyy"),
     (f'start: "if" NAME\n{NAME}', "ifx", "nny"),
     (f'start: "if" NAME\n{NAME}', "if if", "nny"),
     (f'start: IF NAME\nIF.1: "if"\n{NAME}', "if iffy", "nny"),
