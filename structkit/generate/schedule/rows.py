@@ -107,14 +107,15 @@ class Rows:
     def drop_dead(self) -> None:
         """Remove the rows of cancelled jobs."""
         self._take_submitted()
-        if not any(row.job.is_dead for rows in (self.active, self._waiting) for row in rows):
+        # Asked once for each row: another thread may cancel the job meanwhile.
+        dead = {row for row in (*self.active, *self._waiting) if row.job.is_dead}
+        if not dead:
             return
-        for row in (*self.active, *self._waiting):
-            if row.job.is_dead:
-                row.flow.close()
-                row.request = row.resume = None
-                row.job.signal.set()
-        self._waiting = deque(row for row in self._waiting if not row.job.is_dead)
+        for row in dead:
+            row.flow.close()
+            row.request = row.resume = None
+            row.job.signal.set()
+        self._waiting = deque(row for row in self._waiting if row not in dead)
         self._drop_ended()
 
     def _present(self) -> list[AnyRow]:

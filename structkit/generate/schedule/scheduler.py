@@ -135,6 +135,7 @@ class Scheduler:
         while True:
             job.signal.clear()
             if job.has_news():
+                self._pass_on(job)
                 return
             if self._lead(job):
                 break
@@ -171,13 +172,23 @@ class Scheduler:
         """Hand over to the thread that has waited longest."""
         with self._guard:
             self._leader = None
-            follower = next(iter(self._followers), None)
-            if follower is not None:
-                del self._followers[follower]
-        if follower is not None:
-            follower.signal.set()
+            self._hand_over()
         if self._is_untidy:
             self._tidy()
+
+    def _pass_on(self, job: Job[Any]) -> None:
+        """Do not lead: the caller may take long to read the news, and others wait for a leader."""
+        with self._guard:
+            self._followers.pop(job, None)
+            if self._leader is None:
+                self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Wake the thread that has waited longest; the caller holds the guard."""
+        follower = next(iter(self._followers), None)
+        if follower is not None:
+            del self._followers[follower]
+            follower.signal.set()
 
     def _tidy(self) -> None:
         """Remove the rows of closed jobs, unless a thread leads, which removes them itself.

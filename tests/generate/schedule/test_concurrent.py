@@ -18,7 +18,16 @@ from pydantic import AfterValidator, BaseModel, Field
 pytest.importorskip("transformers", reason="needs transformers")
 
 import structkit as sk
+from structkit.generate.decode.config import Flow
+from structkit.generate.input.options import ResultOptions
+from structkit.generate.input.request import Request
+from structkit.generate.input.settings import Settings
+from structkit.generate.run.batch import run_steps
+from structkit.generate.run.request import compile_request, encode_request
+from structkit.generate.schedule.job import Job, Row
+from structkit.generate.schedule.rows import Rows
 from structkit.generate.schedule.scheduler import SCHEDULERS
+from structkit.models.single_row import new_batch
 from structkit.models.transformers.kv_batch import TransformersBatch
 from structkit.testing import RandomModel, ScriptedModel
 
@@ -284,6 +293,54 @@ def test_a_stream_that_nobody_reads_holds_up_nobody_and_ends_when_it_is_dropped(
     del stream
     gc.collect()
     assert SCHEDULERS.of(demo).is_idle
+
+
+def test_who_has_news_lets_another_lead(demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two streams have news of the same step, and are not read for a time; a third call goes on meanwhile."""
+    settings = Settings.read("generate", {"max_tokens": 300, "prompt_lookup": False}, ResultOptions)
+    steps = []
+    for person in PEOPLE[:2]:
+        target = Annotated[list[int], Field(min_length=50)]
+        request = Request(model=demo, prompt=person, target=target, settings=settings)
+        steps.append(run_steps(request, encode_request(compile_request(request))))
+        next(steps[-1]), next(steps[-1])  # the model has read the prompt
+    next(steps[0])  # the step in which the second prompt was read
+    scheduler, started = SCHEDULERS.of(demo), list[Any]()
+
+    def until_both_wait() -> None:
+        for call in (lambda: next(steps[1]), lambda: sk.extract(demo, PEOPLE[1], int))[len(started) :]:
+            started.append(pool.submit(call))
+            while len(scheduler._followers) < len(started):
+                time.sleep(0.001)
+
+    with ThreadPoolExecutor(2) as pool:
+        Watch(monkeypatch, until_both_wait)
+        try:
+            next(steps[0])  # leads, for all three
+            assert started[1].result(20) == 7
+        finally:
+            for each in steps:
+                each.close()
+
+
+@pytest.mark.parametrize("questions", range(4))
+def test_who_goes_away_while_rows_are_dropped_is_told(questions: int) -> None:
+    class Late(threading.Event):
+        """An event that another thread sets after some questions."""
+
+        def is_set(self) -> bool:
+            nonlocal questions
+            questions -= 1
+            return questions < 0
+
+    rows, gone, job = Rows(lambda: new_batch(RandomModel(0))), Job[object]((), 1), Job[object]((), 1, Late())
+    gone.close()
+    flows: list[Flow[object]] = [(request for request in ()) for _ in range(2)]
+    rows.submit([Row(gone, 0, flows[0]), Row(job, 0, flows[1])])
+    for _ in range(10):
+        rows.drop_dead()
+    assert job.signal.is_set()
+    assert not rows._waiting
 
 
 def test_a_stream_goes_on_in_other_threads_and_tells_the_same(demo: Any) -> None:

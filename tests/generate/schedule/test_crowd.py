@@ -11,9 +11,9 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -23,10 +23,14 @@ pytest.importorskip("transformers", reason="needs transformers")
 
 import structkit as sk
 from structkit.generate.schedule.scheduler import SCHEDULERS
+from structkit.generate.threads.event_loop import start_thread
 from structkit.models.transformers.kv_batch import TransformersBatch
 from tests.shared import cases
 
 CALLS = cases(60, of=200)
+
+SECONDS = 200
+"""Bound of a run."""
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -195,11 +199,12 @@ def test_each_call_gets_its_own_value_and_nothing_is_left(seed: int, batches: we
 
         asyncio.run(main())
 
-    with ThreadPoolExecutor(4) as pool:
-        jobs = [pool.submit(on_loop, calls[start::4]) for start in range(3)]
-        jobs.append(pool.submit(lambda: [call.call() for call in calls[3::4]]))
-        for job in jobs:
-            job.result(200)
+    # Daemon threads: calls that wait for a row without end make the test fail, and nothing waits for them.
+    jobs = [start_thread(partial(on_loop, calls[start::4]), "crowd") for start in range(3)]
+    jobs.append(start_thread(lambda: [call.call() for call in calls[3::4]], "crowd"))
+    deadline = time.monotonic() + SECONDS
+    for job in jobs:
+        job.result(deadline - time.monotonic())
     assert sum(ways.values()) == CALLS
     assert len(ways) > 8
     scheduler, deadline = SCHEDULERS.of(model), time.monotonic() + 20
