@@ -231,17 +231,17 @@ class Guide(Shared):
         if saver is not None and saver.is_worth_it(self.compile_seconds):
             saver.save_soon()
 
-    def renew(self, parser: Parser, configurations: int) -> Parser:
-        """Replace an outdated parser, unless another thread did; return the current one.
+    def renew(self, parser: Parser, configurations: int) -> tuple[Parser, bool]:
+        """Replace an outdated parser, unless another cursor did; return the current one, and whether it is new.
 
         Args:
             parser: The outdated parser.
             configurations: The number of configurations of it that continue.
         """
         with self._lock:
-            if self.parser is parser:
+            if is_new := self.parser is parser:
                 self.parser = Parser(self.index, configurations)
-            return self.parser
+            return self.parser, is_new
 
     def _check_spelling(self) -> None:
         """Raise `VocabularyError` if no sequence of tokens spells a text of the language."""
@@ -439,21 +439,22 @@ class Cursor(Shared):
         Raises:
             LimitExceeded: One question needs more memory than a parser may have.
         """
-        try:
-            self._renew()
-            return question(self._parser, self._configurations[-1])
-        except Outdated:
-            row_bytes = self.guide.index.automaton.limits.row_bytes
-            raise LimitExceeded("row_bytes", row_bytes, "the ways to read a token of the language") from None
+        parser, is_new = self._parser, False
+        while not is_new:  # that of another cursor can be full, too
+            parser, is_new = self.guide.renew(parser, len(self._configurations))
+            with suppress(Outdated):
+                self._continue_with(parser)
+                return question(parser, self._configurations[-1])
+        row_bytes = self.guide.automaton.limits.row_bytes
+        raise LimitExceeded("row_bytes", row_bytes, "the ways to read a token of the language")
 
-    def _renew(self) -> None:
-        """Continue with a new parser."""
+    def _continue_with(self, parser: Parser) -> None:
         previous, made = self._parser, dict[int, int]()
-        self._parser = self.guide.renew(previous, len(self._configurations))
         for configuration in self._configurations:
             if configuration not in made:
-                made[configuration] = self._parser.adopt(previous, configuration)
+                made[configuration] = parser.adopt(previous, configuration)
         self._configurations = [made[configuration] for configuration in self._configurations]
+        self._parser = parser
 
     def _copy_from(self, other: Cursor) -> None:
         self._parser = other._parser

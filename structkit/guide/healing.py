@@ -177,8 +177,8 @@ class HealedCursor(Cursor):
 
         return self._ask(mask)
 
-    def _renew(self) -> None:
-        super()._renew()
+    def _continue_with(self, parser: Parser) -> None:
+        super()._continue_with(parser)
         self._crossings = {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from structkit.automaton.link import link
 from structkit.automaton.runtime.automaton import Automaton
+from structkit.automaton.runtime.configurations import Outdated
 from structkit.automaton.runtime.reader import Reader
 from structkit.compile import compile
 from structkit.errors import LimitExceeded, TokenRejected, VocabularyError
@@ -353,6 +355,23 @@ def test_guide_with_full_arrays_continues(monkeypatch: pytest.MonkeyPatch) -> No
     cursor.rollback(1400)
     assert len(_mask(cursor)) > 20 and cursor.is_accepting and cursor.min_tokens_to_end() == 0
     assert other.fork().token_ids == (ord("b"),) * 15 and _mask(other) == _mask(cursor)
+
+
+def test_a_cursor_that_waited_does_not_continue_with_full_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structkit.guide.parser._MIN_BYTES", 4096)
+    letters, digits = (Repeat(CharClass((each,)), 0, 2000) for each in ((0x61, 0x7A), (0x30, 0x39)))
+    guide = Guide(link(Rules(Choice((letters, digits)), {}), Limits(row_bytes=1)), V)
+    waits = guide.cursor()
+    waits.advance(ord("1"))
+    for is_renewed in (False, True):  # its own arrays, and those of the cursors that went on meanwhile
+        if is_renewed:
+            guide.renew(guide.parser, 1)
+        configuration = guide.parser.start
+        with suppress(Outdated):
+            while True:
+                configuration = guide.parser.advance(configuration, ord("a"))
+    waits.advance(ord("2"))
+    assert waits.min_tokens_to_end() == 0 and waits.token_ids == (ord("1"), ord("2"))
 
 
 def test_a_rule_is_built_when_a_text_enters_it() -> None:
