@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Literal, TypeAlias, cast
+from typing import cast
 
 from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
+from structkit.generate.correct.bounds import (
+    MAX_AT_LIMIT,
+    MAX_IDLE,
+    Bound,
+    Progress,
+    message_of,
+    repeats,
+)
 from structkit.generate.correct.continuations import (
     Continuations,
     continuations,
@@ -38,27 +45,8 @@ from structkit.models.text.protocol import NativeConstraint, TextModel, TextRequ
 
 __all__ = ["DEFAULT_MAX_BYTES", "Correction"]
 
-Bound: TypeAlias = Literal["max_corrections", "max_calls", "timeout", "repeats", "max_tokens"]
-
 DEFAULT_MAX_BYTES = 16_384
 """Maximum bytes of an answer without `max_tokens`: as many as 1,024 tokens rarely exceed."""
-
-_MAX_EQUAL = 4
-"""Equal replies to equal requests after which the model is not asked again: it does not choose at random."""
-
-_MAX_AT_LIMIT = 2
-"""Replies one after another that the budget cuts without adding to the text, after which the value is completed."""
-
-_REMEDIES = {
-    "max_corrections": "allow more with max_corrections=..., describe the expected answer in the prompt, or pass "
-    'finish="shortest" to complete the value without the model',
-    "max_calls": "allow more calls with max_calls=... of the model, or let each reply be longer",
-    "repeats": "ask it to vary its replies, describe the expected answer in the prompt, or pass "
-    'finish="shortest" to complete the value without the model',
-    "empty": "find out why nothing is written: shorten the prompt, raise the maximum number of tokens of the model, or "
-    'pass finish="shortest" to complete the value without the model',
-    "timeout": 'allow more seconds with timeout=..., or pass finish="shortest" to complete the value without the model',
-}
 
 
 class Correction:
@@ -111,8 +99,7 @@ class Correction:
         self.is_forced = bytearray()
         self.settled = SettledLength(target.choices, is_json=target.is_json)
         self.whole = answer_constraint(self.model.capabilities, target)
-        self.corrections = 0  # since a key or a value was completed
-        self.completed = 0
+        self.progress = Progress(cursor)
         self.is_stuck = False
         # The length of the text that a reply left as it was, because its only word broke off.
         self.asked_again_at = -1
@@ -197,7 +184,7 @@ class Correction:
         )
         self.drafts.append(draft)
         self.observe(len(self.drafts), draft)
-        self.count(draft)
+        self.progress.count(draft, self.settled.completed(bytes(self.text)), self.cursor)
         self.check_limit()
         self.is_stuck = draft.is_correction and not chosen and len(forced) <= cut
         is_at_limit = self.is_stuck and reading is not None and reading.is_shortened
@@ -249,12 +236,6 @@ class Correction:
                 is_overdue=False,
                 default=DEFAULT_MAX_BYTES,
             )
-
-    def count(self, draft: Draft) -> None:
-        """Count a correction; the count starts again when a key or a value is complete."""
-        completed = self.settled.completed(bytes(self.text))
-        self.corrections = (0 if completed > self.completed else self.corrections) + draft.is_correction
-        self.completed = max(completed, self.completed)
 
     def choose(self, tokens: ReplyTokens, reading: Reading | None) -> tuple[bytes, int]:
         """Return the most likely text that can follow where a reply is cut; see `ReplyTokens.choose`."""
@@ -437,44 +418,23 @@ class Correction:
 
     def reached_bound(self) -> Bound | None:
         """Return the bound that forbids another reply; `None` if there is none."""
-        if self.at_limit >= _MAX_AT_LIMIT:
+        if self.at_limit >= MAX_AT_LIMIT:
             return "max_tokens"
-        if self.corrections > self.settings.max_corrections:
+        if self.progress.corrections > self.settings.max_corrections:
             return "max_corrections"
         if len(self.drafts) >= self.model.max_calls:
             return "max_calls"
         if self.is_overdue:
             return "timeout"
-        return "repeats" if self.repeats() else None
-
-    def repeats(self) -> bool:
-        """Whether the last replies to equal requests are equal, and cannot follow."""
-        last = [replace(draft, seconds=0.0) for draft in self.drafts[-_MAX_EQUAL:]]
-        return (
-            len(last) == _MAX_EQUAL
-            and last[0].end in ("refused", "empty")
-            and last.count(last[0]) == _MAX_EQUAL
-        )
+        if self.progress.idle_replies >= MAX_IDLE:
+            return "idle"
+        return "repeats" if repeats(self.drafts, self.progress.idle_replies) else None
 
     def exhausted(self, bound: Bound) -> CorrectionsExhausted:
         """Return the error of a bound that was reached."""
-        text, last = bytes(self.text), self.drafts[-1] if self.drafts else None
-        limits = {
-            "max_corrections": f"within max_corrections={self.settings.max_corrections}",
-            "max_calls": f"within max_calls={self.model.max_calls}",
-            "timeout": f"within timeout={self.settings.timeout}",
-            "repeats": f"and gave the same reply {_MAX_EQUAL} times",
-        }
-        shown = text[-60:].decode(errors="replace")
-        found = "" if last is None or not last.refused else f", where the model wrote {last.refused[:60]!r}"
-        remedy = _REMEDIES[bound]
-        if last is not None and not last.reply:
-            found = ", and the last reply is empty, as with a full context"
-            remedy = _REMEDIES["empty"] if bound == "repeats" else remedy
         return CorrectionsExhausted(
-            f"{self.model.name} did not complete the value {limits[bound]}: the accepted text ends in "
-            f"{shown!r}{found}; {remedy}",
-            prefix=text.decode(errors="replace"),
+            message_of(bound, self.request, bytes(self.text), self.drafts),
+            prefix=self.text.decode(errors="replace"),
             drafts=tuple(draft.reply for draft in self.drafts),
             place=self.place(),
         )

@@ -178,7 +178,8 @@ class Options(ClassifyOptions, ValidationOptions, total=False):
 
     max_corrections: int
     """Maximum number of replies of a text model that are cut, or that add nothing, before the next key or value is
-    complete; the default is 16. The number of all replies is bounded by `max_calls` of the model."""
+    complete; the default is 16. The number of all replies is bounded by `max_calls` of the model, and that of replies
+    that add text but bring the end of the value no nearer by 32."""
 
 
 class ResultOptions(Options, total=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import pickle
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -209,6 +210,41 @@ def test_equal_replies_to_equal_requests_end_the_value() -> None:
     assert len(caught.value.drafts) == 5
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (str(copy), copy.drafts) == (str(caught.value), caught.value.drafts)
+
+
+class Note(BaseModel):
+    title: str
+    size: int
+
+
+def test_prose_in_an_open_string_ends_before_the_maximum_of_calls() -> None:
+    replies = (f"I am not sure what number {number} means. " for number in range(200))
+    with pytest.raises(
+        sk.CorrectionsExhausted, match="in 32 replies that brought its end no nearer"
+    ) as caught:
+        sk.extract(sk.from_function(lambda text: next(replies)), "x", Note)
+    assert caught.value.place == "title"
+    assert len(caught.value.drafts) == 33  # the first one starts the string
+    with pytest.raises(sk.CorrectionsExhausted, match="the same reply 4 times") as caught:
+        sk.extract(sk.from_function(lambda text: "I cannot answer this. "), "x", Note)
+    assert len(caught.value.drafts) == 5
+    result = sk.generate(
+        sk.from_function(lambda text: "I cannot answer this. "), "x", Note, finish="shortest"
+    )
+    assert result.value.size == 0 and result.value.title.startswith("I cannot")
+
+
+@pytest.mark.parametrize(("size", "length"), [(3, 300), (16, 1500), (60, 1800)])
+def test_a_long_string_may_take_many_replies(size: int, length: int) -> None:
+    title = "".join(f"{number} of a long text, " for number in range(length))[:length]
+    answer = json.dumps({"title": title, "size": 3})
+
+    def write(text: str) -> str:
+        start = text.index('{"title"')
+        return answer[len(text) - start :][:size]
+
+    model = sk.from_function(write)
+    assert sk.extract(model, "x", Note, include_schema=False) == Note(title=title, size=3)
 
 
 def test_an_empty_reply_ends_a_string() -> None:
