@@ -127,3 +127,21 @@ def test_calls_are_never_cut() -> None:
             )
         [call] = completion.choices[0].message.tool_calls
         assert json.loads(call.function.arguments) == {"city": "Porto"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("stop", "text", "least", "shown"),
+    [
+        ("END", "END one END two", 2, ""),
+        ("END", "END one END two", 3, "END one "),
+        ("END", "one END two", 7, "one END two"),
+        ("aa", "aaaa", 2, "a"),
+        ("é.", "é. é. é.", 4, "é. "),
+    ],
+)
+def test_none_ends_in_the_first_tokens(stop: str, text: str, least: int, shown: str, stream: bool) -> None:
+    with serving([text]) as served:
+        found, choice = choices_of(served, stop, stream=stream, extra_body={"min_tokens": least})
+        assert found == shown
+        assert choice.stop_reason == (None if shown == text else stop)

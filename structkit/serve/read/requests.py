@@ -150,6 +150,7 @@ class Ask:
         options: Options of the generation.
         count: Number of answers to each prompt.
         stops: The stop sequences.
+        min_tokens: Number of tokens in which no stop sequence may end.
         shows_stop: Whether an answer has the stop sequence that ends it.
         is_streamed: Whether the answers are sent while they are generated.
         sends_usage: Whether the usage ends a stream.
@@ -168,6 +169,7 @@ class Ask:
     options: ResultOptions
     count: int
     stops: tuple[str, ...]
+    min_tokens: int = 0
     shows_stop: bool = False
     is_streamed: bool
     sends_usage: bool
@@ -213,8 +215,8 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
         raise body.error("top_logprobs", "needs logprobs: true")
     options["include_schema"] = shows_schema(body, given, conversation, tools)
     others = [given.param] if given else []
-    others += [name for name, value in (("tools", tools), ("stop", stops)) if value]
-    _add_min_tokens(body, config, options, others)
+    others += ["tools"] if tools else []
+    least = _add_min_tokens(body, config, options, others)
     return Ask(
         kind="chat",
         model=read_model(body),
@@ -222,6 +224,7 @@ def read_chat(body: Fields, config: ServerConfig) -> Ask:
         constraint=given or FREE_TEXT,
         options=options,
         stops=stops,
+        min_tokens=least,
         shows_stop=body.flag("include_stop_str_in_output", False),
         top_logprobs=(top or 0) if has_logprobs else None,
         limit="max_tokens" if limit is None else "max_completion_tokens",
@@ -246,8 +249,7 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
     stops = _stops(body, given)
     options = read_options(body, config, None, _COMPLETION_TOKENS if given is None else None, least=0)
     options["include_schema"] = False  # the prompt is what the model reads
-    others = [*([given.param] if given else []), *(["stop"] if stops else [])]
-    _add_min_tokens(body, config, options, others)
+    least = _add_min_tokens(body, config, options, [given.param] if given else [])
     prompts = _prompts(body)
     count = body.integer("n", 1, config.answers_of_request) or 1
     if body.integer("best_of", 1, 1_000) not in (None, count):
@@ -261,6 +263,7 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
         constraint=given or FREE_TEXT,
         options=options,
         stops=stops,
+        min_tokens=least,
         shows_stop=body.flag("include_stop_str_in_output", False),
         top_logprobs=body.integer("logprobs", 0, MAX_TOP_LOGPROBS),
         count=count,
@@ -272,16 +275,17 @@ def read_completion(body: Fields, config: ServerConfig) -> Ask:
 
 def _add_min_tokens(
     body: Fields, config: ServerConfig, options: ResultOptions, others: Sequence[str | None]
-) -> None:
-    """Add the processor of `min_tokens`; `others` are the fields that decide where an answer ends."""
+) -> int:
+    """Add the processor of `min_tokens`, and return it; `others` are the fields that decide where an answer ends."""
     least, most = body.integer("min_tokens", 0, config.max_tokens), options.get("max_tokens")
     if not least:
-        return
+        return 0
     if others:
         raise body.error("min_tokens", f"is not supported with {others[0]}; {REMEDIES['min_tokens']}")
     if most is not None and least > most:
         raise body.error("min_tokens", f"must be at most the maximum number of tokens, {most:,}")
     options["processors"] = (*(options.get("processors") or ()), MinTokens(least))
+    return least
 
 
 def _start(body: Fields, conversation: Conversation) -> str:

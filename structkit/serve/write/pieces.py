@@ -241,6 +241,7 @@ class ContentText:
 
     def __init__(self, ask: Ask, put: Put, records: TokenRecords | None) -> None:
         self._stops = ask.stops
+        self._min_tokens = ask.min_tokens
         self._shows_stop = ask.shows_stop
         self._put = put
         self._records = records
@@ -287,7 +288,8 @@ class ContentText:
 
     def _find_stop(self, tokens: TokensFrom) -> bool:
         """Whether the text has a stop sequence; the text before the first is sent, and its tokens are counted."""
-        if self._stop is None and (found := _first_stop(self._text, self._stops, self._searched)):
+        searched = max(self._searched, self._length_without_stop(tokens))
+        if self._stop is None and (found := _first_stop(self._text, self._stops, searched)):
             start, end, self._stop = found
             left = len(self._text[:end].encode(errors="replace"))
             for token in tokens(0):
@@ -298,6 +300,15 @@ class ContentText:
             self._send(end if self._shows_stop else start, tokens, is_end=True)
         self._searched = len(self._text)
         return self.is_stopped
+
+    def _length_without_stop(self, tokens: TokensFrom) -> int:
+        """Return the length of the text in which no stop sequence may end: as with vLLM, its first tokens."""
+        if not self._min_tokens:
+            return 0
+        first = [token.text for token in tokens(0)[: self._min_tokens]]
+        if len(first) < self._min_tokens:
+            return len(self._text)
+        return len(b"".join(first).decode(errors="ignore"))
 
     def _send(self, end: int, tokens: TokensFrom, *, is_end: bool = False) -> None:
         records: tuple[TokenRecord, ...] = ()
@@ -315,7 +326,7 @@ def _first_stop(text: str, stops: Sequence[str], searched: int) -> tuple[int, in
     Args:
         text: The text.
         stops: The stop sequences.
-        searched: The length of the start of the text that has none.
+        searched: The length of the start of the text in which none ends.
 
     >>> _first_stop("one END two", ["two", "END", "D"], 0), _first_stop("one EN", ["END"], 0)
     ((4, 7, 'END'), None)
