@@ -15,7 +15,6 @@ from structkit.grammar.findings.search import NARROWED, findings_of
 from structkit.grammar.rules.cfg import Cfg
 from structkit.grammar.rules.constrain import UnseparatedTerminals
 from structkit.grammar.rules.layout import UnbalancedIndent
-from structkit.grammar.rules.left_corner import GuardedRecursion
 from structkit.grammar.rules.network import rules_of
 from structkit.grammar.syntax.gbnf import read_gbnf
 from structkit.grammar.syntax.holes import Hole
@@ -89,7 +88,7 @@ class GrammarSource:
         try:
             with collection_paused():
                 rules = rules_of(self.cfg, self.limits, labelled=self.labelled)
-        except (UnseparatedTerminals, GuardedRecursion, UnbalancedIndent) as error:
+        except (UnseparatedTerminals, UnbalancedIndent) as error:
             raise self.error(str(error)) from None
         except LimitExceeded as error:
             error.place = self._line(error.place or self.options.start)

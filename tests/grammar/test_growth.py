@@ -9,6 +9,7 @@ from types import FrameType
 
 import pytest
 
+from structkit.errors import LimitExceeded
 from structkit.grammar.read import GrammarSource
 from structkit.grammar.rules.graph import Graph, coarsest, minimal
 from structkit.grammar.syntax.lark_grammar import LarkOptions, Lexer
@@ -64,6 +65,7 @@ def test_terminals_that_begin_differently_are_not_compared() -> None:
         _ = source.lark
         return counted(lambda: source.cfg)
 
+    read(1)  # imports count, too
     assert read(200) < 3.2 * read(100)
 
 
@@ -172,3 +174,17 @@ def test_the_closures_of_optional_rules_are_not_all_kept() -> None:
         assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def test_looks_at_requirements_count_as_work() -> None:
+    """Behind a letter each subset of 25 terminals may be one that must not match."""
+    names = [f"T{number}" for number in range(25)]
+    rules = "\n".join(f"{name}: /[a-z]+{chr(97 + number)}/" for number, name in enumerate(names))
+    source = GrammarSource(f"start: ({'|'.join(names)})+\n{rules}", limits=Limits(work=2_000_000))
+    _ = source.cfg
+
+    def refuse() -> None:
+        with pytest.raises(LimitExceeded, match="work="):
+            _ = source.rules
+
+    assert counted(refuse) < 1_500_000

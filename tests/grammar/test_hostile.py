@@ -257,3 +257,22 @@ def test_the_states_of_an_lalr_parser_are_bounded() -> None:
     levels = "\n".join(f'e{n}: e{n + 1} | e{n} "o{n}" e{n + 1}' for n in range(300))
     with pytest.raises(LimitExceeded, match="the LALR parser of a grammar"):
         _ = GrammarSource(f'start: e0\n{levels}\ne300: "x"', options=LarkOptions(parser="lalr")).cfg
+
+
+def test_what_an_lalr_parser_expects_is_bounded() -> None:
+    """Behind each of 800 optional rules, any later one may come; the limit of the work is reached much later."""
+    names = [f"x{number}" for number in range(800)]
+    rules = "\n".join(f'{name}: "{name}"?' for name in names)
+    source = GrammarSource(f"start: {' '.join(names)}\n{rules}", options=LarkOptions(parser="lalr"))
+    with pytest.raises(
+        LimitExceeded, match="what the LALR parser of a grammar expects exceeds the limit states"
+    ):
+        _ = source.cfg
+
+
+def test_a_conflict_is_found_before_a_terminal_is_too_large() -> None:
+    source = GrammarSource(
+        "start: a | b\na: A\nb: A\nA: /" + "a?" * 2_000 + "b/", options=LarkOptions(parser="lalr")
+    )
+    with pytest.raises(GrammarError, match="Reduce/Reduce collision"):
+        _ = source.rules

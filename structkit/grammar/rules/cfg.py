@@ -101,6 +101,16 @@ class Cfg:
                 yield rule, production
 
     @cached_property
+    def terminal_names(self) -> frozenset[str]:
+        """The names of the terminals in productions."""
+        return frozenset(
+            symbol.name
+            for _, production in self.productions()
+            for symbol in production
+            if isinstance(symbol, Terminal)
+        )
+
+    @cached_property
     def nullable(self) -> frozenset[str]:
         """The rules that contain the empty text."""
         return self._least(terminals=False)
@@ -156,6 +166,11 @@ class Cfg:
                 changed |= not ways <= found[rule]
                 found[rule] |= ways
         return {rule: frozenset(guards) for rule, guards in found.items()}
+
+    @property
+    def has_empty_text(self) -> bool:
+        """Whether the empty text is in the language."""
+        return any("$END" not in guard.banned for guard in self.guards.get(self.start, ()))
 
     def without_empty_terminals(self) -> Cfg:
         """Return the grammar without the productions that no text has since a terminal in them has none."""

@@ -45,8 +45,9 @@ _NONE = char_class([])
 _LASTING = 64
 """ASCII characters after which threads are still open, so that they may stay open for long; names have 63."""
 
-_STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
-"""The work of a class of characters with which a lookahead is tried, and of each thread there; see `Limits.work`."""
+_STEPS_PER_CLASS, _STEPS_PER_THREAD, _STEPS_PER_REQUIREMENT = 100, 50, 10
+"""The work of a class of characters with which a lookahead is tried, of each thread there, and of a requirement that
+the next character may settle; see `Limits.work`."""
 
 
 NONE, INDENT, DEDENT, CLOSED = range(4)
@@ -360,6 +361,8 @@ class Contexts:
         """
         if not (context.never or context.looks or context.forbidden.ranges or context.cannot_end):
             return context
+        steps = _STEPS_PER_REQUIREMENT * (len(context.never) + len(context.looks))
+        self.work.pay(steps, "what the terminals of a grammar require of the text behind them")
         futures = {each: self.futures.of(each) for each in context.never}
         effects = {each: self._effect(*each) for each in context.looks}
         forbidden = union(

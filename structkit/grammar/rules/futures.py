@@ -26,8 +26,8 @@ _MAX_COMPARED = 400
 _STEPS_PER_CLASS, _STEPS_PER_THREAD = 100, 50
 """The work of a class of characters with which threads are tried, and of each thread there; see `Limits.work`."""
 
-_STEPS_PER_PAIR = 15
-"""The work of a comparison of the moves of two threads."""
+_STEPS_PER_PAIR, _STEPS_PER_LOOK = 15, 3
+"""The work of a comparison of the moves of two threads, and of a look whether two threads were compared."""
 
 
 class Future(NamedTuple):
@@ -155,10 +155,14 @@ class Futures:
 
     def _without_covered(self, numbers: set[int]) -> frozenset[int]:
         """Return threads without those beside which others match wherever they do."""
-        kept = set(numbers)
+        kept, looks = set(numbers), 0
         for number in sorted(numbers) if len(numbers) > 1 else ():
-            if any(self._covers(other, number) for other in kept if other != number):
-                kept.remove(number)
+            for other in kept:
+                looks += 1
+                if other != number and self._covers(other, number):
+                    kept.remove(number)
+                    break
+        self.work.pay(_STEPS_PER_LOOK * looks, "what the terminals of a grammar require of each other")
         return frozenset(kept)
 
     def _first_equal(self, number: int) -> int:

@@ -20,7 +20,7 @@ from structkit.grammar.rules.graph import Graph
 from structkit.limits import Limits
 from structkit.regex.walk import components
 
-__all__ = ["GuardedRecursion", "left_corner_graphs", "production_graphs", "without_unit_cycles"]
+__all__ = ["left_corner_graphs", "production_graphs", "without_unit_cycles"]
 
 _MAX_STARTS = 64
 """Maximum number of ways to leave out the first symbols of a production."""
@@ -120,7 +120,57 @@ def _has_texts(cfg: Cfg, production: Production) -> bool:
 
 def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
     graph = Graph()
-    complete = {rule: graph.state() for rule in sorted(group - {goal})} | {goal: 1}
+    guards = _guards_of_recursion(cfg, group)
+    if not guards:
+        _add_productions(graph, cfg, goal, group, None)
+        return graph
+    terminals = cfg.terminal_names
+    classes: dict[tuple[bool, ...], set[str]] = {}
+    for name in sorted(terminals):
+        classes.setdefault(tuple(name in guard.banned for guard in guards), set()).add(name)
+    if len(classes) > _MAX_STARTS:
+        raise LimitExceeded(
+            "nfa_states", _MAX_STARTS, f"the empty texts before the rule {goal}", is_fixed=True
+        )
+    for first in classes.values():
+        _add_productions(graph, cfg, goal, group, frozenset(first))
+    return graph
+
+
+def _guards_of_recursion(cfg: Cfg, group: frozenset[str]) -> list[Guard]:
+    """Return the guards of the empty texts behind which rules of a component begin with each other."""
+    found: dict[Guard, None] = {}
+    for rule in sorted(group):
+        for production in cfg.rules[rule] if cfg.guards else ():
+            ways, before = {Guard(frozenset())}, dict[Guard, None]()
+            for symbol in production if _has_texts(cfg, production) else ():
+                if symbol in group:
+                    found.update(before)
+                empty = [symbol] if isinstance(symbol, Guard) else cfg.guards.get(str(symbol), ())
+                ways = {Guard(way.banned | each.banned) for way in ways for each in empty}
+                before.update((way, None) for way in ways if way.banned)
+    return list(found)
+
+
+def _add_productions(
+    graph: Graph, cfg: Cfg, goal: str, group: frozenset[str], first: frozenset[str] | None
+) -> None:
+    """Add the texts of a rule to an automaton.
+
+    Args:
+        graph: The automaton.
+        cfg: The grammar.
+        goal: The rule.
+        group: The component of the rule, if it begins with itself.
+        first: The terminals with which the texts begin, where rules of the component begin with each other behind empty
+            texts that are forbidden before some terminals; these all forbid all or none of them. The automaton comes to
+            the outer rule when the inner one is read, so the first terminal must be known from the start.
+    """
+    start, end = 0, 1
+    if first is not None:
+        start, end = graph.state(), graph.state()
+        graph.moves += [(0, Guard(cfg.terminal_names - first), start), (end, None, 1)]
+    complete = {rule: graph.state() for rule in sorted(group - {goal})} | {goal: end}
 
     def empty_ways(symbol: Symbol) -> list[Guard | None]:
         """Return the ways to leave a symbol out."""
@@ -140,38 +190,28 @@ def _graph(cfg: Cfg, goal: str, group: frozenset[str]) -> Graph:
                 continue
             # `items[i]` is reached when the first i + 1 symbols are read and not all of them are empty.
             items = [graph.state() for _ in production[1:]] + [complete[rule]]
-            starts = [0]  # the states in which all symbols so far are empty
+            starts = [start]  # the states in which all symbols so far are empty
             for position, symbol in enumerate(production):
                 ways = empty_ways(symbol)
                 if position and is_written(symbol):
                     graph.moves.append((items[position - 1], symbol, items[position]))
                 if position:
                     graph.moves += [(items[position - 1], way, items[position]) for way in ways]
-                for start in starts if is_written(symbol) else ():
-                    if not (isinstance(symbol, str) and symbol in group):
-                        graph.moves.append((start, symbol, items[position]))
-                    elif start == 0:
-                        graph.moves.append((complete[symbol], None, items[position]))
+                for place in starts if is_written(symbol) else ():
+                    if symbol in group:
+                        graph.moves.append((complete[str(symbol)], None, items[position]))
                     else:
-                        raise GuardedRecursion(
-                            f"the rule {rule.partition('#')[0]} begins with itself behind an empty rule that a "
-                            "conflict of the LALR parser forbids; write the recursion without the empty rule"
-                        )
+                        graph.moves.append((place, symbol, items[position]))
                 after = []
-                for start in starts:
+                for place in starts:
                     for way in ways:
-                        if way is None:
-                            after.append(start)
-                        else:
+                        if way is None or (first is not None and first.isdisjoint(way.banned)):
+                            after.append(place)
+                        elif first is None or not first <= way.banned:
                             after.append(graph.state())
-                            graph.moves.append((start, way, after[-1]))
+                            graph.moves.append((place, way, after[-1]))
                 starts = list(dict.fromkeys(after))
                 if len(starts) > _MAX_STARTS:
                     raise LimitExceeded(
                         "nfa_states", _MAX_STARTS, f"the empty texts in the rule {rule}", is_fixed=True
                     )
-    return graph
-
-
-class GuardedRecursion(ValueError):
-    """A rule begins with itself behind an empty rule that a conflict forbids before some terminals."""

@@ -142,14 +142,14 @@ def _lexed_rules(cfg: Cfg, limits: Limits, *, labelled: bool) -> Rules:
     """Return the language of a grammar with a lexer."""
     graphs = small_graphs(cfg)
     if not graphs or cfg.lexing is None:
-        return Rules(EMPTY, {})
+        return Rules(EMPTY if cfg.has_empty_text else NEVER, {})
     variants, narrowed = constrain_tokens(
         graphs, cfg.start, cfg.lexing, cfg.indenting, cfg.blocks, limits, labelled=labelled
     )
     first = variants.start
     if cfg.indenting is not None or variants.size > _MAX_EAGER:
         unlisted = None if cfg.indenting is None else _UNLISTED
-        rules = _lazy_rules(variants, is_nullable=cfg.start in cfg.nullable, unlisted=unlisted)
+        rules = _lazy_rules(variants, is_nullable=cfg.has_empty_text, unlisted=unlisted)
     else:
         merged = _merged(variants.run(Work(limits.work)), first)
         rules = _from(cfg, first, {name: _node(graph) for name, graph in merged.items()})
@@ -159,9 +159,9 @@ def _lexed_rules(cfg: Cfg, limits: Limits, *, labelled: bool) -> Rules:
 def _from(cfg: Cfg, first: str, rules: Mapping[str, Network]) -> Rules:
     """Return the language of a grammar, from the rules of its texts of at least one character."""
     if not rules[first].moves:
-        return Rules(EMPTY if cfg.start in cfg.nullable else NEVER, {})
+        return Rules(EMPTY if cfg.has_empty_text else NEVER, {})
     start = RuleRef(first)
-    return Rules(choice([start, EMPTY]) if cfg.start in cfg.nullable else start, rules)
+    return Rules(choice([start, EMPTY]) if cfg.has_empty_text else start, rules)
 
 
 def _lazy_rules(variants: Variants, *, is_nullable: bool, unlisted: str | None) -> Rules:

@@ -15,7 +15,7 @@ from structkit.errors import LimitExceeded
 from structkit.grammar.rules.cfg import Guard, Production, Terminal
 from structkit.grammar.rules.graph import coarsest
 from structkit.grammar.rules.lexing import Scanner
-from structkit.grammar.syntax.lookaheads import Bits, unions
+from structkit.grammar.syntax.lookaheads import Bits, cycles, unions
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -34,6 +34,11 @@ __all__ = [
 _MAX_EXPANDED = 65_000
 """Maximum number of productions that begin in the states of a parser, counted for each state. A grammar of SQL has
 57,000, `python.lark` 17,000."""
+
+
+_MAX_LOOKAHEADS = 100_000
+"""Maximum number of terminals before which a parser ends rules, counted for each state and rule; 300 optional rules in
+a row have 90,000. A grammar of SQL has 6,000."""
 
 
 class Token(NamedTuple):
@@ -239,6 +244,7 @@ def with_terminals(
 def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
     """Return Lark's analysis of a grammar: its states, their moves and, if asked for, their `lookaheads`."""
     from lark.common import ParserConf
+    from lark.exceptions import GrammarError
     from lark.grammar import NonTerminal, Rule
     from lark.parsers.grammar_analysis import LR0ItemSet, RulePtr
     from lark.parsers.lalr_analysis import LALR_Analyzer
@@ -300,11 +306,24 @@ def _analyzed(lark: Lark, start: str, *, lookaheads: bool = True) -> Any:
             """Do what Lark does, without a set of terminals for each way to a reduction."""
             terminals, places = Bits(), self.nonterminal_transitions
             first = {place: terminals.of(self.directly_reads[place]) for place in places}
-            following = unions(places, self.includes, unions(places, self.reads, first))
+            read = unions(places, self.reads, first)
+            following = unions(places, self.includes, read)
+            # Lark keeps one set for the places on a cycle of empty rules, which others see in the order of addresses.
+            loops = cycles({place: after for place, after in self.reads.items() if after})
+            joined = {place: {*self.includes[place], *loop} for loop in loops for place in loop}
+            if loops and unions(places, {**self.includes, **joined}, read) != following:
+                raise GrammarError(
+                    f"the rule ({loops[0][0][1].name}) may come again behind itself without a character, and what "
+                    "Lark's LALR parser expects behind it is not determined; write the recursion without empty rules"
+                )
             found: dict[tuple[Any, Any], int] = {}
             for place, reductions in self.lookback.items():
                 for reduction in reductions:
                     found[reduction] = found.get(reduction, 0) | following[place]
+            if sum(bin(bits).count("1") for bits in found.values()) > _MAX_LOOKAHEADS:
+                raise LimitExceeded(
+                    "states", _MAX_LOOKAHEADS, "what the LALR parser of a grammar expects", is_fixed=True
+                )
             for (state, rule), bits in found.items():
                 for terminal in terminals.values(bits):
                     state.lookaheads[terminal].add(rule)

@@ -237,6 +237,8 @@ class LarkGrammar:
             GrammarError: A terminal is not regular, or the grammar has no text.
         """
         lark = self.lark
+        if self.options.parser == "lalr":
+            _ = self._table  # a conflict is an error before a terminal is too large
         terminals = self._terminals()
         if not self.is_dynamic:
             return self._lexed(terminals)

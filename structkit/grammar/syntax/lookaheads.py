@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["Bits", "unions"]
+from structkit.regex.walk import components
+
+__all__ = ["Bits", "cycles", "unions"]
 
 T = TypeVar("T", bound=Hashable)
 
@@ -74,6 +76,23 @@ def unions(nodes: Sequence[T], edges: Mapping[T, Collection[T]], own: Mapping[T,
                         sets[member], is_done[member] = sets[node], True
                         found[nodes[member]] = sets[node]
     return found
+
+
+def cycles(edges: Mapping[T, Collection[T]]) -> list[list[T]]:
+    """Return the groups of several nodes that reach each other.
+
+    >>> cycles({"a": "b", "b": "ac", "c": "c"})
+    [['b', 'a']]
+    """
+    nodes = list(edges)
+    numbers = {node: str(number) for number, node in enumerate(nodes)}
+    groups = components(
+        {
+            numbers[node]: [numbers[other] for other in after if other in numbers]
+            for node, after in edges.items()
+        }
+    )
+    return [[nodes[int(number)] for number in group] for group in groups if len(group) > 1]
 
 
 def _join(sets: list[int], lowest: list[int], is_done: list[bool], node: int, other: int) -> None:
