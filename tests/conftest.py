@@ -1,4 +1,7 @@
-"""Environment of all tests: few threads, no network, an empty cache, few or all random cases, a bar of progress."""
+"""Environment of all tests: few threads, no network, an empty cache, few or all cases, a bar of progress.
+
+Tests with the marker `long` run with `--all`, with `-m long`, and when they are named (`tests/file.py::test`).
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def root() -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run all random cases, as before a release")
+    parser.addoption("--all", action="store_true", help="run long tests and all random cases, as before a release")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -81,3 +84,35 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     atexit.register(gc.unfreeze)  # what is frozen at the end is reported as a leak by nanobind
+
+
+_left_out = pytest.StashKey[int]()  # how many long tests
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    named = any("::" in argument for argument in config.args)
+    if os.environ.get("STRUCTKIT_ALL") or config.option.markexpr or named:
+        return
+    if long := [item for item in items if item.get_closest_marker("long")]:
+        config.stash[_left_out] = len(long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(_left_out, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    if count := getattr(node, "workeroutput", {}).get("left_out"):
+        node.config.stash[_left_out] = count  # type: ignore[attr-defined]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if count := config.stash.get(_left_out, 0):
+        terminalreporter.write_line(
+            f"{count} long tests left out: `sh scripts/test -m long` runs them, `sh scripts/test --all` everything"
+        )
