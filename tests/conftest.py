@@ -1,6 +1,7 @@
 """Environment of all tests: few threads, no network, an empty cache, few or all cases, a bar of progress.
 
-Tests with the marker `long` run with `--all`, with `-m long`, and when they are named (`tests/file.py::test`).
+Tests with the marker `long` run with `--all`, with `-m long`, and when they are named (`tests/file.py::test`). With
+`long(every=4)` they are all cases of a test but the first of each four.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import gc
 import os
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,7 +67,9 @@ def root() -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run long tests and all random cases, as before a release")
+    parser.addoption(
+        "--all", action="store_true", help="run long tests and all random cases, as before a release"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -89,8 +94,17 @@ def pytest_collection_finish() -> None:
 _left_out = pytest.StashKey[int]()  # how many long tests
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Leave out long tests; before `-m long` chooses, those that `every` keeps lose the marker."""
+    counts = Counter[str]()
+    for item in items:
+        if (mark := item.get_closest_marker("long")) and "every" in mark.kwargs:
+            name = item.nodeid.partition("[")[0]
+            if counts[name] % mark.kwargs["every"] == 0:
+                item.own_markers[:] = [each for each in item.own_markers if each.name != "long"]
+            counts[name] += 1
+    yield
     named = any("::" in argument for argument in config.args)
     if os.environ.get("STRUCTKIT_ALL") or config.option.markexpr or named:
         return

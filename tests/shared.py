@@ -1,13 +1,9 @@
-"""The public corpora that some tests compare with, and the number of cases."""
+"""The public corpora that some tests compare with, and the number of random cases."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 """The root of the repository."""
@@ -22,9 +18,3 @@ ALL = bool(os.environ.get("STRUCTKIT_ALL"))
 def cases(few: int, *, of: int) -> int:
     """Return a number of random cases: `of` with `--all`, which releases use, and otherwise the first `few` of them."""
     return of if ALL else few
-
-
-def thinned(values: Iterable[Any], *, every: int = 4) -> list[Any]:
-    """Return cases for `parametrize`, of which all but every `every`-th one are long."""
-    values = [value if isinstance(value, tuple) else (value,) for value in values]
-    return [pytest.param(*v, marks=() if i % every == 0 else pytest.mark.long) for i, v in enumerate(values)]

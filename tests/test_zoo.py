@@ -92,6 +92,7 @@ def test_validators_reject_values_without_repair(name: str) -> None:
         assert caught.value.text == text
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_random_walks_validate(name: str) -> None:
     specimen = ZOO[name]
