@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import count
 from types import TracebackType
 from typing import Literal, SupportsIndex, TypeAlias
@@ -16,6 +16,7 @@ from structkit.arguments.names import names_arguments
 from structkit.errors import ModelError, ScriptError
 from structkit.models.capabilities import Capabilities
 from structkit.models.protocols import Message
+from structkit.models.scripted_reply import END_OF_THINKING, ScriptedReply
 from structkit.vocabulary.control_tokens import CONTROL_BYTE, to_bytes
 from structkit.vocabulary.vocabulary import Vocabulary, byte_vocabulary
 
@@ -27,7 +28,6 @@ Reply: TypeAlias = "str | NDArray[np.float32] | Callable[[str], str]"
 _REPLY_LOGIT, _RELATED_LOGIT, _CLOSING_LOGIT = 20.0, 10.0, 5.0
 """Logits of tokens that continue the reply, that continue it with other whitespace, and that end it."""
 
-_END_OF_THINKING = b"</think>"
 _CLOSING = tuple(bytes([byte]) for byte in b'"]}')
 
 _WORDS = """
@@ -44,6 +44,7 @@ er es ly tion th he in an re on st en nd or ou ea ti it ar te al ll is ss un co 
 """.split()
 
 
+@cache
 def small_vocabulary() -> Vocabulary:
     """Return a vocabulary of the 256 bytes, common pieces of JSON and English, a control token and two end tokens.
 
@@ -106,7 +107,7 @@ class _WeightlessModel:
     @property
     def end_of_thinking(self) -> tuple[int, ...]:
         """The tokens of `</think>`."""
-        return tuple(self.encode_text(_END_OF_THINKING.decode()))
+        return tuple(self.encode_text(END_OF_THINKING.decode()))
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Decode tokens to text."""
@@ -334,23 +335,33 @@ class _ScriptedSession(_FedTokens):
         next_reply: Callable[[], str | NDArray[np.float32]],
     ) -> None:
         super().__init__()
-        self._reply = reply
+        self._reply = ScriptedReply(reply)
         self._next_reply = next_reply
         self._vocabulary = vocabulary
         self._tokenizer = tokenizer
         self._prompt = prompt
+        self._text = b""  # of the fed tokens
 
     def retry(self) -> None:
         """Continue with the next reply, after the current one was rejected."""
         reply = self._next_reply()
-        self._reply = to_bytes(reply) if isinstance(reply, str) else b""
+        self._reply = ScriptedReply(to_bytes(reply) if isinstance(reply, str) else b"")
+
+    def crop(self, length: int) -> None:
+        """Keep the first `length` tokens."""
+        super().crop(length)
+        self._text = self._bytes(self.token_ids)
+
+    def _bytes(self, token_ids: Sequence[int]) -> bytes:
+        tokens = self._vocabulary.tokens
+        return b"".join([tokens[i] for i in token_ids])
 
     def logits(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Feed tokens; return logits that favour the rest of the reply."""
         self.token_ids += token_ids
-        tokens = self._vocabulary.tokens
-        text = b"".join(tokens[i] for i in self.token_ids)
-        rest = self._prompt[len(text) :] + _remaining(self._reply, text[len(self._prompt) :])
+        self._text += self._bytes(token_ids)
+        tokens, text = self._vocabulary.tokens, self._text
+        rest = self._prompt[len(text) :] + self._reply.after(text[len(self._prompt) :])
         logits = np.zeros(self._vocabulary.size, np.float32)
         logits[self._tokenizer.closing_ids] = _CLOSING_LOGIT
         if not rest:  # the reply is complete, or the text differs from the reply
@@ -374,11 +385,11 @@ class _StrictSession(_ScriptedSession):
 
     def check_text(self, token_ids: Sequence[int], *, is_complete: bool) -> None:
         """Check the tokens that were fed, followed by `token_ids`."""
-        ids = (*self.token_ids, *token_ids)
-        text = b"".join(self._vocabulary.tokens[i] for i in ids)[len(self._prompt) :]
-        length, position = _common_length(self._reply, text)
-        rest = self._reply[position:]
-        is_over = not rest or (not rest.strip() and self._reply.rstrip().endswith((b"}", b"]")))
+        text = (self._text + self._bytes(token_ids))[len(self._prompt) :]
+        reply = self._reply.text
+        length, position = self._reply.common_length(text)
+        rest = reply[position:]
+        is_over = not rest or (not rest.strip() and reply.rstrip().endswith((b"}", b"]")))
         if length == len(text) and (is_over or not is_complete):
             return
         excluded = "the end" if is_over else repr(_shown(rest)[:60])
@@ -386,7 +397,7 @@ class _StrictSession(_ScriptedSession):
         is_escape = b"\\u" in text[max(0, length - 6) : length]
         remedy = "write json.dumps(..., ensure_ascii=False)" if is_escape else "change the reply"
         raise ScriptError(
-            f"the reply {_shown(self._reply)[:100]!r} cannot be written: after {_shown(text[:length])[-60:]!r} the "
+            f"the reply {_shown(reply)[:100]!r} cannot be written: after {_shown(text[:length])[-60:]!r} the "
             f"target, or the budget, does not allow {excluded}, but {allowed}; {remedy}, or pass strict=False "
             "to ScriptedModel"
         )
@@ -435,14 +446,18 @@ class _GreedyTokenizer:
     def __init__(self, vocabulary: Vocabulary) -> None:
         # Of tokens with equal bytes, the first is used.
         self._ids = {token: i for i, token in reversed(list(enumerate(vocabulary.tokens))) if token}
-        self._lengths = sorted({len(token) for token in self._ids}, reverse=True)
+        lengths: dict[bytes, set[int]] = {}
+        for token in self._ids:
+            lengths.setdefault(token[:1], set()).add(len(token))
+        self._lengths = {start: sorted(each, reverse=True) for start, each in lengths.items()}
 
     def encode(self, text: bytes) -> list[int]:
         """Encode a text; bytes without a token are dropped."""
         token_ids: list[int] = []
         start = 0
         while start < len(text):
-            length = next((n for n in self._lengths if text[start : start + n] in self._ids), None)
+            lengths = self._lengths.get(text[start : start + 1], ())
+            length = next((n for n in lengths if text[start : start + n] in self._ids), None)
             if length is not None:
                 token_ids.append(self._ids[text[start : start + length]])
             start += length or 1
@@ -450,49 +465,13 @@ class _GreedyTokenizer:
 
     def prefixes(self, text: bytes) -> list[int]:
         """Return the tokens that are prefixes of a text, shortest first."""
-        lengths = [length for length in reversed(self._lengths) if length <= len(text)]
+        lengths = [length for length in reversed(self._lengths.get(text[:1], ())) if length <= len(text)]
         return [self._ids[text[:length]] for length in lengths if text[:length] in self._ids]
 
     @cached_property
     def closing_ids(self) -> list[int]:
         """The tokens that start with a closing character of JSON."""
         return [token_id for token, token_id in self._ids.items() if token.startswith(_CLOSING)]
-
-
-def _remaining(reply: bytes, text: bytes) -> bytes:
-    """Return the part of the reply after the text; empty if the reply is complete or the text differs."""
-    length, position = _common_length(reply, text)
-    return reply[position:] if length == len(text) else b""
-
-
-def _common_length(reply: bytes, text: bytes) -> tuple[int, int]:
-    """Return the number of bytes of the text that agree with the reply, and the number of bytes of the reply.
-
-    Whitespace of only one of them is skipped in and before brackets, outside of strings, and after thinking.
-
-    >>> _common_length(b'{"a":1}', b'{"a": 2}')
-    (6, 5)
-    """
-    position, depth, is_string, is_escaped = 0, 0, False, False
-    is_start = reply.lstrip().startswith((b"{", b"["))
-    for length, byte in enumerate(text):
-        is_loose = not is_string and (depth > 0 or is_start)
-        is_space, found = bytes([byte]).isspace(), position
-        while is_loose and not is_space and reply[found : found + 1].isspace():
-            found += 1
-        if found < len(reply) and reply[found] == byte:
-            position = found + 1
-        elif not (is_loose and is_space):
-            return length, position
-        if not is_string:
-            depth = max(0, depth + (byte in b"{[") - (byte in b"}]"))
-        if byte == ord('"') and not is_escaped:
-            is_string = not is_string
-        is_escaped = byte == ord("\\") and not is_escaped
-        is_start = is_start and is_space
-        if text.endswith(_END_OF_THINKING, 0, length + 1):
-            is_start, is_string, depth = True, False, 0
-    return len(text), position
 
 
 def _shown(text: bytes) -> str:

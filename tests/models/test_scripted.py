@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 
 import structkit as sk
 from structkit.models.protocols import LogitsModel
+from structkit.models.scripted_reply import ScriptedReply
 from structkit.testing import RandomModel, ScriptedModel, byte_vocabulary, small_vocabulary
 
 BYTES, SMALL = byte_vocabulary(), small_vocabulary()
@@ -238,3 +239,21 @@ def test_messages_become_lines() -> None:
         include_schema=False,
     )
     assert model.prompts == ["user: a\nassistant: b"]
+
+
+def test_a_reply_is_compared_from_where_the_last_text_ended() -> None:
+    compared = 0
+
+    class Counted(ScriptedReply):
+        def _agrees(self, byte: int) -> bool:
+            nonlocal compared
+            compared += 1
+            return super()._agrees(byte)
+
+    reply, text = Counted(b'{"a":[1,"b c"]}'), b'{"a": [1, "b c"]}'
+    for length in range(len(text) + 1):
+        rest = ScriptedReply(reply.text).after(text[:length])
+        assert reply.after(text[:length]) == rest
+    assert compared == len(text)
+    assert reply.common_length(b'{"a": x') == (6, 5) == reply.common_length(b'{"a": xy')
+    assert reply.after(b'{"a": [1') == b',"b c"]}'
