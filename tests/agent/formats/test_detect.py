@@ -224,6 +224,7 @@ def test_events_contain_the_calls_as_json(real: TransformersModel, form: Format)
     assert [json.loads(text) for text in grown.values()] == [arguments for _, arguments in three]
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_random_logits_write_no_malformed_call(real: TransformersModel, form: Format, parallel: int) -> None:
     calls = 0
@@ -369,6 +370,7 @@ def test_text_before_calls_is_rendered_with_them(name: str) -> None:
     assert form.step_text(steps[0]) in read
 
 
+@pytest.mark.long(every=3)
 def test_a_model_with_weights_writes_in_its_format_and_reuses_its_cache(
     real: TransformersModel, form: Format
 ) -> None:

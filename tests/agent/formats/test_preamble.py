@@ -89,6 +89,7 @@ class Brief(RandomModel):
         self._bias[self.vocabulary.tokenize(b"\n<")] = 7
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", FORMATS)
 def test_random_logits_write_text_and_end_in_a_value(name: Any) -> None:
     said = calls = 0

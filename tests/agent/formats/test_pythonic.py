@@ -96,6 +96,7 @@ OPEN = {
 ANY = sk.JsonSchema(OPEN)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("whitespace", ["spaced", "compact"])
 def test_random_logits_write_valid_python(
@@ -189,6 +190,7 @@ def test_a_stored_call_that_is_not_unicode_is_rejected() -> None:
         agent().resume(sk.RunState.loads(changed), approvals=True)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("whitespace", ["spaced", "compact"])
 @pytest.mark.parametrize("name", ["json", "hermes", "llama", "mistral", "pythonic"])
 def test_a_suspended_run_continues_in_every_style(name: Any, whitespace: Any) -> None:

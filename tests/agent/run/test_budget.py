@@ -56,6 +56,7 @@ def test_what_is_taken_back_is_counted() -> None:
     assert (usage.discarded_tokens, usage.generated_tokens) == (len(first), 0)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("on_limit", ["raise", "answer"])
 @pytest.mark.parametrize("retries", [0, 1, 8])
 def test_a_run_computes_no_more_tokens_than_it_may(retries: int, on_limit: Any) -> None:
@@ -197,8 +198,9 @@ async def _never_awaited() -> str:
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("function", [_never, _never_awaited])
 def test_no_tool_is_waited_for_when_the_time_is_over(
-    function: Callable[[], object], count: int, run: str
+    function: Callable[[], object], count: int, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("structkit.agent.run.execute._GRACE", 0.05)
     script = ["[" + ", ".join([call("f")] * count) + "]" if count > 1 else call("f"), "ok"]
     tools = [sk.tool(function, name="f", timeout=10)]
     agent = sk.Agent(ScriptedModel(script, strict=False), tools, max_parallel_calls=2, on_limit="answer")

@@ -97,11 +97,11 @@ def test_an_iterator_is_read_no_further_when_nobody_waits() -> None:
 
     for function in (counted, later_counted):
         for run in RUNS:
-            result = run(agent_of(sk.tool(function, name="f", timeout=0.1), script=[call("f")]))
+            result = run(agent_of(sk.tool(function, name="f", timeout=0.05), script=[call("f")]))
             assert result.calls[0].error
-            time.sleep(0.1)
+            time.sleep(0.05)
             seen = len(read)
-            time.sleep(0.1)
+            time.sleep(0.05)
             assert len(read) == seen
 
 

@@ -67,6 +67,7 @@ def test_functions_as_targets_and_tools_with_a_schema() -> None:
     assert sk.Agent(model, [given]).run("x").calls[0].tool_result == "abc"
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_random_model_keeps_to_them_about(name: FormatName, seed: int) -> None:

@@ -153,6 +153,7 @@ def some_agent(chance: random.Random) -> tuple[sk.Agent[Any], dict[str, Any]]:
     return agent, told
 
 
+@pytest.mark.long
 def test_agents_of_everything_at_once() -> None:
     """Parallel and async calls, failures, approvals, suspensions and nested agents all occur."""
     met: Counter[str] = Counter()
