@@ -96,6 +96,7 @@ def _ids(results: list[sk.Result]) -> list[tuple[int, ...]]:
     return [result.token_ids for result in results]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("options", [(), PLAIN], ids=str)
 def test_a_batch_gives_the_tokens_of_separate_calls(
     model, separate, options: tuple[tuple[str, object], ...]
@@ -109,6 +110,7 @@ def test_a_batch_gives_the_tokens_of_separate_calls(
     assert [each.value for each in together] == [each.value for each in expected]
 
 
+@pytest.mark.long(every=3)
 def test_drafts_and_confidence_do_not_change_the_tokens(model, separate) -> None:
     expected = _ids(separate())
     assert _ids(_generate_each(model, prompt_lookup=False)) == expected
@@ -120,6 +122,7 @@ def test_drafts_and_confidence_do_not_change_the_tokens(model, separate) -> None
         assert result.confidence["$"].logprob == pytest.approx(sum(token.logprob for token in result.events))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "options", [{}, {"max_tokens": 16}, {"prompt_lookup": False}][: cases(2, of=3)], ids=str
 )
@@ -139,6 +142,7 @@ def test_forced_text_does_not_change_the_answers(
     assert any(list(each.token_ids) != model.encode(each.text) for each in items)
 
 
+@pytest.mark.long(every=3)
 def test_samples_do_not_depend_on_the_batch_size(model) -> None:
     options = OPTIONS | {"temperature": 1.2, "top_p": 0.9, "seed": 4}
     by_size = [
@@ -149,6 +153,7 @@ def test_samples_do_not_depend_on_the_batch_size(model) -> None:
     assert by_size[0][0] == sk.generate(model, PROMPTS[0], Item, **options).token_ids
 
 
+@pytest.mark.long(every=3)
 def test_a_stream_gives_the_tokens_of_generate_for_each_budget(model) -> None:
     shortest = sk.compile(Item, model.vocabulary).cursor().min_tokens_to_end()
     for budget in (shortest, shortest + 3):
@@ -161,6 +166,7 @@ def test_a_stream_gives_the_tokens_of_generate_for_each_budget(model) -> None:
         sk.generate(model, PROMPTS[0], Item, **(OPTIONS | {"max_tokens": shortest - 1}))
 
 
+@pytest.mark.long(every=3)
 def test_rejected_values_are_removed_from_the_cache(model) -> None:
     """The attempts are the same with and without drafts, and in a batch."""
 
@@ -192,6 +198,7 @@ def test_rejected_values_are_removed_from_the_cache(model) -> None:
     assert first.attempts == second.attempts == together[1].attempts
 
 
+@pytest.mark.long(every=3)
 def test_logprobs_and_the_loop_of_transformers(model) -> None:
     result = sk.generate(model, PROMPTS[3], Item, **(OPTIONS | {"confidence": True}))
     cursor, prompt = sk.compile(Item, model.vocabulary).cursor(), model.encode(PROMPTS[3])

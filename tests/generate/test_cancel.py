@@ -114,6 +114,7 @@ def test_a_call_can_be_cancelled_at_every_await(work: Callable[[Any], Coroutine[
     assert len(model.alive) <= 1  # the prompt that an agent keeps
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("read", [0, 1, 5])
 def test_streams_that_are_dropped_half_read_leave_nothing(read: int) -> None:
     model = Counted()
@@ -197,6 +198,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a process on Windows")
 def test_an_interrupt_ends_a_batch_and_the_model_goes_on() -> None:
     process = subprocess.Popen([sys.executable, "-c", _BATCH], stdout=subprocess.PIPE, text=True)

@@ -42,6 +42,7 @@ def _ids(results: list[sk.Result]) -> list[tuple[int, ...]]:
     return [result.token_ids for result in results]
 
 
+@pytest.mark.long(every=2)
 def test_an_assistant_model_does_not_change_the_tokens(model, assistants) -> None:
     separate = _ids(_generate_each(model, **OPTIONS))
     drafted = _generate_each(model, assistant_model=assistants[0], **OPTIONS)
@@ -59,6 +60,7 @@ def test_an_assistant_model_does_not_change_the_tokens(model, assistants) -> Non
 THINKING = {"include_schema": False, "thinking": 12, "max_tokens": 30, "confidence": False}
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("options", [{}, {"temperature": 1.2, "seed": 4}], ids=str)
 def test_a_batch_with_thinking_gives_the_tokens_of_separate_calls(model, options: dict[str, object]) -> None:
     """One batch contains rows that think, rows that answer and rows that start."""
@@ -76,6 +78,7 @@ def test_a_batch_with_thinking_gives_the_tokens_of_separate_calls(model, options
     assert [(each.thinking, each.token_ids) for each in separate] == written[0][: len(separate)]
 
 
+@pytest.mark.long(every=2)
 def test_thinking_in_a_batch_with_errors_and_rejections(model) -> None:
     rejected: list[str] = []
 
@@ -122,6 +125,7 @@ class Small(BaseModel):
     parts: list[Literal["a", "bc"]] = Field(max_length=3)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("count", [1, 2], ids=["one", "two of each"])
 def test_beam_search_of_transformers(model, count: int) -> None:
     processor = sk.LogitsProcessor(sk.compile(Small, model.vocabulary))
@@ -132,6 +136,7 @@ def test_beam_search_of_transformers(model, count: int) -> None:
             assert isinstance(Small.model_validate_json(text), Small)
 
 
+@pytest.mark.long(every=2)
 def test_assisted_generation_of_transformers(model, assistants) -> None:
     processor = sk.LogitsProcessor(sk.compile(Small, model.vocabulary))
     for prompt in PROMPTS[: cases(1, of=2)]:

@@ -313,6 +313,7 @@ def test_the_halves_of_a_character_are_joined(pieces: list[str]) -> None:
     assert sk.extract(model, "Answer.", str) == expected
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("start", range(0, RUNS, 50))
 def test_every_run_ends_in_a_valid_value_or_a_typed_error(start: int) -> None:
     ends = [check_run(seed) for seed in range(start, min(start + 50, RUNS))]

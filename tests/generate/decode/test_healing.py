@@ -256,7 +256,12 @@ def _real(name: str) -> tuple[Callable[[str], list[int]], sk.Vocabulary]:
 
 
 @pytest.fixture(
-    scope="module", params=["demo", "deepseek.tokenizer.json.gz", "o200k_base.tiktoken.gz"][: cases(2, of=3)]
+    scope="module",
+    params=[
+        "demo",
+        pytest.param("deepseek.tokenizer.json.gz", marks=pytest.mark.long),
+        "o200k_base.tiktoken.gz",
+    ][: cases(2, of=3)],
 )
 def tokenizer_and_vocabulary(
     request: pytest.FixtureRequest,

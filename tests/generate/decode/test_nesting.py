@@ -32,6 +32,7 @@ class Tree(BaseModel):
     items: list[Tree] = []
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     ("target", "opening", "inner", "closing"),
     [

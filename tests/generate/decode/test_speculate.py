@@ -273,6 +273,7 @@ OPTIONS: list[dict[str, object]] = [
 ]
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     ("options", "size"),
     [(options, size) for size in (4, 1) for options in OPTIONS][: cases(len(OPTIONS), of=2 * len(OPTIONS))],
@@ -365,6 +366,7 @@ def random_assistant(demo):
     return tiny_llama(demo.tokenizer, max_position_embeddings=120)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     ("options", "size"),
     [

@@ -158,6 +158,7 @@ def test_all_kinds_of_targets(target: Any, value: Any, text: str) -> None:
 SPECIMENS = [pytest.param(each, id=name) for kind in KINDS.values() for name, each in kind.items()]
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("specimen", SPECIMENS)
 def test_answers_of_the_zoo_are_in_the_language_of_their_target(specimen: Specimen) -> None:
     """The guide accepts the text of every value that has one, and pydantic parses it to the same value."""

@@ -48,6 +48,7 @@ def _weights(results: list[sk.Result[Any]]) -> np.ndarray[Any, np.dtype[np.float
     return np.exp([result.log_weight for result in results])  # type: ignore[arg-type]
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("particles", [1, 3, 12])
 def test_the_mean_weight_is_the_probability_of_a_valid_answer(case: Case, particles: int) -> None:

@@ -219,6 +219,7 @@ def test_waiting_is_fair(demo: Any) -> None:
     thread.join()
 
 
+@pytest.mark.long
 def test_rows_stay_within_their_tokens(demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that would take more leave, and are read again."""
     options: dict[str, Any] = {"max_tokens": 150, "progress": False, "prompt_lookup": False}
@@ -245,6 +246,7 @@ def test_rows_stay_within_their_tokens(demo: Any, monkeypatch: pytest.MonkeyPatc
     assert one == expected[0]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("kind", ["task", "timeout", "loop"])
 @pytest.mark.parametrize("steps", [0, 1, 3, 8])
 def test_who_goes_away_frees_the_row_at_once(
@@ -471,6 +473,7 @@ def test_models_without_batches_take_turns() -> None:
     assert SCHEDULERS.of(scripted).is_idle
 
 
+@pytest.mark.long
 def test_a_soak_of_calls_that_come_and_go(demo: Any) -> None:
     """Nobody gets the value of another."""
     generator = np.random.default_rng(0)

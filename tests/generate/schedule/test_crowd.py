@@ -187,6 +187,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> weakref.WeakSet[Any]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::structkit.LowAgreementWarning")
 @pytest.mark.parametrize("seed", range(cases(1, of=3)))
 def test_each_call_gets_its_own_value_and_nothing_is_left(seed: int, batches: weakref.WeakSet[Any]) -> None:
