@@ -81,12 +81,14 @@ def _check(target: AnyTarget, name: str, prefixes: int) -> int:
     return checked
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", [*_FAST, *TARGETS])
 def test_the_rest_after_a_prefix_is_what_the_language_allows(name: str) -> None:
     target = GRAMMARS[name]() if name in GRAMMARS else TARGETS[name]
     assert _check(target, name, cases(2, of=4))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
     "name",

@@ -105,12 +105,14 @@ def test_types(name: str) -> None:
     _assert_same(read_target(ZOO[name].target).rules(source=" ? "), name)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_grammars_patterns_and_choices(name: str) -> None:
     target = GRAMMARS[name]()
     _assert_same(read_target(target).rules(), name, cases(6, of=60))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not MASKBENCH.exists(), reason="the schemas of MaskBench are not there")
 def test_schemas_of_maskbench() -> None:
     with gzip.open(MASKBENCH) as lines:

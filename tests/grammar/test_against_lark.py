@@ -94,6 +94,7 @@ def shortest_rest(automaton: Automaton, frames: frozenset[Frame]) -> str | None:
     return None
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
 @pytest.mark.parametrize("seed", range(cases(20, of=60)))
 def test_random_grammars(seed: int, lexer: Lexer) -> None:
@@ -119,6 +120,7 @@ def test_random_grammars(seed: int, lexer: Lexer) -> None:
         pytest.skip("a very ambiguous grammar has too many ways to read a text")
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     ("parser", "lexer"),
     [("earley", "dynamic"), ("earley", "dynamic_complete"), ("lalr", "contextual"), ("lalr", "basic")],
@@ -139,6 +141,7 @@ def test_back_references(grammar: str, parser: Parser, lexer: Lexer) -> None:
         assert accepts(automaton, text) == lark_accepts(lark, text), text
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -173,6 +176,7 @@ def test_lark_joins_the_patterns_of_a_lexer(pattern: str, message: str) -> None:
         sk.Grammar(grammar, parser="lalr")
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
 @pytest.mark.parametrize("seed", range(1140, 1150))
 def test_prefixes(seed: int, lexer: Lexer) -> None:

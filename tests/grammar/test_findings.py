@@ -23,7 +23,7 @@ from structkit.grammar.syntax.indenter import read_indenter
 from structkit.grammar.syntax.lark_grammar import LarkOptions
 from tests.grammar.test_against_lark import lark_accepts
 from tests.grammar.test_lexers import random_grammar, recursive_grammar, seconds, without_interegular
-from tests.shared import ALL, SHARED, cases
+from tests.shared import SHARED, cases
 
 NAME = "NAME: /[a-z]+/\n%ignore / +/"
 KEYWORDS = f'start: "1" | KW NAME\nKW: "if" | "for"\n{NAME}'
@@ -133,7 +133,7 @@ def test_rules_without_a_text(parser: Any, lexer: Any) -> None:
     assert [(each.kind, each.name, each.line) for each in found] == [("no text", "x", 2), ("unused", "y", 3)]
 
 
-@pytest.mark.skipif(not ALL, reason="reading the grammar of Python takes 5 s (STRUCTKIT_ALL=1)")
+@pytest.mark.long
 def test_python_loses_calls_of_match() -> None:
     path = Path(lark.__file__).parent / "grammars/python.lark"
     options: Any = {"start": "file_input", "parser": "lalr", "postlex": PythonIndenter()}
@@ -158,7 +158,12 @@ def test_python_loses_calls_of_match() -> None:
 
 @pytest.mark.skipif(not (SHARED / "data/grammars").is_dir(), reason="the shared grammars are not there")
 @pytest.mark.parametrize(
-    ("name", "kinds"), [("sql", {"conflict", "keyword", "lexer"}), ("lark", set()), ("json", set())]
+    ("name", "kinds"),
+    [
+        pytest.param("sql", {"conflict", "keyword", "lexer"}, marks=pytest.mark.long),
+        ("lark", set()),
+        ("json", set()),
+    ],
 )
 def test_labelled_grammars(name: str, kinds: set[str]) -> None:
     text = (SHARED / f"data/grammars/{name}/grammar.lark").read_text()
@@ -238,6 +243,7 @@ def conflict_grammar(choose: random.Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.long
 def test_the_shortest_lost_text_is_found() -> None:
     """Of random grammars that Lark takes, some have conflicts; the example is the shortest lost text of all."""
     compared = 0
@@ -263,6 +269,7 @@ def test_the_shortest_lost_text_is_found() -> None:
     assert compared >= 5
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("lexer", ["basic", "contextual"])
 @pytest.mark.parametrize("seed", range(cases(20, of=40)))
 def test_random_grammars(seed: int, lexer: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ def match(automata: list[TerminalAutomaton], never: frozenset[Running], text: st
     return False
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("seed", range(cases(8, of=200)))
 def test_threads_match_where_those_in_their_place_do(seed: int) -> None:
     source = random.Random(seed)

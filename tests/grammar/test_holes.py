@@ -192,7 +192,12 @@ def test_a_field_follows_a_grammar() -> None:
 
 @needs_grammars
 @pytest.mark.parametrize(
-    "folder", sorted(GRAMMARS.iterdir()) if GRAMMARS.is_dir() else [], ids=lambda path: path.name
+    "folder",
+    [
+        pytest.param(folder, marks=pytest.mark.long if folder.name in ("python", "sql") else ())
+        for folder in (sorted(GRAMMARS.iterdir()) if GRAMMARS.is_dir() else [])
+    ],
+    ids=lambda path: path.name,
 )
 def test_labelled_texts(folder: Path) -> None:
     if not folder.is_dir():

@@ -201,6 +201,7 @@ def seconds(limit: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs a timer of the process")
 @pytest.mark.parametrize(("parser", "lexer"), LEXERS)
 @pytest.mark.parametrize("seed", [*range(cases(6, of=40)), *range(40, 40 + cases(3, of=20))])

@@ -146,6 +146,7 @@ def test_unknown_rules_are_refused(target: sk.Grammar[str], rules: list[str], me
         sk.stream(ScriptedModel(["1"]), "Go", target, rules="pair")
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
 @pytest.mark.parametrize("seed", range(cases(15, of=40)))
 def test_what_is_certain_is_in_the_derivation_of_lark(seed: int, lexer: Lexer) -> None:

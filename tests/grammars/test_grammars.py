@@ -99,6 +99,7 @@ def guide(language: str) -> sk.Guide:
     return sk.compile(grammar(language), VOCABULARY, cache=False)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_oracle_accepts_random_texts(language: str) -> None:
     source = random.Random(zlib.crc32(language.encode()))
