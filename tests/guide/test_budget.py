@@ -65,6 +65,7 @@ def _write(cursor: Cursor, budget: int, chance: random.Random) -> str:
     return text.decode("utf-8", "strict")
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize(
     ("vocabulary", "reads"),
@@ -116,6 +117,7 @@ ENTRIES = sk.Vocabulary(
 )  # fmt: skip
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "vocabulary", [byte_vocabulary(), small_vocabulary(), ENTRIES], ids=["bytes", "small", "entries"]
 )
@@ -185,6 +187,7 @@ def test_a_completion_outlives_a_full_cache() -> None:
         _write(cursor, cursor.min_tokens_to_end() + 5, random.Random(seed))
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize("seed", range(cases(2, of=3)))
 def test_a_bound_with_room_is_the_length_of_some_completion(name: str, seed: int) -> None:
@@ -253,7 +256,9 @@ def test_a_walk_that_begins_anew_keeps_the_groups_of_other_frames() -> None:
         assert _allowed(cursor, 3) == [0]
 
 
-@pytest.mark.parametrize("name", ["open keys in any order", "unique strings"])
+@pytest.mark.parametrize(
+    "name", ["open keys in any order", pytest.param("unique strings", marks=pytest.mark.long)]
+)
 def test_a_completion_that_is_passed_on_is_one_after_the_token(name: str) -> None:
     names = [f"k{number}" for number in range(6)]
     target = {

@@ -32,6 +32,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_masks_equal_those_of_the_reference(pattern: str) -> None:
     guide = sk.compile({"type": "string", "pattern": pattern}, VOCABULARY, cache=False)

@@ -76,6 +76,7 @@ def _walk(guide: Guide, seed: int, length: int = 60) -> list[bytes]:
     return masks
 
 
+@pytest.mark.long
 def test_sixteen_threads_with_one_guide_get_the_masks_of_one() -> None:
     walks = cases(16, of=400)
     shared = _guide()

@@ -177,7 +177,7 @@ def test_only_a_kernel_that_others_call_has_bitcode(built: Path) -> None:
     assert with_bitcode == {name for key, name in names.items() if key in callees}
 
 
-@pytest.mark.skipif(not ALL, reason="compiling the largest kernel takes 10 s (STRUCTKIT_ALL=1)")
+@pytest.mark.long
 def test_a_kernel_is_compiled_that_calls_object_code(built: Path, tmp_path: Path) -> None:
     folder = tmp_path / "compiled"
     shutil.copytree(built, folder)
@@ -236,6 +236,7 @@ def test_a_guide_has_all_kernels_loaded(built: Path, tmp_path: Path) -> None:
     assert (compiled, unloaded) == ([], [])
 
 
+@pytest.mark.long
 def test_object_code_that_does_not_match_is_ignored(built: Path, tmp_path: Path) -> None:
     """All faults in one test, because their processes are forks of one."""
     faults = [
@@ -262,6 +263,7 @@ def test_damaged_object_code_is_replaced_by_a_compilation(built: Path, tmp_path:
     assert (compiled, result) == (["structkit.generate.sample.kernels"], [0, 2]) and "damaged" in log
 
 
+@pytest.mark.long
 def test_kernels_compiled_from_other_sources_are_compiled_again(tmp_path: Path) -> None:
     """numba compares the file of a kernel only, and not the files of the helpers in it."""
     changed = (

@@ -81,6 +81,7 @@ def test_parses_do_not_multiply_with_depth(
     assert cursor.is_accepting
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("target", [Plus | Minus, Open, list[Wide | Open]])
 def test_the_language_is_the_same(target: Any) -> None:
     report = sk.check(target, n=30)

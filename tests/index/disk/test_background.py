@@ -212,6 +212,7 @@ def test_a_process_that_ends_after_its_first_sequence_saves_it(folder: Path) -> 
     assert list(folder.glob("*.cache")) and not list(folder.glob(".new-*"))
 
 
+@pytest.mark.long
 def test_processes_that_write_at_once_leave_whole_files(folder: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", PROCESS]) for _ in range(3)]
     assert [process.wait() for process in running] == [0, 0, 0]

@@ -102,6 +102,7 @@ def test_the_file_of_another_content_is_not_read(folder: Path) -> None:
     assert _load() is None and _load(OTHER) is None
 
 
+@pytest.mark.long
 def test_killed_writers_leave_whole_files(folder: Path) -> None:
     """A writer is killed at a random moment; the next reader finds a whole file or none, and writes another."""
     chance = random.Random(33)
