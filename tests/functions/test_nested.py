@@ -125,6 +125,7 @@ def calls_in(value: object) -> list[sk.Call[object]]:
     return [call for each in value for call in calls_in(each)] if isinstance(value, (list, tuple)) else []
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("target", TARGETS, ids=range(len(TARGETS)))
 def test_nothing_runs_and_every_call_is_typed(target: Any) -> None:
     made = [

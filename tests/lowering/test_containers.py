@@ -71,6 +71,7 @@ def test_many_counted_keys_of_several_groups_differ() -> None:
         assert not reader.accepts(f"{{{', '.join([*keys[:-1], keys[twice]])}}}".encode())
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("declared", [0, 1, 2, 3])
 @pytest.mark.parametrize("other", [False, True, {"type": "null"}])
 def test_counts_of_keys_in_any_order_have_no_dead_end(declared: int, other: object) -> None:

@@ -16,6 +16,7 @@ from structkit.targets.targets import read_target
 ARRAYS = [list(items) for size in range(6) for items in product([1, 2], repeat=size)]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("most_matches", [None, 0, 1, 2, 3])
 @pytest.mark.parametrize("matches", [0, 1, 2, 3])
 def test_an_array_contains_as_many_matches_as_it_may(matches: int, most_matches: int | None) -> None:

@@ -36,6 +36,7 @@ def _items(texts: list[str]) -> dict[str, object]:
     return {"properties": {text: {"type": "null"} for text in texts}, "additionalProperties": True}
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("make", [_fields, _constants, _choices, _items])
 @pytest.mark.parametrize(
     ("letters", "limits"),

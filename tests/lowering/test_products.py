@@ -47,6 +47,7 @@ def _value(random: Random, schema: dict[str, object]) -> dict[str, object]:
     return value
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("number", range(len(SCHEMAS)))
 def test_a_product_accepts_exactly_the_valid_objects(number: int) -> None:
     schema: dict[str, object] = {"type": "object", **SCHEMAS[number]}

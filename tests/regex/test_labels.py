@@ -99,6 +99,7 @@ def _allowed(guide: Guide, text: bytes) -> set[int]:
     return found | ({len(_TOKENS)} if start.is_accepting else set())
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("seed", range(cases(20, of=60)))
 def test_labels_are_what_rules_without_them_say(seed: int) -> None:
     rules = _Random(seed).rules()

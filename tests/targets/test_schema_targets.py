@@ -55,6 +55,7 @@ def test_invalid_values_are_rejected_in_any_order(text: str) -> None:
     assert not Reader(link(read_target(OPEN).rules(order="any"))).accepts(text.encode())
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "schema",
     [

@@ -286,6 +286,7 @@ def real_tokenizer(request: pytest.FixtureRequest) -> tuple:
     return request.param, *load_real_tokenizer(request.param)
 
 
+@pytest.mark.long(every=3)
 @given(text=st.text(max_size=200) | st.text(' {}[]",:\\\n\t0123456789abcéAB東😀', max_size=200))
 @settings(max_examples=cases(20, of=60), deadline=None)
 def test_texts_round_trip_in_real_tokenizers(text: str, real_tokenizer: tuple) -> None:
@@ -297,6 +298,7 @@ def test_texts_round_trip_in_real_tokenizers(text: str, real_tokenizer: tuple) -
         assert actual == text.encode()
 
 
+@pytest.mark.long(every=3)
 def test_real_vocabularies_are_complete(real_tokenizer: tuple) -> None:
     name, _, vocabulary = real_tokenizer
     size, texts, end = EXPECTED[name]

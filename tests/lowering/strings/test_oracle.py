@@ -27,6 +27,7 @@ PATTERNS = [
 """Patterns whose automata count, call others, or do neither."""
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_texts_equal_those_of_re(pattern: str) -> None:
     oracle = AutomatonOracle(python=False, limits=Limits(work=10**9))
@@ -70,6 +71,7 @@ def test_texts_that_are_not_of_the_pattern_are_no_values() -> None:
         sk.compile({"enum": ["aaa"], "pattern": "^a{300}$"}, sk.testing.byte_vocabulary(), cache=False)
 
 
+@pytest.mark.long
 def test_many_texts_are_compared_with_many_patterns() -> None:
     texts = [f"word{number * 7919 % 100_000}x{number}" for number in range(5_000)]
     patterns = [{"pattern": f"{chr(97 + number)}.*{number}"} for number in range(20)]

@@ -36,6 +36,7 @@ def _pattern(method: str, *, negate: bool = False) -> re.Pattern[str]:
     return re.compile(format_regex(Rules(language(given), {})))
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("method", STR_METHODS)
 def test_texts_of_one_character(method: str) -> None:
     pattern, expected = _pattern(method), getattr(str, method)

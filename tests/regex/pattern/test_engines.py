@@ -60,6 +60,7 @@ _PYTHON = [
 ]  # fmt: skip
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     ("pattern", "engine"),
     [
@@ -98,6 +99,7 @@ _TEXTS = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("engine", ["rust-regex", "python-re"])
 @pytest.mark.parametrize(
     ("wrap", "parts", "texts"),

@@ -274,6 +274,7 @@ def test_unsupported_classes_are_rejected() -> None:
         sk.extract(ScriptedModel([]), "x", Plain, order=["name"])  # type: ignore[arg-type]
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
 @pytest.mark.parametrize("defaults", ["always", "may_omit"])
 @pytest.mark.parametrize("order", ["declared", "any"])

@@ -55,6 +55,7 @@ def _random_schema(chance: random.Random, depth: int) -> dict[str, object]:
     return {"$ref": f"#/$defs/{chance.choice('xyz')}"}
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("seed", sorted({1120, *range(cases(80, of=3_000))}))
 def test_no_other_value_is_allowed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(combine.WAYS, "many", (combine.Way(max_cost=20_000, narrows=True),))
