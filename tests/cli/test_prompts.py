@@ -94,6 +94,7 @@ Sure = Annotated[bool, AfterValidator(die)]
 """
 
 
+@pytest.mark.long
 def test_a_killed_run_loses_only_unfinished_lines(
     file: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

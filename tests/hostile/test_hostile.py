@@ -16,6 +16,7 @@ VOCABULARY = small_vocabulary()
 _SAMPLE = [case for case in CASES if f"{case.kind}: {case.name}" not in BEYOND][:: 5 if ALL else 25]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize(
     "case", _SAMPLE, ids=lambda case: f"{case.kind}: {case.name}".encode("ascii", "replace").decode()

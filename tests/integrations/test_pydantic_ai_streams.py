@@ -154,6 +154,7 @@ def test_a_stream_can_be_left() -> None:
     assert asyncio.run(first())
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("seed", range(cases(4, of=20)))
 def test_random_models_make_no_invalid_call(seed: int) -> None:
     """pydantic-ai never asks for a retry: each call and each output is valid."""

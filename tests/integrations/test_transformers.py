@@ -48,6 +48,7 @@ def _generate(model, processor: sk.LogitsProcessor, prompts: list[str], **option
 PROMPTS = ["Ana Souza, 34, works as a nurse in Porto.", "Tom is 7.", "Hello, I am Luca, I am twenty."]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "options",
     [

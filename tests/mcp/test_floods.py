@@ -63,6 +63,7 @@ def test_a_line_is_cut_and_lines_are_not_counted_together() -> None:
     assert _decoded(b"x" * (MAX - 1) + "é".encode() + b"\nz") == "x" * (MAX - 1) + "\ufffd\nz"
 
 
+@pytest.mark.long
 def test_a_process_that_sends_a_line_without_end() -> None:
     command = [sys.executable, "-c", FLOOD]
     with pytest.raises(sk.AgentError, match="did not answer within 1 seconds"), connect(command, timeout=1):

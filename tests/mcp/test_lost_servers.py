@@ -59,6 +59,7 @@ def restarted(process: subprocess.Popen[bytes], port: int) -> subprocess.Popen[b
     return listening(port)
 
 
+@pytest.mark.long
 def test_a_server_behind_a_url_that_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     def patient(seconds: float) -> None:
         monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", seconds)

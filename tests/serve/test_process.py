@@ -16,7 +16,6 @@ import httpx2
 import pytest
 
 from tests.serve.running import ANA, eventually
-from tests.shared import ALL
 
 pytest.importorskip("transformers", reason="needs transformers")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
@@ -66,6 +65,7 @@ def is_running(client: httpx2.Client, count: int) -> bool:
     return f"structkit_answers_running {count}.0" in lines
 
 
+@pytest.mark.long
 def test_answers_in_progress_are_completed_and_the_status_is_0(tmp_path: Path) -> None:
     with started(tmp_path / "log") as (process, url):
         httpx2.post(f"{url}{CHAT}", json=body(150), timeout=120)  # the later ones take no time to compile
@@ -90,7 +90,7 @@ def test_answers_in_progress_are_completed_and_the_status_is_0(tmp_path: Path) -
     assert streamed.text.endswith("data: [DONE]\n\n")
 
 
-@pytest.mark.skipif(not ALL, reason="a process of its own takes 20 s (STRUCTKIT_ALL=1)")
+@pytest.mark.long
 def test_answers_that_take_longer_are_given_up(tmp_path: Path) -> None:
     options = ("--max-tokens", "100000", "--shutdown-timeout", "1")
     with (
@@ -102,7 +102,7 @@ def test_answers_that_take_longer_are_given_up(tmp_path: Path) -> None:
         assert process.wait(60) == 0, (tmp_path / "log").read_text()  # 100,000 tokens take longer
 
 
-@pytest.mark.skipif(not ALL, reason="a process of its own takes 10 s (STRUCTKIT_ALL=1)")
+@pytest.mark.long
 def test_a_server_without_requests_ends_at_once(tmp_path: Path) -> None:
     with started(tmp_path / "log") as (process, _):
         process.send_signal(signal.SIGTERM)

@@ -64,7 +64,7 @@ def test_a_request_that_fails_is_not_sent_again(kind: Kind, fault: Say) -> None:
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_the_client_tries_again_when_the_service_says_so_and_nobody_else(kind: Kind, status: int) -> None:
     """Sync and async clients alike."""
-    said = error(status, "slow down", ("Retry-After", "0.2"), ("retry-after-ms", "200"))
+    said = error(status, "slow down", ("Retry-After", "0.05"), ("retry-after-ms", "50"))
     with kind.serving(said, WHOLE) as (_, server):
         client = kind.make(server.url)
         if kind.package == "google.genai":
@@ -79,7 +79,7 @@ def test_the_client_tries_again_when_the_service_says_so_and_nobody_else(kind: K
         assert sk.extract(kind.wrap(client, "m"), "one", Target) == {"a": 1}
         assert len(server.requests) == 2
         if kind.package != "google.genai":  # its client reads no such header
-            assert time.monotonic() - started >= 0.2
+            assert time.monotonic() - started >= 0.05
 
 
 @each_kind
@@ -114,7 +114,7 @@ def test_no_server(kind: Kind) -> None:
 
 @each_kind
 def test_a_server_that_hangs(kind: Kind) -> None:
-    with kind.serving(Say(hangs=True), timeout=0.5) as (model, _):
+    with kind.serving(Say(hangs=True), timeout=0.3) as (model, _):
         started = time.monotonic()
         with pytest.raises(ModelError, match=r"did not (reply|answer) within"):
             sk.extract(model, "one", Target)

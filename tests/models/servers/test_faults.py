@@ -36,7 +36,8 @@ BROKEN = b'data: {"choices": [{"delta": {"content": "\xff\xfe"}}]}\n\n'
     ],
     ids=["429", "429-date", "429-plain", "503", "502", "cut", "utf-8", "json", "error"],
 )
-def test_a_fault_before_the_first_text_is_tried_again(fault: Reply) -> None:
+def test_a_fault_before_the_first_text_is_tried_again(fault: Reply, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structkit.models.servers.http._FIRST_WAIT", 0.01)
     with serve(fault, fault, WHOLE) as server:
         assert sk.extract(sk.connect(server.url), "one", Target) == {"a": 1}
         assert len(server.requests) == 3
@@ -225,8 +226,8 @@ def test_a_server_that_sends_one_byte_at_a_time_is_left() -> None:
         started = time.monotonic()
         with pytest.raises(ModelError, match=r"in 0\.5 s|within 0\.5 s|too long"):
             sk.extract(sk.connect(server.url, timeout=0.5, max_tries=1), "one", Target)
-        while sent[-1] > time.monotonic() - 1 and time.monotonic() < started + 15:
-            time.sleep(0.1)
+        while sent[-1] > time.monotonic() - 0.4 and time.monotonic() < started + 15:
+            time.sleep(0.05)
     assert sent[-1] - started < 10, "the connection is closed"
 
 

@@ -66,6 +66,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_a_row_equals_an_individual_sequence(kind: str) -> None:
     owner = _Owner(kind, **ARCHITECTURES[kind])

@@ -147,6 +147,7 @@ def test_a_compiled_model_is_recognized(tokenizer, way: str) -> None:
     assert "position_ids" in forward_parameters(model)
 
 
+@pytest.mark.long
 def test_a_batch_of_a_compiled_model_is_that_of_the_model(tokenizer) -> None:
     # This backend fails where those that write code fail, and takes seconds, not minutes.
     plain = tiny("llama", len(tokenizer), num_hidden_layers=1)
