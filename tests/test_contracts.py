@@ -436,6 +436,7 @@ def prefixes(
                 pending.append((text, [*path, token]))
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(("case", "vocabulary"), LAWS)
 def test_masks_equal_brute_force(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
@@ -452,6 +453,7 @@ def test_masks_equal_brute_force(case: Case, vocabulary: sk.Vocabulary) -> None:
         assert not forced or not any(prefix + byte in need for byte in BYTES if byte != forced[:1]), prefix
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(("case", "vocabulary"), LAWS)
 def test_masks_with_a_budget_are_sound_and_not_empty(case: Case, vocabulary: sk.Vocabulary) -> None:
     need = fewest(case, vocabulary)
@@ -470,6 +472,7 @@ def test_masks_with_a_budget_are_sound_and_not_empty(case: Case, vocabulary: sk.
             assert mask or budget < min_tokens, (prefix, budget)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(("case", "vocabulary"), LAWS)
 def test_every_budget_is_kept_or_rejected_with_the_exact_minimum(
     case: Case, vocabulary: sk.Vocabulary
@@ -505,6 +508,7 @@ def test_every_budget_is_kept_or_rejected_with_the_exact_minimum(
             assert adapter is None or adapter.validate_json(result.text) == result.value
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "target",
     [

@@ -105,6 +105,7 @@ def test_a_text_that_can_only_repeat_is_not_begun() -> None:
     assert _bytes_after(schema, b'["", ') == {*b"n"}
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("seed", range(4))
 def test_all_of_finitely_many_objects_fit_into_their_length(seed: int) -> None:
     item: dict[str, object] = {"type": "object", "properties": {key: {"enum": [1, 22]} for key in "abc"}}

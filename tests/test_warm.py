@@ -214,6 +214,7 @@ def _compare(target: AnyTarget, seed: int, order: str = "declared", *, budgets: 
         warm.save()
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_a_cached_guide_gives_the_same_answers(target: AnyTarget, order: str) -> None:
@@ -383,6 +384,7 @@ def test_another_process_loads_the_guide_and_builds_the_same_rules(folder: Path)
     assert result.stdout.split() == ["True", "True"]
 
 
+@pytest.mark.long
 def test_the_rules_of_a_grammar_have_equal_numbers_in_each_process() -> None:
     """The order of sets of texts differs between processes, and so does that of Lark's tables."""
     names = ["blocks", "statements", *(["sql"] if ALL and SQL.exists() else [])]

@@ -55,6 +55,7 @@ def test_the_zoo_is_large() -> None:
     assert len(ZOO) + len(REFUSED) == sum(map(len, KINDS.values()))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_dumps_of_accepted_values_are_in_the_language(name: str) -> None:
     specimen = ZOO[name]
@@ -132,6 +133,7 @@ def _walk(cursor: Cursor, chance: random.Random) -> str:
         written.append(byte)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_printed_regex_equals_the_language(name: str) -> None:
     specimen = ZOO[name]

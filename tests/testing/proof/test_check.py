@@ -87,6 +87,7 @@ def test_a_type_without_counterexamples() -> None:
     assert report.name == "Person"
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("name", ALIKE)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_zoo_has_no_counterexamples(name: str) -> None:
@@ -109,6 +110,7 @@ def test_patterns_of_pydantic_are_not_read_by_jsonschema() -> None:
     assert report.ok, str(report)
 
 
+@pytest.mark.long
 def test_generated_and_rejected_texts_are_found_and_shrunk() -> None:
     report = sk.check(list[Loose], n=50)
     assert not report.ok
@@ -211,6 +213,7 @@ def test_a_custom_narrower_schema_is_intended() -> None:
     assert sk.check(narrow, n=cases(20, of=50)).ok
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "schema",
     [
@@ -266,6 +269,7 @@ class Outer(BaseModel):
     c: float | None
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("whitespace", ["spaced", "compact"])
 @pytest.mark.parametrize("null", ["always", "may_omit", "omit"])
 @pytest.mark.parametrize("order", ["declared", "any"])

@@ -56,6 +56,7 @@ def test_other_targets(value: object, text: str) -> None:
     assert set(text) <= {"a", "b"}
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     ("target", "condition", "expected"),
     [

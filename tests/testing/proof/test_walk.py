@@ -32,6 +32,7 @@ class Stripped(BaseModel):
     scores: dict[str, Annotated[str, StringConstraints(min_length=1)]]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     ("target", "options"), [(Open, {}), (Open, {"order": "any"}), (Stripped, {}), (set[str], {})]
 )
