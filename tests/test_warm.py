@@ -214,7 +214,7 @@ def _compare(target: AnyTarget, seed: int, order: str = "declared", *, budgets: 
         warm.save()
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_a_cached_guide_gives_the_same_answers(target: AnyTarget, order: str) -> None:

@@ -21,10 +21,26 @@ from tests.docs.blocks import (
     needs_serve,
 )
 
+LONG = {
+    "how-to/cookbook.md",
+    "how-to/hosted.md",
+    "how-to/mcp-servers.md",
+    "how-to/test-your-code.md",
+    "tutorial/10-your-own-language.md",
+    "tutorial/3-many-prompts.md",
+    "tutorial/6-confidence.md",
+    "tutorial/8-agents.md",
+}
+"""Pages that take about a second or more."""
+
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if find_blocks(page, "python")],
+    [
+        pytest.param(page, marks=pytest.mark.long if f"{page.parent.name}/{page.name}" in LONG else ())
+        for page in PAGES
+        if find_blocks(page, "python")
+    ],
     ids=lambda p: p.relative_to(ROOT).as_posix(),
 )
 def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

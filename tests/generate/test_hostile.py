@@ -146,6 +146,7 @@ def test_every_combination_gives_a_complete_value_or_an_error(
             assert not confidence.choices or sum(confidence.choices.values()) == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.01, 0.03])
 @pytest.mark.parametrize("kind", ["one", "samples", "many", "classify", "stream"])
 def test_a_cancelled_task_releases_the_model(kind: str, delay: float) -> None:

@@ -94,7 +94,7 @@ def shortest_rest(automaton: Automaton, frames: frozenset[Frame]) -> str | None:
     return None
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
 @pytest.mark.parametrize("seed", range(cases(20, of=60)))
 def test_random_grammars(seed: int, lexer: Lexer) -> None:

@@ -51,6 +51,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("grammar", HOSTILE.values(), ids=HOSTILE)
 def test_the_work_is_bounded(grammar: str, monkeypatch: pytest.MonkeyPatch) -> None:
     work = 0
@@ -122,11 +123,12 @@ def test_the_error_names_the_line_of_the_rule(syntax: Syntax, text: str, states:
             + '\nT30: "a"\nstart: T0',
             "the terminal T1",
         ),
-        (
+        pytest.param(
             "\n".join(f"r{n}: /(a|b)*a(a|b){{8}}{n}/ start?" for n in range(300))
             + "\nstart: "
             + " | ".join(f"r{n}" for n in range(300)),
             "the terminal __ANON_",
+            marks=pytest.mark.long,
         ),
         ("start: /" + "a?" * 2_000 + "b/", "the terminal __ANON_0"),
     ],

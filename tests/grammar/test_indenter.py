@@ -69,7 +69,6 @@ def _texts(name: str, count: int) -> list[str]:
     return found + ["".join(draw.choices(pieces, k=draw.randint(1, 9))) for _ in range(count)]
 
 
-@pytest.mark.long(every=3)
 @pytest.mark.parametrize(("parser", "lexer"), _PARSERS)
 @pytest.mark.parametrize("name", _GRAMMARS)
 def test_the_texts_are_those_of_lark(name: str, parser: str, lexer: str) -> None:
@@ -86,7 +85,7 @@ def test_the_texts_are_those_of_lark(name: str, parser: str, lexer: str) -> None
     assert sum(_lark_accepts(lark, each) for each in _texts(name, 300)) > 3
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("budget", [8, 20, 60])
 @pytest.mark.parametrize("name", _GRAMMARS)
 def test_no_mask_leads_to_a_dead_end(name: str, budget: int) -> None:

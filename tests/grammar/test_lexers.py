@@ -184,7 +184,7 @@ def completion(grammar: sk.Grammar[str], text: str) -> str:
 
 
 @contextmanager
-def seconds(limit: int) -> Iterator[None]:
+def seconds(limit: float) -> Iterator[None]:
     """Raise `TimeoutError` after some seconds: Lark's LALR parser reduces without end in some grammars."""
 
     def expire(_: int, frame: FrameType | None) -> None:

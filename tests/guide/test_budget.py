@@ -145,6 +145,7 @@ def test_many_keys_in_any_order_do_not_take_long() -> None:
     assert time.process_time() - start < 3  # 0.1 s; it took minutes
 
 
+@pytest.mark.long
 def test_texts_that_are_used_up_do_not_exceed_a_budget() -> None:
     """The shortest texts and a margin are not enough when only longer ones are left."""
     schema = {

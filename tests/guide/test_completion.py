@@ -154,6 +154,7 @@ def _protocol(definitions: int, seed: int = 0) -> dict[str, Any]:
     return {"definitions": parts, "anyOf": [reference(name) for name in requests]}
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("extra", [0, 5, 60])
 def test_budgets_of_a_large_schema_need_little_work(extra: int, monkeypatch: pytest.MonkeyPatch) -> None:
     work = {"searches": 0, "walks": 0}
@@ -180,6 +181,7 @@ def test_budgets_of_a_large_schema_need_little_work(extra: int, monkeypatch: pyt
     assert work["walks"] <= 100 * (steps + 1), "one for each parse of a text"
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     "items",
     [{"type": "string"}, {"type": "integer"}, {"enum": [f"v{i}" for i in range(30)]}],

@@ -134,6 +134,7 @@ def test_a_lost_server_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyP
         assert max(gaps) < 1.0
 
 
+@pytest.mark.long
 def test_a_server_that_restarts_during_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["structkit.mcp.connect"], "_RECONNECT_SECONDS", 60.0)
     port = free_port()

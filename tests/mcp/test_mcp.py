@@ -120,7 +120,7 @@ def test_a_call_that_times_out_is_cancelled(stdio: Connection) -> None:
 
     async def main() -> None:
         task = asyncio.create_task(agent_of(stdio, call("slow", seconds=60, note="early")).arun("Go."))
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(0.5)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -191,6 +191,7 @@ def test_requests_that_never_arrive_are_bounded(caplog: pytest.LogCaptureFixture
     assert not caplog.records
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_that_takes_too_long_is_ended(stream: bool) -> None:
     with serving(RandomModel(seed=3), timeout=0.8, max_tokens=500_000) as served:
@@ -233,6 +234,7 @@ def test_a_client_that_waits_and_goes_away_leaves_the_queue() -> None:
         release.set()
 
 
+@pytest.mark.long
 def test_a_client_that_never_reads_delays_nobody() -> None:
     person = {"model": "demo", "messages": ANA, "response_format": PERSON, "max_tokens": 60}
     model = RandomModel(seed=3, brevity=2.0)

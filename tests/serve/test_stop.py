@@ -56,6 +56,7 @@ def test_the_first_that_is_complete_ends_the_text(
 PAIR = {"structured_outputs": {"regex": r"name: \w+, age: \d+\."}}
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("shows", [False, True])
 @pytest.mark.parametrize("tools", [[], [WEATHER]])
@@ -100,6 +101,7 @@ def test_tokens_after_one_are_not_counted_and_its_own_are_no_content() -> None:
     assert b"".join(bytes(each.bytes) for each in answer.choices[0].logprobs.content) == b"one "
 
 
+@pytest.mark.long
 def test_an_answer_is_the_start_of_the_one_without(real: Served) -> None:
     ask: dict[str, Any] = {**ASK, "extra_body": PAIR, "temperature": 1, "seed": 5}
     whole = client_of(real).chat.completions.create(**ask)

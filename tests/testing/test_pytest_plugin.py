@@ -138,6 +138,7 @@ ELSEWHERE = """
     """
 
 
+@pytest.mark.long
 def test_downloads_are_disabled_in_fixtures_threads_and_subprocesses(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

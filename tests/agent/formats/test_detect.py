@@ -151,6 +151,7 @@ def test_the_template_chooses_the_format(real: TransformersModel, form: Format) 
     assert form.control_tokens == {mark for mark in form.markers if real.control_token(mark) is not None}
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_stay_text(real: TransformersModel, form: Format, text: str) -> None:
     model = Script([_step(form, ("say", {"text": text})), json.dumps(text, ensure_ascii=False)], real, form)

@@ -49,6 +49,7 @@ def _step(form: Any, said: str, name: str, **arguments: object) -> str:
     return form.step_text(Calls(calls=(part,), text=said))
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("said", SAID)
 @pytest.mark.parametrize("name", FORMATS)
 def test_text_precedes_a_call_and_the_output(name: Any, said: str) -> None:

@@ -102,6 +102,7 @@ class Rendered(BaseModel):
     note: str
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("end", ["", "\n", " <tool_call", "\n<tool_", "\n\n[TOOL_", "<"])
 def test_the_deltas_of_a_stream_add_up_to_the_text(name: Any, end: str) -> None:

@@ -136,6 +136,7 @@ def test_which_calls_need_approval_may_depend_on_them() -> None:
     assert [each.arguments for each in caught.value.state.pending] == ['{"euros": 50}']
 
 
+@pytest.mark.long
 def test_a_run_goes_on_in_another_process(tmp_path: Path) -> None:
     state = paused(agent(call("pay", euros=20)))
     (tmp_path / "state.json").write_text(state.dumps())

@@ -56,7 +56,7 @@ def test_what_is_taken_back_is_counted() -> None:
     assert (usage.discarded_tokens, usage.generated_tokens) == (len(first), 0)
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("on_limit", ["raise", "answer"])
 @pytest.mark.parametrize("retries", [0, 1, 8])
 def test_a_run_computes_no_more_tokens_than_it_may(retries: int, on_limit: Any) -> None:

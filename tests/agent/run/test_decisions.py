@@ -87,6 +87,7 @@ RESUMES: list[Resume] = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("resume", RESUMES)
 @pytest.mark.parametrize(
     ("decision", "made", "outcome"),
@@ -209,6 +210,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("resume", RESUMES)
 @pytest.mark.parametrize(("approvals", "error", "said"), WRONG)
 def test_wrong_decisions_raise_before_anything_runs(

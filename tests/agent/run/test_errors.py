@@ -75,6 +75,7 @@ def test_errors_can_be_reported(run: Run) -> None:
     assert f"secret failed: KeyError: '{SECRET}'" in model.prompts[1]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("errors", ["raise", "report"])
 @pytest.mark.parametrize(

@@ -195,6 +195,7 @@ def test_agents_of_everything_at_once() -> None:
     assert met["the call was denied"]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("block", range(cases(2, of=10)))
 def test_runs_of_agents_with_random_tools(block: int) -> None:
     calls = 0

@@ -25,6 +25,7 @@ def read(cursor: Cursor, text: bytes, pieces: list[str], *, continues: bool) -> 
     return () if best is None else (bytes(best.text), best.state, best.start, best.position)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("seed", range(cases(60, of=300)))
 def test_the_division_into_pieces_does_not_matter(seed: int) -> None:
     rng = random.Random(seed)
@@ -47,6 +48,7 @@ def test_the_division_into_pieces_does_not_matter(seed: int) -> None:
 QUERY = sk.Grammar('start: "find" NAME\nNAME: "name" | "age"\n%ignore " "')
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("continues", [True, False])
 @pytest.mark.parametrize(
     ("target", "text"),

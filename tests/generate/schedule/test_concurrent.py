@@ -246,7 +246,7 @@ def test_rows_stay_within_their_tokens(demo: Any, monkeypatch: pytest.MonkeyPatc
     assert one == expected[0]
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("kind", ["task", "timeout", "loop"])
 @pytest.mark.parametrize("steps", [0, 1, 3, 8])
 def test_who_goes_away_frees_the_row_at_once(

@@ -136,6 +136,7 @@ def test_killed_writers_leave_whole_files(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == [f"{ADDRESS}.cache"]
 
 
+@pytest.mark.long
 def test_eight_processes_write_read_and_remove_the_same_files(folder: Path) -> None:
     def work(number: int) -> bool:
         chance = random.Random(number)

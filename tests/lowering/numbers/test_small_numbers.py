@@ -39,6 +39,7 @@ def _is_within(value: Decimal, low: Bound | None, high: Bound | None) -> bool:
     return above and (high is None or value < high.value or (value == high.value and not high.exclusive))
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("seed", range(cases(25, of=250)))
 @pytest.mark.parametrize("step", [None, "0.1", "0.25", "0.5", "1", "1.5", "2", "3"])
 def test_a_number_has_exactly_the_texts_of_its_range(seed: int, step: str | None) -> None:

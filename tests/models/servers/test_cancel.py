@@ -115,6 +115,7 @@ def time_out(model: TextModel, server: Silent) -> None:
         sk.extract(model, "one", Target, timeout=0.3)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("cancel", [cancel_task, cancel_many, leave_stream, time_out])
 @pytest.mark.parametrize("words", SILENCES.values(), ids=SILENCES)
 def test_a_silent_server_is_left(cancel: Callable[[TextModel, Silent], None], words: bytes) -> None:

@@ -56,7 +56,7 @@ from tests.schema.values import values_of
 from tests.shared import cases
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("defaults", ["always", "may_omit"])
 @pytest.mark.parametrize("name", SUPPORTED)
 def test_pydantic_accepts_the_values_of_the_nodes(name: str, defaults: Literal["always", "may_omit"]) -> None:

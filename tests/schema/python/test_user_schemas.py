@@ -139,6 +139,7 @@ def test_a_condition_of_a_field_that_may_be_left_out() -> None:
             assert reader.accepts(text.encode()) is (is_valid(value) and {"a"} <= value.keys() <= {"a", "b"})
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("defaults", ["always", "may_omit"])
 def test_many_conditions_are_not_multiplied_out(defaults: Any) -> None:
     count, chance = 12, random.Random(0)
