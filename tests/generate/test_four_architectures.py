@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 from tests.generate.test_architectures import OPTIONS, PROMPTS, TARGETS, Item, random_model  # noqa: E402
 from tests.shared import ALL, cases  # noqa: E402
 
-KINDS = ["gemma2", "gpt2", "llama", "bloom"][: cases(2, of=4)]
+KINDS = ["gpt2", "gemma2", "llama", "bloom"][: cases(2, of=4)]
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -153,6 +153,7 @@ _CLASSES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("node", _CLASSES)
 def test_a_small_string_of_many_positions_has_few_states(node: Node) -> None:
     sizes = [

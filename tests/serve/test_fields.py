@@ -192,6 +192,7 @@ def test_the_model_reads_the_description_of_a_format(own: dict[str, str]) -> Non
             assert all(text in prompt for text in own.values())
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("stream", [False, True])
 def test_min_tokens_forbids_the_end_of_free_text(real: Served, stream: bool) -> None:
     client = client_of(real)

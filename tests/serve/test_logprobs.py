@@ -124,6 +124,7 @@ class OneSession:
         return getattr(self._model, name)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("has_batches", [True, False])
 def test_a_prompt_that_is_shown_has_those_of_the_model(demo: Any, has_batches: bool) -> None:
     ids = demo.encode_text("Ana Souza, 34, works as a nürse in Porto €. " * 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -134,6 +135,7 @@ def test_values_are_judged_by_kind() -> None:
     assert [(value.kind, value.is_right) for value in judge(word, "ab")] == [("string", True)]
 
 
+@cache
 def _calibration() -> sk.Calibration:
     return sk.calibrate(RandomModel(1), [("x", n % 3 == 0) for n in range(60)], bool)
 

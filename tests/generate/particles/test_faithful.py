@@ -79,6 +79,7 @@ def test_weighted_values_have_the_distribution_of_the_model(case: Case) -> None:
         assert abs(found - law[text] * total) < bound, text
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_more_particles_come_closer_and_masking_does_not(case: Case) -> None:
     exact, _ = exact_law(case)

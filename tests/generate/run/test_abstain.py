@@ -23,6 +23,7 @@ class Person(BaseModel):
     jobs: list[int | None] = Field(max_length=3)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("bound", [0.001, 0.2, 1.0])
 def test_exactly_the_unsure_nullable_values_become_null(seed: int, bound: float) -> None:
@@ -105,6 +106,7 @@ _OPTIONAL: dict[str, Any] = {
 }
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("whitespace", ["spaced", "compact"])
 @pytest.mark.parametrize("bound", [0.02, 0.1, 0.3, 1.0])
 def test_an_unsure_member_that_is_not_required_is_left_out(whitespace: Any, bound: float) -> None:

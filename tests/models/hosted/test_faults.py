@@ -112,6 +112,7 @@ def test_no_server(kind: Kind) -> None:
         sk.extract(model, "one", Target)
 
 
+@pytest.mark.long(every=3)
 @each_kind
 def test_a_server_that_hangs(kind: Kind) -> None:
     with kind.serving(Say(hangs=True), timeout=0.3) as (model, _):

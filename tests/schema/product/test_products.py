@@ -462,6 +462,7 @@ def test_values_that_no_condition_tells_apart_are_one_case() -> None:
 COUNTED = {f"k{n}": {"type": "integer"} for n in range(40)}
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "others",
     [
