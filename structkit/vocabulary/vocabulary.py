@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import SupportsIndex
 
@@ -237,7 +237,6 @@ class Vocabulary:
 
 
 @lru_cache(maxsize=1)
-@cache
 def byte_vocabulary() -> Vocabulary:
     """Return a vocabulary of the 256 bytes, each with its value as id, and the end token 256.
 
