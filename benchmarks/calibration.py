@@ -1,12 +1,12 @@
 """Confidence: the expected calibration error of each kind of value, with and without a calibration.
 
 ```
-python -m benchmarks.calibration --model FOLDER --count 1000 --fit 150
+python -m benchmarks.calibration --model FOLDER --count 1000 --fit 150 75
 ```
 
 The model answers the texts of the sets of `benchmarks.outcome` that have one right answer. A calibration is fitted to
-random texts, `--fit` for each set, and the errors are those of all others. The figures are means of twenty such splits,
-and the range is that of the middle 90 % of them.
+random texts, `--fit` for each set, and the errors are those of all others; each number of `--fit` has a table. The
+figures are means of twenty such splits, and the range is that of the middle 90 % of them.
 
 The error of a perfect calibration is not 0 either, because a bin has few values: the last column is the mean error of
 values that are right with exactly the calibrated probabilities, each independently of the others. Many held-out texts
@@ -114,21 +114,22 @@ def main() -> None:
     parser.add_argument(
         "--fit",
         type=int,
+        nargs="+",
+        default=[None],
         help="texts of each set that the calibration is fitted to, at most and by default half",
     )
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()
     model = sk.load() if arguments.model is None else sk.load(arguments.model)
-    texts, fitted = [], 0
-    for name in arguments.sets.split("; "):
-        found = judged_of(model, name, arguments.seed, arguments.count)
-        texts += found
-        fitted += min(count for count in (len(found) // 2, arguments.fit) if count is not None)
-    if not 0 < fitted < len(texts):
-        parser.error(
-            f"--fit takes {fitted} of {len(texts)} texts; both the fit and the measurement need some"
-        )
-    print(table(model.name, texts, fitted))
+    sets = [judged_of(model, name, arguments.seed, arguments.count) for name in arguments.sets.split("; ")]
+    texts = [text for each in sets for text in each]
+    for most in arguments.fit:
+        fitted = sum(min(count for count in (len(each) // 2, most) if count is not None) for each in sets)
+        if not 0 < fitted < len(texts):
+            parser.error(
+                f"--fit takes {fitted} of {len(texts)} texts; both the fit and the measurement need some"
+            )
+        print(f"fitted to {fitted} of {len(texts)} texts", table(model.name, texts, fitted), sep="\n\n")
 
 
 if __name__ == "__main__":
