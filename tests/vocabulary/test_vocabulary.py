@@ -42,6 +42,8 @@ def test_ids_are_positions_and_end_tokens_are_not_text() -> None:
         ({b"a", b"b"}, [2], "tokens is a list of bytes, not set"),
         ([b"a"], [2**30], "invalid token id 1073741824"),
         ([b"a"], [1.0], r"invalid token id 1\.0"),
+        ([b"a", b"b" * 20_000], [2], r"at `tokens\[1\]`:\n  a token has 20000 bytes, and at most 16384"),
+        ([b"a" * 16_384] * 513, [513], "all tokens together have 8404992 bytes, and at most 8388608"),
         ([b"a", "b"], [2], r"at `tokens\[1\]`:\n  the token 'b' is not bytes"),
     ],
 )
