@@ -171,3 +171,9 @@ def test_options_of_the_wrong_type(options: dict[str, object]) -> None:
 
 def test_numpy_numbers_are_accepted() -> None:
     assert Sampling(temperature=np.float32(0.5), top_k=np.int64(3), seed=np.int64(1)).generator()
+
+
+def test_an_empty_mask_names_the_budget() -> None:
+    """A budget of distinct items in distinct items is an estimate; see "What is enforced" in the docs."""
+    with pytest.raises(ModelError, match=r"within max_tokens\n  pass a larger max_tokens"):
+        _sample([1.0, 2.0], [])
