@@ -67,7 +67,8 @@ class Sizes:
 
     def is_large(self, node: Repeat) -> bool:
         """Return whether a repetition is counted instead of unrolled."""
-        check_iterations(node.min_count, self.limits)
+        if node.min_count > self.limits.iterations:
+            check_iterations(node.min_count, self.limits)
         iterations = node.min_count if node.max_count is None else node.max_count
         return iterations > 1 and iterations * self.of(node.part) > _MAX_UNROLLED_STATES
 
