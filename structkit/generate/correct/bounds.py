@@ -11,7 +11,7 @@ from structkit.generate.output.trace import Draft
 from structkit.guide.guide import Cursor
 from structkit.models.text.protocol import TextModel
 
-__all__ = ["MAX_AT_LIMIT", "MAX_IDLE", "Bound", "Progress", "message_of", "repeats"]
+__all__ = ["MAX_AT_LIMIT", "MAX_HANGING", "MAX_IDLE", "Bound", "Progress", "message_of", "repeats"]
 
 Bound: TypeAlias = Literal["max_corrections", "max_calls", "timeout", "repeats", "idle", "max_tokens"]
 
@@ -24,6 +24,10 @@ string may have about 2,000 characters."""
 
 _TOKEN_BYTES = 16
 """Bytes of a reply that may be one token. A model that writes a token at a time needs many replies for a string."""
+
+MAX_HANGING = 4
+"""Replies one after another that hang after at most a token, after which the model is not asked again: each takes as
+long as the timeout of the model."""
 
 MAX_AT_LIMIT = 2
 """Replies one after another that the budget cuts without adding to the text, after which the value is completed."""
@@ -54,11 +58,13 @@ class Progress:
     Attributes:
         corrections: The replies that were cut or added nothing.
         idle_replies: The idle replies since another one moved the end.
+        hanging_replies: The last replies that hung after at most a token.
     """
 
     def __init__(self, cursor: Cursor) -> None:
         self.corrections = 0
         self.idle_replies = 0
+        self.hanging_replies = 0
         self._completed = 0
         self._distance = cursor.min_tokens_to_end()
         self._last = ""
@@ -72,12 +78,12 @@ class Progress:
             cursor: The cursor after the reply.
         """
         distance, is_completed = cursor.min_tokens_to_end(), completed > self._completed
+        is_short = len(draft.accepted.encode()) <= _TOKEN_BYTES
+        self.hanging_replies = self.hanging_replies + 1 if is_short and draft.end == "timeout" else 0
         self.corrections = (0 if is_completed else self.corrections) + draft.is_correction
         if is_completed or distance != self._distance:
             self.idle_replies = 0
-        elif draft.end == "ended" and (
-            len(draft.accepted.encode()) > _TOKEN_BYTES or draft.reply == self._last
-        ):
+        elif draft.end == "ended" and (not is_short or draft.reply == self._last):
             self.idle_replies += 1
         self._completed, self._distance = max(completed, self._completed), distance
         self._last = draft.reply

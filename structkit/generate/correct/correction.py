@@ -13,6 +13,7 @@ from typing import cast
 from structkit.errors import BudgetTooSmall, CorrectionsExhausted, ModelError
 from structkit.generate.correct.bounds import (
     MAX_AT_LIMIT,
+    MAX_HANGING,
     MAX_IDLE,
     Bound,
     Progress,
@@ -190,7 +191,7 @@ class Correction:
         is_at_limit = self.is_stuck and reading is not None and reading.is_shortened
         self.at_limit = self.at_limit + 1 if is_at_limit else 0
         self.seconds += time.perf_counter() - begin
-        if is_failed:
+        if is_failed or self.progress.hanging_replies >= MAX_HANGING:
             self.check_failure(failure)
         return draft
 
@@ -292,8 +293,9 @@ class Correction:
             cause, failure = (
                 failure,
                 ModelError(
-                    f"{self.model.name} did not reply within {self.model.timeout:g} s; allow more seconds with "
-                    "timeout=... of the model, or find out why it hangs"
+                    f"the reply was not complete within {self.model.timeout:g} s; allow more seconds with timeout=... "
+                    "of the model, or find out why it hangs",
+                    place=self.model.name,
                 ),
             )
             failure.__cause__ = cause

@@ -31,6 +31,11 @@ class Ticket(BaseModel):
     title: str
 
 
+class Note(BaseModel):
+    title: str
+    size: int
+
+
 ANA = Person(name="Ana", age=34)
 
 COMPLETE = [
@@ -192,6 +197,24 @@ def test_a_function_that_hangs_is_left_to_itself() -> None:
     assert time.perf_counter() - started < 10
 
 
+def test_a_function_that_hangs_after_each_token_is_not_asked_again_and_again() -> None:
+    calls = 0
+
+    def function(text: str) -> Iterator[str]:
+        nonlocal calls
+        calls += 1
+        yield f"{calls} "
+        time.sleep(30)
+
+    model = sk.from_function(function, timeout=0.1, name="a model")
+    with pytest.raises(sk.ModelError, match=r"within 0\.1 s") as caught:
+        sk.extract(model, "?", Note)
+    assert calls == 4
+    assert caught.value.place == "a model"
+    assert len(caught.value.drafts) == 4
+    assert "1" in caught.value.prefix
+
+
 @pytest.mark.parametrize(
     "options", [{"temperature": 1.0}, {"seed": 1}, {"thinking": True}, {"confidence": True}]
 )
@@ -210,11 +233,6 @@ def test_equal_replies_to_equal_requests_end_the_value() -> None:
     assert len(caught.value.drafts) == 5
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (str(copy), copy.drafts) == (str(caught.value), caught.value.drafts)
-
-
-class Note(BaseModel):
-    title: str
-    size: int
 
 
 def test_prose_in_an_open_string_ends_before_the_maximum_of_calls() -> None:

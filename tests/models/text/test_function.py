@@ -192,7 +192,7 @@ def test_a_function_that_hangs_does_not_keep_the_next_call_waiting() -> None:
         return REST
 
     model = sk.from_function(function, timeout=0.3)
-    with pytest.raises(sk.ModelError, match="did not reply"):
+    with pytest.raises(sk.ModelError, match="the reply was not complete"):
         sk.extract(model, "Ana is 34.", Person)
     assert sk.extract(model, "Ana is 34.", Person) == ANA
     hangs.set()
