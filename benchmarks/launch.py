@@ -40,12 +40,14 @@ class Server:
         url: Its address.
         process_id: Its process; 0 if another program started it.
         model: The name of the model; `None` if the server lists it.
+        output: The file of what it prints; `None` if another program started it.
     """
 
     name: str
     url: str
     process_id: int = 0
     model: str | None = None
+    output: Path | None = None
 
     def cpu_seconds(self) -> float:
         """Return the processor time of the server and its children, in steps of 10 ms; 0 if it is unknown."""
@@ -135,7 +137,7 @@ def _running(name: str, command: Sequence[str], port: int, model: str | None = N
         "VLLM_NO_USAGE_STATS": "1",
     }
     url = f"http://127.0.0.1:{port}"
-    with tempfile.TemporaryFile() as output:
+    with tempfile.NamedTemporaryFile() as output:
         process = subprocess.Popen(
             command,
             cwd=ROOT,
@@ -153,7 +155,7 @@ def _running(name: str, command: Sequence[str], port: int, model: str | None = N
                     end = output.read()[-2_000:].decode(errors="replace")
                     raise RuntimeError(f"{name} did not start:\n{end}")
                 time.sleep(0.2)
-            yield Server(name, url, process.pid, model)
+            yield Server(name, url, process.pid, model, Path(output.name))
         finally:
             _stop(process)
 

@@ -49,6 +49,9 @@ _CLIENTS = 32
 _LEAVING_SECONDS = 5.0
 """Seconds in which the last cancelled requests leave their places."""
 
+_MAX_LOG = 20_000
+"""Characters of the log of the server that are printed after a fault, which it explains."""
+
 _NOT_BUSY = ["0.0", "0.0"]
 
 _CASES = 24
@@ -256,11 +259,11 @@ class _Soak:
             busy = await _busy_after(client, _LEAVING_SECONDS)
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self._outcomes.items()))
         print(f"\n{kinds}; {len(self._faults)} faults")
-        for fault in self._faults[:20]:
-            print(fault)
         if busy != _NOT_BUSY:
             self._faults.append(f"answers in progress or in the queue at the end: {busy}")
             print(self._faults[-1])
+        if self._faults and self._server.output is not None:
+            print(self._server.output.read_text(errors="replace")[-_MAX_LOG:])
         return int(bool(self._faults))
 
     async def _alone(self, client: httpx2.AsyncClient, number: int) -> _Case:
@@ -295,6 +298,7 @@ class _Soak:
                 self._outcomes[kind] += 1
             except Exception as error:  # every kind of failure is a fault of the server
                 self._faults.append(f"request {number}, {kind}: {error!r:.300}")
+                print(self._faults[-1], flush=True)
 
     async def _repeated(self, client: httpx2.AsyncClient, number: int) -> None:
         case = self._random.choice(self._cases)

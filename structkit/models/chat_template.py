@@ -234,7 +234,8 @@ class PromptEncoder:
     @cached_property
     def _bos_ids(self) -> list[int]:
         plain = self._encode_bare("a")
-        with_special = list(self._tokenizer("a", verbose=False)["input_ids"])
+        with self._lock:
+            with_special = list(self._tokenizer("a", verbose=False)["input_ids"])
         starts = (
             start for start in range(len(with_special)) if with_special[start : start + len(plain)] == plain
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from typing import Any
 
@@ -52,3 +53,26 @@ def test_places_are_free_after_a_cancellation_at_every_await(stream: bool, answe
     while not asyncio.run(main(steps)):
         steps += 1
     assert steps > 1
+
+
+@pytest.mark.parametrize("regex", ["[ab]{3,9}", "(", "[ab]{900}"], ids=["valid", "malformed", "too long"])
+def test_requests_leave_no_objects(regex: str) -> None:
+    """Memory grows with new targets until the caches are full, and not with requests."""
+    fields: dict[str, Any] = {"model": "demo", "messages": MESSAGES, "max_tokens": 40}
+    fields["structured_outputs"] = {"regex": regex}
+
+    async def main() -> list[int]:
+        server, counts = _Server(RandomModel(seed=1), CONFIG), []
+        for _ in range(3):
+            for step in range(30):  # every third is cancelled
+                ask = read_chat(Fields(fields), CONFIG)
+                request = server._collect(ask) if step % 3 else cancelled_at(server._collect(ask), step // 3)
+                await asyncio.gather(asyncio.ensure_future(request), return_exceptions=True)
+            while server._admission.running:
+                await asyncio.sleep(0.001)
+            gc.collect()
+            counts.append(len(gc.get_objects()))
+        return counts
+
+    _, before, after = asyncio.run(main())
+    assert after < before + 30

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 import structkit as sk
 from structkit.testing import ScriptedModel
-from tests.serve.running import ANA, Served, client_of, serving
+from tests.serve.running import ANA, Served, client_of, serving, tool
 
 VALUE = '{"name": "Ana", "age": 34}'
 CALL = '{"name": "weather", "arguments": {"city": "Porto"}}'
@@ -57,6 +57,21 @@ def test_instructor_streams_parts() -> None:
         client = instructor.from_openai(client_of(served))
         *_, last = client.chat.completions.create_partial(model="demo", response_model=Person, messages=ANA)
     assert (last.name, last.age) == ("Ana", 34)
+
+
+def test_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise it loads a list from the web
+    litellm = pytest.importorskip("litellm", reason="run sh scripts/test_clients")
+    with scripted([VALUE, CALL]) as served:
+        options = {"model": "openai/demo", "api_base": f"{served.url}/v1", "api_key": "none", "messages": ANA}
+        content = litellm.completion(response_format=Person, **options).choices[0].message.content
+        options |= {"tools": [tool("weather", city="string")], "stream_options": {"include_usage": True}}
+        chunks = [*litellm.completion(stream=True, **options)]
+        answer = litellm.stream_chunk_builder(chunks)
+    assert Person.model_validate_json(content) == Person(name="Ana", age=34)
+    [call] = answer.choices[0].message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("weather", {"city": "Porto"})
+    assert answer.usage.completion_tokens > 0
 
 
 async def run_agent(
