@@ -169,7 +169,7 @@ class Scheduler:
             return True
 
     def _release(self) -> None:
-        """Hand over to the thread that has waited longest."""
+        """Let another thread lead."""
         with self._guard:
             self._leader = None
             self._hand_over()
@@ -182,13 +182,15 @@ class Scheduler:
             self._followers.pop(job, None)
             if self._leader is None:
                 self._hand_over()
+        if self._is_untidy:
+            self._tidy()
 
     def _hand_over(self) -> None:
-        """Wake the thread that has waited longest; the caller holds the guard."""
-        follower = next(iter(self._followers), None)
-        if follower is not None:
-            del self._followers[follower]
-            follower.signal.set()
+        """Wake the thread that has waited longest; the caller holds the guard, without which closed jobs leave."""
+        for follower in list(self._followers):
+            if self._followers.pop(follower, follower) is None:
+                follower.signal.set()
+                return
 
     def _tidy(self) -> None:
         """Remove the rows of closed jobs, unless a thread leads, which removes them itself.

@@ -325,6 +325,22 @@ def test_who_has_news_lets_another_lead(demo: Any, monkeypatch: pytest.MonkeyPat
                 each.close()
 
 
+def test_a_call_may_end_while_another_thread_hands_over(demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowDict(dict[Any, None]):
+        """Lets other threads run between the choice of a follower and its removal."""
+
+        def __iter__(self) -> Iterator[Any]:
+            followers = [*super().__iter__()]
+            time.sleep(0.002)
+            return iter(followers)
+
+    monkeypatch.setattr(SCHEDULERS.of(demo), "_followers", SlowDict())
+    target = sk.Choice(["order 1", "note 1"])
+    with ThreadPoolExecutor(16) as pool:
+        values = [*pool.map(lambda _: sk.extract(demo, PEOPLE[0], target), range(100))]
+    assert len({*values}) == 1
+
+
 @pytest.mark.parametrize("questions", range(4))
 def test_who_goes_away_while_rows_are_dropped_is_told(questions: int) -> None:
     class Late(threading.Event):
