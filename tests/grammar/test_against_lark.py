@@ -96,7 +96,7 @@ def shortest_rest(automaton: Automaton, frames: frozenset[Frame]) -> str | None:
 
 @pytest.mark.long(every=3)
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
-@pytest.mark.parametrize("seed", range(cases(20, of=60)))
+@pytest.mark.parametrize("seed", range(cases(20, of=300)))
 def test_random_grammars(seed: int, lexer: Lexer) -> None:
     """Every other grammar is one whose rules have no labels, as those of a language with distinct texts."""
     choose = random.Random(seed)
@@ -178,7 +178,7 @@ def test_lark_joins_the_patterns_of_a_lexer(pattern: str, message: str) -> None:
 
 @pytest.mark.long(every=3)
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete"])
-@pytest.mark.parametrize("seed", range(1140, 1150))
+@pytest.mark.parametrize("seed", range(1140, 1140 + cases(10, of=300)))
 def test_prefixes(seed: int, lexer: Lexer) -> None:
     """Exactly the beginnings of texts of Lark are read."""
     text = random_grammar(random.Random(seed))
