@@ -284,6 +284,22 @@ def test_large_counts_are_small(text: str) -> None:
     assert len(guide.automaton.rule_of) < 20_000
 
 
+@pytest.mark.parametrize(
+    ("rule", "texts"),
+    [
+        ('start: [A (A|B)~9 "c"] "e"', ["e", "abababababce"]),
+        ('!start: [A (A|B)~9 "c"] "e"', ["e", "abababababce"]),
+        ('start: [A (A|B)~9 "c" [A "d" /x/] (B|_D x)] "e"', ["e", "ababababaacbe", "ababababaacadxbe"]),
+        ('start: ["x" ((A|B)~9 | ("c"|A)~3) /y/ "a".."b" (A|B)~50 _y* x?] "e"', ["e"]),
+    ],
+)
+def test_an_absent_part_with_many_productions_has_the_children_of_lark(rule: str, texts: list[str]) -> None:
+    text = f'{rule}\nA: "a"\nB: "b"\n_D: "d"\nx: A | B\n_y: "z"'
+    lark, grammar = Lark(text), sk.Grammar(text, value="tree")
+    for each in texts:
+        assert sk.extract(ScriptedModel([each]), "?", grammar) == lark.parse(each)
+
+
 @pytest.mark.parametrize("lexer", ["dynamic", "dynamic_complete", "basic"])
 def test_a_terminal_without_a_text_leaves_no_text(lexer: Any) -> None:
     with pytest.raises(sk.GrammarError, match="no text is in the language"):

@@ -37,17 +37,15 @@ def bound_expansions(grammar: Grammar, max_productions: int, *, keep_groups: boo
     Raises:
         LimitExceeded: A rule has too many productions all the same.
     """
-    # Lark counts the children of `[x]` for the `None` of an absent one, and those of a group's rule as none; so groups
-    # in brackets are the last that become rules.
-    for in_brackets in () if keep_groups else (False, True):
-        _extract_groups(grammar, max_productions, in_brackets=in_brackets)
+    if not keep_groups:
+        _extract_groups(grammar, max_productions)
     for name, _, tree, _ in grammar.rule_defs:
         if _count(tree) > max_productions:
             raise LimitExceeded("regex_nodes", max_productions, f"the rule {name}")
 
 
-def _extract_groups(grammar: Grammar, max_productions: int, *, in_brackets: bool) -> None:
-    """Make rules of the groups of a rule with too many productions: of all, or of those that are not in brackets."""
+def _extract_groups(grammar: Grammar, max_productions: int) -> None:
+    """Make rules of the groups of a rule with too many productions."""
     from lark import Token, Tree
     from lark.grammar import NonTerminal
 
@@ -57,11 +55,10 @@ def _extract_groups(grammar: Grammar, max_productions: int, *, in_brackets: bool
             continue
         if parameters:
             raise LimitExceeded("regex_nodes", max_productions, f"the template {name}")
-        brackets = () if in_brackets else list(tree.find_data("maybe"))
-        kept = {id(part) for bracket in brackets for part in bracket.iter_subtrees()}
+        _write_placeholders(tree, keep_all=options.keep_all_tokens)
         for group in list(tree.iter_subtrees()):  # inner groups first
-            for position, child in enumerate(group.children if id(group) not in kept else ()):
-                if not isinstance(child, Tree) or child.data not in ("expansions", "maybe", "expr"):
+            for position, child in enumerate(group.children):
+                if not isinstance(child, Tree) or child.data not in ("expansions", "expr"):
                     continue
                 if group is tree or _count(child) == 1:
                     continue
@@ -71,11 +68,43 @@ def _extract_groups(grammar: Grammar, max_productions: int, *, in_brackets: bool
                     child if child.data == "expansions" else Tree("expansions", [Tree("expansion", [child])])
                 )
                 grammar.rule_defs.append((Token("RULE", new_name), (), body, options))
-                use = Tree("value", [NonTerminal(new_name)])
-                is_bracket = group.data == "maybe"
-                group.children[position] = (
-                    Tree("expansions", [Tree("expansion", [use])]) if is_bracket else use
-                )
+                group.children[position] = Tree("value", [NonTerminal(new_name)])
+
+
+def _write_placeholders(tree: Any, *, keep_all: bool) -> None:
+    """Write what is absent from each `[x]` as Lark does: as many `None` as `x` has children in a tree.
+
+    Lark counts the children of a group's rule as none, so they are counted before there are such rules.
+    """
+    from lark import Tree
+    from lark.load_grammar import _EMPTY
+
+    brackets = list(tree.find_data("maybe"))
+    sizes = [_children(bracket, keep_all) for bracket in brackets]
+    for bracket, size in zip(brackets, sizes, strict=True):
+        bracket.data = "expansions"
+        bracket.children = [*bracket.children[0].children, Tree("expansion", [_EMPTY] * size)]
+
+
+def _children(tree: Any, keep_all: bool) -> int:
+    """Return the number of children in a tree as Lark counts them for what is absent from brackets."""
+    data = getattr(tree, "data", None)
+    if data == "expansions":
+        return max(_children(child, keep_all) for child in tree.children)
+    if data == "expansion":
+        return sum(_children(child, keep_all) for child in tree.children)
+    if data in ("maybe", "value", "template_usage"):
+        return _children(tree.children[0], keep_all)
+    if data == "expr":
+        operator = str(tree.children[1])
+        if operator in "*+" or (operator == "~" and int(tree.children[-1]) >= _UNROLLED):
+            return 0  # a rule whose name begins with an underscore
+        return (int(tree.children[-1]) if operator == "~" else 1) * _children(tree.children[0], keep_all)
+    if data == "literal":
+        return int(keep_all or tree.children[0].type == "REGEXP")
+    if getattr(tree, "is_term", data is None) and keep_all:
+        return 1
+    return int(data == "range" or not str(tree.name).startswith("_"))
 
 
 def _count(tree: Any) -> int:
