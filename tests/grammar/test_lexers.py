@@ -272,6 +272,13 @@ def test_a_rule_that_ends_with_itself_excludes_what_would_continue_it() -> None:
     assert not any(accepts(automaton, text) for text in ("qu", "q;;"))
 
 
+@pytest.mark.parametrize(("parser", "lexer"), LEXERS)
+def test_the_budget_of_a_grammar_without_calls_is_exact(parser: Any, lexer: Any) -> None:
+    vocabulary = sk.Vocabulary(tokens=[b"a", b"b", b"c", b"bc", b""], eos_token_ids={4})
+    grammar = sk.Grammar('start: "ab" A\nA: "c" | "bb"', parser=parser, lexer=lexer)
+    assert sk.compile(grammar, vocabulary, cache=False).cursor().min_tokens_to_end() == 2
+
+
 def test_trees_come_from_the_same_parser() -> None:
     grammar = sk.Grammar(f'start: "if" NAME\n{NAME}', parser="lalr", value="tree")
     tree = sk.extract(ScriptedModel(["if if"]), "?", grammar)

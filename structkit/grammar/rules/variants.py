@@ -8,7 +8,7 @@ paths to these ends: no text leads to a dead end.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
@@ -145,6 +145,8 @@ class Variants:
         *,
         labelled: bool = True,
     ) -> None:
+        # Nothing follows the first rule, so that with one end it needs no label; without labels, budgets are exact.
+        explored = {**explored, start: replace(explored[start], following={})}
         self._max_ends = MAX_LABEL + 1 if labelled else 1
         self._labelled = labelled
         self.start = "$start"
