@@ -21,6 +21,7 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> Any:
     return corpus, conversation
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("heldout", [False, True])
 def test_a_scripted_model_with_the_corpus_texts_makes_the_correct_calls(corpus: Any, heldout: bool) -> None:
     generator, conversation = corpus

@@ -28,6 +28,7 @@ def _run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunR
     loaded = "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ and any(
         "structkit" in name for name in _entry_points()
     )
+    arguments = ("-p", "no:langsmith_plugin", *arguments)  # takes a second to import
     return pytester.runpytest_subprocess(*(() if loaded else PLUGIN), *arguments)
 
 

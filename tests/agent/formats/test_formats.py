@@ -347,6 +347,7 @@ def test_an_output_like_a_call_is_rejected() -> None:
         sk.Agent(RandomModel(), tools=[weather], output_type=sk.Regex(r"(?s)<.{0,80}"), format="hermes")
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_random_logits_write_no_malformed_call(parallel: int) -> None:
     def add(a: int, b: int) -> int:
