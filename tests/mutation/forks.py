@@ -335,7 +335,8 @@ def _serve(faults: Sequence[tuple[Path, Mutant]], tests: Sequence[str]) -> None:
     with os.fdopen(os.dup(1), "w", buffering=1) as output:
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)
         server = Server(faults, lambda verdict: print(json.dumps(asdict(verdict)), file=output))
-        pytest.main(["-q", "-p", "no:xdist", "-p", "no:cacheprovider", *tests], plugins=[server])
+        options = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "long or not long"]
+        pytest.main([*options, *tests], plugins=[server])
 
 
 if __name__ == "__main__":
