@@ -115,7 +115,8 @@ class _WeightlessModel:
 
     @cached_property
     def _tokenizer(self) -> _GreedyTokenizer:
-        return _GreedyTokenizer(self._vocabulary)
+        is_shared = self._vocabulary in (small_vocabulary(), byte_vocabulary())
+        return (_shared_tokenizer if is_shared else _GreedyTokenizer)(self._vocabulary)
 
     def _start(self) -> tuple[str, list[int]]:
         """Record the start of a sequence, and return its prompt and the tokens of the prompt."""
@@ -472,6 +473,11 @@ class _GreedyTokenizer:
     def closing_ids(self) -> list[int]:
         """The tokens that start with a closing character of JSON."""
         return [token_id for token, token_id in self._ids.items() if token.startswith(_CLOSING)]
+
+
+@cache
+def _shared_tokenizer(vocabulary: Vocabulary) -> _GreedyTokenizer:
+    return _GreedyTokenizer(vocabulary)
 
 
 def _shown(text: bytes) -> str:
