@@ -35,6 +35,7 @@ def test_long_tests_run_when_they_are_chosen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("STRUCTKIT_ALL", raising=False)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeconftest("from tests.conftest import pytest_collection_modifyitems, pytest_terminal_summary")
     pytester.makeini("[pytest]\nmarkers = long")
     pytester.makepyfile(test_it=TESTS)
