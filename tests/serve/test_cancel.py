@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ def test_requests_leave_no_objects(regex: str) -> None:
 
     async def main() -> list[int]:
         server, counts = _Server(RandomModel(seed=1), CONFIG), []
-        for _ in range(3):
+        for _ in range(5):
             for step in range(30):  # every third is cancelled
                 ask = read_chat(Fields(fields), CONFIG)
                 request = server._collect(ask) if step % 3 else cancelled_at(server._collect(ask), step // 3)
@@ -74,5 +75,6 @@ def test_requests_leave_no_objects(regex: str) -> None:
             counts.append(len(gc.get_objects()))
         return counts
 
-    _, before, after = asyncio.run(main())
-    assert after < before + 30
+    counts = asyncio.run(main())
+    # Threads of other tests may end, or make objects, meanwhile; a request that leaves one does so in each round.
+    assert min(after - before for before, after in pairwise(counts)) < 10, counts
