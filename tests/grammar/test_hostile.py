@@ -278,3 +278,16 @@ def test_a_conflict_is_found_before_a_terminal_is_too_large() -> None:
     )
     with pytest.raises(GrammarError, match="Reduce/Reduce collision"):
         _ = source.rules
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("\ufeffstart: 'a'", "begins with a byte order mark"), ('start: "a\0"', "contains the character NUL")],
+)
+def test_characters_that_no_grammar_has_are_named(text: str, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        sk.Grammar(text)
+
+
+def test_a_comment_may_contain_what_lark_reads_there() -> None:
+    assert sk.Grammar('start: "a" // \0')

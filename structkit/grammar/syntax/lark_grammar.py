@@ -22,6 +22,7 @@ from structkit.grammar.syntax.expansions import (
     bounded_loading,
     growing_template,
 )
+from structkit.grammar.syntax.expressions import Source
 from structkit.grammar.syntax.grammar_errors import GrammarErrors
 from structkit.grammar.syntax.holes import Hole, hole_terminal, lark_definitions
 from structkit.grammar.syntax.indenter import indenter_fault, indenter_of
@@ -151,6 +152,7 @@ class LarkGrammar:
             with _loading:
                 return self._loaded[0]
         except _lark_errors() as error:
+            Source(self.text, self.path, self.limits)  # characters that Lark only calls unexpected
             raise self._errors.of_lark(error) from None
 
     def _unsupported(self) -> str | None:
