@@ -291,3 +291,8 @@ def test_characters_that_no_grammar_has_are_named(text: str, message: str) -> No
 
 def test_a_comment_may_contain_what_lark_reads_there() -> None:
     assert sk.Grammar('start: "a" // \0')
+
+
+def test_the_start_that_needs_a_declared_terminal() -> None:
+    with pytest.raises(GrammarError, match="_X is only declared"):
+        sk.Grammar("start: _X\n%declare _X", parser="lalr")

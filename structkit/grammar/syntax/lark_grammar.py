@@ -321,6 +321,11 @@ class LarkGrammar:
         lexing = replace(lexing, first=entry)
         cfg = Cfg(whole, rules, ignored, "dynamic", lexing, indenting=indenting, blocks=blocks)
         if first not in cfg.productive:
+            names = {symbol.name for rule in lark.rules for symbol in rule.expansion if symbol.is_term}
+            for name in sorted(names - terminals.keys()):
+                raise self.error(
+                    f"the terminal {name} is only declared; pass the postlex that makes it", name
+                )
             raise self._errors.without_text(start, is_defined=any(r.origin.name == start for r in lark.rules))
         return cfg
 
