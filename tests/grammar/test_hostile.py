@@ -296,3 +296,9 @@ def test_a_comment_may_contain_what_lark_reads_there() -> None:
 def test_the_start_that_needs_a_declared_terminal() -> None:
     with pytest.raises(GrammarError, match="_X is only declared"):
         sk.Grammar("start: _X\n%declare _X", parser="lalr")
+
+
+def test_terminals_that_lark_cannot_compare() -> None:
+    """The package with which Lark compares the terminals of strict grammars raises an `AttributeError`."""
+    with pytest.raises(GrammarError, match="strict=True compares no terminals with anchors"):
+        sk.Grammar("start: A | B\nA: /a$/\nB: /^b/", lexer="basic", strict=True)

@@ -278,6 +278,9 @@ class LarkGrammar:
                 lark = self._load([self.options.start])[0]
                 lark.options.strict = lark.lexer_conf.strict = True
                 Lark._build_parser(lark)
+        except AttributeError:  # of interegular
+            fault = "strict=True compares no terminals with anchors; leave it out"
+            raise self.error(fault, self.options.start) from None
         except _lark_errors() as error:
             raise self._errors.of_lark(error) from None
 
