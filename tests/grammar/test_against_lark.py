@@ -141,7 +141,7 @@ def test_back_references(grammar: str, parser: Parser, lexer: Lexer) -> None:
         assert accepts(automaton, text) == lark_accepts(lark, text), text
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     "pattern",
     [

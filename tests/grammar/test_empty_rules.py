@@ -63,6 +63,7 @@ def random_grammar(choose: random.Random) -> str:
 
 
 @needs_timer
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("seed", range(cases(15, of=300)))
 def test_random_grammars(seed: int) -> None:
     """Where Lark reduces empty rules without end, it accepts no text, and neither do we."""

@@ -65,6 +65,7 @@ def random_text(guide: sk.Guide, budgets: tuple[int, int, int, int], seed: str, 
     return generate(guide, kinds(), source, budgets[number // 2 % 4], limited=number % 2 == 0)
 
 
+@pytest.mark.long(every=8)
 @pytest.mark.parametrize(("name", "numbers"), [*parts()])
 def test_lark_reads_each_generation(name: str, numbers: range) -> None:
     labelled = LabelledGrammar(FOLDER / name)
@@ -74,6 +75,7 @@ def test_lark_reads_each_generation(name: str, numbers: range) -> None:
         assert lark_accepts(oracle, text), text
 
 
+@pytest.mark.long(every=8)
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_the_oracle_of_the_library_reads_each_generation(name: str) -> None:
     guide = sk.compile(grammar(name), kinds().vocabulary, cache=False)
@@ -85,6 +87,7 @@ def test_the_oracle_of_the_library_reads_each_generation(name: str) -> None:
             raise AssertionError(f"{error!r} in {text!r}") from error
 
 
+@pytest.mark.long(every=8)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_masks_allow_what_the_labels_say(name: str) -> None:
     """A text is in the language if the masks allow each of its tokens, and an end behind it."""

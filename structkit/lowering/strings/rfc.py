@@ -234,6 +234,7 @@ def format_example(schema: String) -> str | None:
 
     It is small because it counts few characters: no more than the shortest text has, or than `MAX_COUNTED`.
 
+    >>> from structkit.schema.ir.nodes import Format
     >>> format_example(String(5, 255, format=Format("email"))), format_example(String(100, format=Format("email")))
     ('a@aaa', None)
     """

@@ -18,6 +18,7 @@ def in_document_order(parts: Iterable[tuple[str, Schema]], raw: Mapping[str, obj
 
     The alternatives of `anyOf` are last: most of them restrict keys that the schema declares itself.
 
+    >>> from structkit.schema.ir.nodes import String
     >>> raw = {"anyOf": [], "allOf": [], "properties": {}}
     >>> parts = [("properties", Anything()), ("allOf", String()), ("anyOf", Object())]
     >>> in_document_order(parts, raw) == [String(), Anything(), Object()]

@@ -169,6 +169,7 @@ def test_a_static_cache_changes_nothing(tokenizer) -> None:
     assert texts(from_transformers(model, tokenizer)) == expected
 
 
+@pytest.mark.long
 def test_a_step_of_a_model_that_is_traced(tokenizer) -> None:
     plain = tiny("llama", len(tokenizer))
     compiled = torch.compile(plain, backend="eager", dynamic=True)

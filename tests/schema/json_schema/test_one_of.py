@@ -108,6 +108,7 @@ def test_alternatives_for_the_values_of_an_enum_are_few() -> None:
     assert not holds(document, {"task": "Task7@1", "inputs": {"a": "Task8@1"}})
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("count", [1, 2])
 def test_alternatives_with_an_optional_tag_are_narrowed(count: int, caplog: pytest.LogCaptureFixture) -> None:
     """Each alternative is an object, or a union of objects with a tag each."""
