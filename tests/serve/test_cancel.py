@@ -27,7 +27,6 @@ MESSAGES = [{"role": "user", "content": "Ana is 34."}]
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("answers", [1, 3])
-@pytest.mark.long(every=3)
 @pytest.mark.parametrize("regex", ["[ab]{3,9}", "(", "[ab]{900}"], ids=["valid", "malformed", "too long"])
 def test_places_are_free_after_a_cancellation_at_every_await(stream: bool, answers: int, regex: str) -> None:
     fields: dict[str, Any] = {"n": answers, "temperature": 1, "max_tokens": 40, "stream": stream}
@@ -57,6 +56,7 @@ def test_places_are_free_after_a_cancellation_at_every_await(stream: bool, answe
     assert steps > 1
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("regex", ["[ab]{3,9}", "(", "[ab]{900}"], ids=["valid", "malformed", "too long"])
 def test_requests_leave_no_objects(regex: str) -> None:
     """Memory grows with new targets until the caches are full, and not with requests."""
