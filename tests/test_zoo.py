@@ -55,7 +55,7 @@ def test_the_zoo_is_large() -> None:
     assert len(ZOO) + len(REFUSED) == sum(map(len, KINDS.values()))
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_dumps_of_accepted_values_are_in_the_language(name: str) -> None:
     specimen = ZOO[name]
@@ -67,7 +67,7 @@ def test_dumps_of_accepted_values_are_in_the_language(name: str) -> None:
         assert _accepts(name, text), text
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_rejected_texts_are_not_in_the_language(name: str) -> None:
     specimen = ZOO[name]

@@ -124,6 +124,7 @@ def test_a_generation_ends_within_its_tokens(language: str) -> None:
         LANGUAGES[language][1](result.text)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("language", VALID)
 def test_labelled_texts(language: str) -> None:
     valid, invalid = VALID[language], INVALID[language]
