@@ -111,7 +111,7 @@ def test_a_schema_can_be_a_text() -> None:
 
 def test_what_is_wrong_in_the_call_is_an_error_before_ray_starts() -> None:
     rows = ray.data.from_items([{"text": "Ana is 34."}])
-    with pytest.raises(ValueError, match="no JSON Schema"):
+    with pytest.raises(ValueError, match="not a JSON Schema"):
         extract_rows(rows, "Person")
     with pytest.raises(SchemaError, match="write 'integer'"):
         extract_rows(rows, '{"type": "intger"}')
