@@ -75,8 +75,10 @@ LARGE_DOCUMENT = 200
 """Smallest size of a large document, in schemas."""
 
 _FEW_STATES, _RANGE_STATES, _MANY_STATES = 20, 500, 2_000
-_COUNTED_STATES = 500
 """Bounds on the states of a call or a small node, of a range of numbers, and of a format."""
+
+_COUNTED_STATES = 500
+"""Bound on the states that each character of a minimum length adds to a format."""
 
 _MAX_EXAMPLE_LENGTH = 10_000
 """Largest length, in characters, of an example."""
